@@ -1,0 +1,57 @@
+# Two commands: `make run` and `make test`. The rest is for whoever changes the code.
+PYTHON ?= python3
+BIN := .venv/bin
+HOST ?= 127.0.0.1
+PORT ?= 8000
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt openapi lock
+
+help:
+	@echo "make run      start Plankeeper with demonstration data on http://$(HOST):$(PORT)"
+	@echo "make test     run the whole test suite"
+	@echo "make check    formatting, lint, types, OpenAPI drift"
+	@echo "make fmt      format the code"
+	@echo "make openapi  write openapi.json anew"
+	@echo "make lock     pin the dependencies anew"
+
+run: .venv/run
+	@exec $(BIN)/plankeeper serve --demo --host $(HOST) --port $(PORT)
+
+test: .venv/dev
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/plankeeper openapi --check openapi.json
+
+fmt: .venv/dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+openapi: .venv/dev
+	$(BIN)/plankeeper openapi > openapi.json
+
+.venv/run: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Plankeeper needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev: .venv/run requirements-dev.lock
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+# The build tools stand in both locks, so that an install needs nothing that is not pinned.
+lock:
+	$(PYTHON) -m venv .venv/locking
+	.venv/locking/bin/pip install --quiet pip-tools
+	.venv/locking/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --no-header --strip-extras \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra build -o requirements.lock pyproject.toml
+	.venv/locking/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --no-header --strip-extras \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra build --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	rm -rf .venv/locking

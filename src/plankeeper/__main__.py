@@ -1,0 +1,5 @@
+"""`python -m plankeeper`: the command line."""
+
+from plankeeper.cli import main
+
+main()

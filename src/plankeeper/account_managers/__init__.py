@@ -1,0 +1,1 @@
+"""The people at a plan manager who look after participants."""

@@ -1,0 +1,27 @@
+"""Account managers: list and get. They are made by import, as the contract makes them read-only."""
+
+from plankeeper.account_managers import store
+from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery
+from plankeeper.edge.call import Read, found
+from plankeeper.edge.paging import page_of
+from plankeeper.edge.parsing import LooseId
+from plankeeper.edge.routes import READ, Routes
+from plankeeper.edge.shapes import Page
+
+routes = Routes("account_managers")
+
+
+@routes.get("/account-managers", need=READ)
+async def list_(call: Read, query: AccountManagerListQuery) -> Page[AccountManager]:
+    """List account managers."""
+    operator = call.settings.operator_name
+    rows = await store.page(call.db, call.plan_manager_id, query, operator)
+    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query, operator)
+    return page_of(query, rows, total)
+
+
+@routes.get("/account-managers/{account_manager_id}", need=READ)
+async def get(call: Read, account_manager_id: LooseId) -> AccountManager:
+    """Get an account manager."""
+    operator = call.settings.operator_name
+    return found(await store.visible(call.db, call.plan_manager_id, account_manager_id, operator))

@@ -1,0 +1,117 @@
+"""Account managers in SQL. Hidden are: the deleted, the internal, and the operator's own staff."""
+
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery, AccountManagerRecord
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.edge.shapes import given
+
+
+async def page(
+    db: Queries, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str
+) -> list[AccountManager]:
+    """The rows of one page and one more, which tells whether there are more."""
+    return await db.rows(
+        AccountManager,
+        """
+        select manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active
+        from account_managers manager
+        join users on users.plan_manager_id = $1 and users.id = manager.id
+        where manager.plan_manager_id = $1 and manager.id > $2
+            and not manager.deleted and not manager.is_internal
+            and ($3 = '' or users.email is null or strpos(lower(split_part(users.email, '@', -1)), $3) = 0)
+            and ($4::boolean is null or manager.active = $4)
+            and ($5::text is null or lower(users.email) = lower($5))
+        order by manager.id
+        limit $6 offset $7
+        """,
+        plan_manager_id, query.start, operator.lower(), given(query.active), given(query.email),
+        query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def count(db: Queries, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from account_managers manager
+        join users on users.plan_manager_id = $1 and users.id = manager.id
+        where manager.plan_manager_id = $1
+            and not manager.deleted and not manager.is_internal
+            and ($2 = '' or users.email is null or strpos(lower(split_part(users.email, '@', -1)), $2) = 0)
+            and ($3::boolean is null or manager.active = $3)
+            and ($4::text is null or lower(users.email) = lower($4))
+        """,
+        plan_manager_id, operator.lower(), given(query.active), given(query.email),
+    )  # fmt: skip
+
+
+async def visible(
+    db: Queries, plan_manager_id: UUID, account_manager_id: UUID, operator: str
+) -> AccountManager | None:
+    """An account manager that the list would return."""
+    return await db.one_or_none(
+        AccountManager,
+        """
+        select manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active
+        from account_managers manager
+        join users on users.plan_manager_id = $1 and users.id = manager.id
+        where manager.plan_manager_id = $1 and manager.id = $2
+            and not manager.deleted and not manager.is_internal
+            and ($3 = '' or users.email is null or strpos(lower(split_part(users.email, '@', -1)), $3) = 0)
+        """,
+        plan_manager_id, account_manager_id, operator.lower(),
+    )  # fmt: skip
+
+
+async def records_for_update(
+    tx: Transaction, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]
+) -> list[AccountManagerRecord]:
+    """Those of the ids that there are, locked until the transaction ends."""
+    return await tx.rows(
+        AccountManagerRecord,
+        """
+        select manager.id, manager.first_name, manager.last_name, users.email, manager.active,
+            manager.is_internal, manager.deleted
+        from account_managers manager
+        join users on users.plan_manager_id = $1 and users.id = manager.id
+        where manager.plan_manager_id = $1 and manager.id = any ($2)
+        order by manager.id
+        for update
+        """,
+        plan_manager_id, account_manager_ids,
+    )  # fmt: skip
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write whole account managers, new or not. `records` is a JSON list of AccountManagerRecord."""
+    await tx.execute(
+        """
+        insert into account_managers (
+            plan_manager_id, id, first_name, last_name, active, is_internal, deleted
+        )
+        select $1, id, first_name, last_name, active, is_internal, deleted
+        from json_populate_recordset(null::account_managers, $2)
+        on conflict (plan_manager_id, id) do update set
+            first_name = excluded.first_name, last_name = excluded.last_name, active = excluded.active,
+            is_internal = excluded.is_internal, deleted = excluded.deleted
+        """,
+        plan_manager_id, records,
+    )  # fmt: skip
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccountManagerRecord]:
+    return tx.stream(
+        AccountManagerRecord,
+        """
+        select manager.id, manager.first_name, manager.last_name, users.email, manager.active,
+            manager.is_internal, manager.deleted
+        from account_managers manager
+        join users on users.plan_manager_id = $1 and users.id = manager.id
+        where manager.plan_manager_id = $1
+        order by manager.id
+        """,
+        plan_manager_id,
+    )

@@ -1,0 +1,87 @@
+"""Recognises API keys without a query a request: what is known of a key is confirmed every half second."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from datetime import UTC, datetime
+
+from plankeeper.api_keys import store
+from plankeeper.api_keys.rules import hash_of, well_formed
+from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.database.pool import Database, unavailable
+from plankeeper.edge.authentication import Grant, unauthorised
+from plankeeper.edge.call import Actor
+
+PERIOD = 0.5  # seconds between two questions for the version
+TRUSTED_FOR = 1.0  # seconds for which an answer counts, from the moment of its question
+CAPACITY = 10_000  # keys remembered by a worker
+
+
+class Keyring:
+    """One worker's memory of keys. Nothing that was not confirmed within the last second is used."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._known: OrderedDict[str, tuple[ApiKey, Grant]] = OrderedDict()
+        self._version: int | None = None
+        self._confirmed = float("-inf")
+        self._generation = 0
+
+    async def authenticate(self, key: str) -> Grant:
+        """The grant of a key; raises a Refusal with status 401."""
+        if time.monotonic() - self._confirmed > TRUSTED_FOR:
+            self._forget()
+        known = self._known.get(key)
+        if known is None:
+            if not well_formed(key):
+                raise unauthorised("invalid_api_key")
+            known = await self._look_up(key)
+        kept, grant = known
+        if kept.expires_at is not None and kept.expires_at <= datetime.now(UTC):
+            raise unauthorised("expired_api_key")
+        return grant
+
+    async def watch(self) -> None:
+        """Until cancelled: ask for the version of keys and grants, and forget all of them when it has changed."""
+        while True:
+            try:
+                await self._confirm()
+            except Exception as error:
+                self._forget()
+                if not unavailable(error):
+                    raise
+            await asyncio.sleep(PERIOD)
+
+    async def _confirm(self) -> None:
+        asked = time.monotonic()
+        # Longer than the trust lasts it is not worth waiting: the cache is useless by then.
+        version = await asyncio.wait_for(store.version(self._db), TRUSTED_FOR)
+        if version != self._version:
+            self._forget()
+            self._version = version
+        self._confirmed = asked
+
+    async def _look_up(self, key: str) -> tuple[ApiKey, Grant]:
+        generation = self._generation
+        kept = await store.by_hash(self._db, hash_of(key))
+        if kept is None or kept.revoked_at is not None:
+            raise unauthorised("invalid_api_key")
+        found = kept, _grant(kept)
+        # A change that was noticed meanwhile may be newer than what was read.
+        if generation == self._generation:
+            self._known[key] = found
+            if len(self._known) > CAPACITY:
+                self._known.popitem(last=False)
+        return found
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._generation += 1
+
+
+def _grant(key: ApiKey) -> Grant:
+    return Grant(
+        actor=Actor("api_key", str(key.id), key.name),
+        plan_managers={str(each).encode(): each for each in key.plan_managers},
+        scopes=frozenset(key.scopes),
+    )

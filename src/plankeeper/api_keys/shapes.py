@@ -1,0 +1,21 @@
+"""API keys as they are kept."""
+
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.edge.shapes import Moment
+
+
+class ApiKey(Struct, kw_only=True):
+    """An API key; the key itself is not kept. This is what its events tell."""
+
+    id: UUID
+    name: str
+    last_four: str
+    plan_managers: list[UUID]
+    scopes: list[str]
+    created_by: str
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None

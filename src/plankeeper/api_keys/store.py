@@ -1,0 +1,87 @@
+"""API keys in SQL. Whoever changes one calls `touch`, so that every worker forgets what it knew."""
+
+from datetime import datetime
+from uuid import UUID
+
+from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.database.pool import Queries, Transaction
+
+
+async def by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
+    """The key with a hash, and all that it may do; the one look-up that is not within a plan manager."""
+    return await db.one_or_none(
+        ApiKey,
+        """
+        select id, name, last_four,
+            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+                as plan_managers,
+            scopes, created_by, created_at, expires_at, revoked_at
+        from api_keys
+        where key_hash = $1
+        """,
+        key_hash,
+    )
+
+
+async def version(db: Queries) -> int:
+    """What changes whenever a key or a grant does."""
+    return await db.one(int, "select version from grants_version")
+
+
+async def touch(tx: Transaction) -> None:
+    await tx.execute("update grants_version set version = version + 1")
+
+
+async def fetch_all(db: Queries) -> list[ApiKey]:
+    """Every key, oldest first."""
+    return await db.rows(
+        ApiKey,
+        """
+        select id, name, last_four,
+            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+                as plan_managers,
+            scopes, created_by, created_at, expires_at, revoked_at
+        from api_keys
+        order by id
+        """,
+    )
+
+
+async def fetch_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
+    return await tx.one_or_none(
+        ApiKey,
+        """
+        select id, name, last_four,
+            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+                as plan_managers,
+            scopes, created_by, created_at, expires_at, revoked_at
+        from api_keys
+        where id = $1
+        for update
+        """,
+        key_id,
+    )
+
+
+async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
+    """Keep a key; its plan managers follow with `allow`."""
+    await tx.execute(
+        """
+        insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        key.id, key.name, key_hash, key.last_four, key.scopes, key.created_by, key.created_at, key.expires_at,
+    )  # fmt: skip
+
+
+async def allow(tx: Transaction, key_id: UUID, plan_manager_ids: list[UUID]) -> None:
+    await tx.execute(
+        """
+        insert into api_key_plan_managers (plan_manager_id, api_key_id) select unnest($1::uuid[]), $2
+        """,
+        plan_manager_ids, key_id,
+    )  # fmt: skip
+
+
+async def revoke(tx: Transaction, key_id: UUID, at: datetime) -> None:
+    await tx.execute("update api_keys set revoked_at = $2 where id = $1 and revoked_at is null", key_id, at)

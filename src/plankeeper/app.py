@@ -1,0 +1,98 @@
+"""The composition root: settings, database, slices, application; nothing else."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from plankeeper.account_managers.routes import routes as account_managers
+from plankeeper.api_keys.keyring import Keyring
+from plankeeper.database.pool import Database
+from plankeeper.edge.docs import documentation_routes
+from plankeeper.edge.endpoint import Edge, Endpoint, Unknown
+from plankeeper.edge.health import Probe, alive, ready
+from plankeeper.edge.openapi import document
+from plankeeper.edge.routes import Operation
+from plankeeper.error_catalogue.routes import routes as error_catalogue
+from plankeeper.events import sequencer
+from plankeeper.events.routes import routes as events
+from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
+from plankeeper.invoices.routes import routes as invoices
+from plankeeper.note_types.routes import routes as note_types
+from plankeeper.participants.routes import routes as participants
+from plankeeper.providers.routes import routes as providers
+from plankeeper.settings import Settings
+from plankeeper.team_members.routes import routes as team_members
+
+SLICES = (
+    participants, team_members, account_managers, note_types, providers, invoices, invoice_view_sessions, events,
+    error_catalogue,
+)  # fmt: skip
+
+
+def operations() -> list[Operation]:
+    return [operation for slice_ in SLICES for operation in slice_.operations]
+
+
+def by_path(found: list[Operation]) -> dict[str, dict[str, Operation]]:
+    """The operations of each path by method, in the order in which the slices declare them."""
+    paths: dict[str, dict[str, Operation]] = {}
+    for operation in found:
+        paths.setdefault(operation.path, {})[operation.method] = operation
+    return paths
+
+
+def create() -> ASGIApp:
+    """The application that a server's worker runs, with the settings of its environment."""
+    return application(Settings.read())
+
+
+def application(settings: Settings) -> ASGIApp:
+    """The ASGI application. It opens its pool when it starts, and closes it when it stops."""
+    db = Database(
+        settings.database_url or "",
+        pool_size=settings.pool_size,
+        statement_timeout=settings.statement_timeout,
+    )
+    keyring = Keyring(db)
+    edge = Edge(db, keyring.authenticate, settings)
+    routes = [Route(path, Endpoint(edge, methods)) for path, methods in by_path(operations()).items()]
+    routes += [Route("/healthz", Probe(alive)), Route("/readyz", Probe(ready(db)))]
+    routes += documentation_routes(document(operations()))
+    router = Router(routes, redirect_slashes=False, default=Unknown(), lifespan=_lifespan(db, keyring))
+    if not settings.cors_origins:
+        return router
+    return CORSMiddleware(
+        router, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_headers=["*"], expose_headers=["X-Request-Id"],
+    )  # fmt: skip
+
+
+def _lifespan(db: Database, keyring: Keyring) -> Any:
+    @asynccontextmanager
+    async def lifespan(_app: object) -> AsyncIterator[None]:
+        _stop_with_parent()
+        async with db.opened():
+            tasks = [asyncio.create_task(keyring.watch()), asyncio.create_task(sequencer.run(db))]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    return lifespan
+
+
+def _stop_with_parent() -> None:
+    """A worker whose supervisor was killed must not hold the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)

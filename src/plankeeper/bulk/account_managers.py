@@ -1,0 +1,39 @@
+"""The merge of account managers: each is a user, known by id or by email."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec import UNSET
+
+from plankeeper.account_managers import store
+from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
+from plankeeper.bulk.merging import PlainMerge, Tally, created_or_updated, nothing
+from plankeeper.bulk.reading import Line
+from plankeeper.database.pool import Transaction
+from plankeeper.edge.call import Write
+from plankeeper.edge.shapes import given
+from plankeeper.users.store import by_emails
+from plankeeper.users.store import put as put_users
+
+ManagerLine = Line[AccountManagerImport]
+
+
+async def _put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    await put_users(tx, plan_manager_id, records)
+    await store.put(tx, plan_manager_id, records)
+
+
+_merge = PlainMerge(
+    AccountManagerRecord, store.records_for_update, _put, store.records_for_update,
+    created_or_updated("account_manager"), nothing,
+)  # fmt: skip
+
+
+async def merge(call: Write, lines: Sequence[ManagerLine]) -> Tally:
+    emails = [line.values.email.lower() for line in lines if line.values.email]
+    users = {str(user.email): str(user.id) for user in await by_emails(call.tx, call.plan_manager_id, emails)}
+    for line in lines:
+        email = given(line.values.email)
+        if line.values.id is UNSET and email and email.lower() in users:
+            line.values.id = users[email.lower()]
+    return await _merge(call, lines)

@@ -1,0 +1,35 @@
+"""What a broken constraint means in an import: the slices' own words, and those for what only an import can break."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import asyncpg
+
+from plankeeper.database.pool import Queries
+from plankeeper.edge.errors import Invalid, Refusal
+from plankeeper.edge.routes import Explanation
+from plankeeper.participants.routes import routes as participants
+from plankeeper.team_members.routes import routes as team_members
+
+
+def _says(**faults: str) -> Explanation:
+    async def explain(
+        _db: Queries, _plan_manager_id: UUID, _error: asyncpg.IntegrityConstraintViolationError
+    ) -> Refusal:
+        return Invalid(**faults)
+
+    return explain
+
+
+EXPLANATIONS: Mapping[str, Explanation] = {
+    **participants.constraints,
+    **team_members.constraints,
+    "team_members_participant_id_fkey": _says(
+        participant_id="must be the id of a participant of this plan manager"
+    ),
+    "users_email_key": _says(email="is another user's of this plan manager"),
+    "exit_reasons_parent_id_fkey": _says(
+        parent_id="must be the id of an exit reason in this file or known before"
+    ),
+    "invoice_lines_pkey": _says(line_items="two lines have the same id"),
+}

@@ -1,0 +1,111 @@
+"""An import: a whole file in one transaction, or nothing of it and a report of every bad line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import asyncpg
+
+from plankeeper.bulk.merging import BadLines, Tally
+from plankeeper.bulk.reading import BadLine, Line, read
+from plankeeper.bulk.resources import Resource
+from plankeeper.edge.call import Write
+from plankeeper.edge.errors import Refusal
+from plankeeper.edge.routes import Explanation
+
+BATCH = 1000
+SHOWN = 100  # bad lines in a report
+
+_BROKEN = (asyncpg.IntegrityConstraintViolationError, asyncpg.CardinalityViolationError)
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import did: with any bad line it wrote nothing."""
+
+    tally: Tally = field(default_factory=Tally)
+    lines: int = 0
+    bad: list[BadLine] = field(default_factory=list[BadLine])
+    bad_lines: set[int] = field(default_factory=set[int])
+    doubts: list[BadLine] = field(default_factory=list[BadLine])
+    doubtful: int = 0
+
+    def refuse(self, fault: BadLine) -> None:
+        self.bad_lines.add(fault.number)
+        if len(self.bad) < SHOWN:
+            self.bad.append(fault)
+
+    def question(self, line: Line[Any], doubt: str | None) -> None:
+        if doubt:
+            self.doubtful += 1
+            if len(self.doubts) < SHOWN:
+                self.doubts.append(BadLine(line.number, "", doubt))
+
+
+async def load(
+    call: Write,
+    resource: Resource,
+    file: BinaryIO,
+    explanations: Mapping[str, Explanation],
+    progress: Callable[[int], None],
+) -> Report:
+    """Merge a file into `call.tx`. With bad lines in the report, the caller must roll back.
+
+    `progress` is told the lines read so far. Raises Unreadable where the file as a whole is no import file.
+    """
+    report = Report()
+    batch: list[Line[Any]] = []
+    for line in read(file, resource.shape):
+        if isinstance(line, BadLine):
+            report.refuse(line)
+            continue
+        report.lines += 1
+        report.question(line, resource.doubt(line.values))
+        batch.append(line)
+        if len(batch) == BATCH:
+            await _merge(call, resource, batch, explanations, report)
+            progress(report.lines)
+            batch = []
+    if batch:
+        await _merge(call, resource, batch, explanations, report)
+        progress(report.lines)
+    return report
+
+
+async def _merge(
+    call: Write,
+    resource: Resource,
+    batch: Sequence[Line[Any]],
+    explanations: Mapping[str, Explanation],
+    report: Report,
+) -> None:
+    """Merge a batch at once; one that breaks a constraint line by line, to learn which lines do."""
+    try:
+        async with call.tx.savepoint():
+            report.tally.add(await resource.merge(call, batch))
+    except BadLines as bad:
+        for fault in bad.faults:
+            report.refuse(fault)
+        # The others are merged all the same, to find what else is wrong in the file.
+        rest = [line for line in batch if line.number not in report.bad_lines]
+        if rest:
+            await _merge(call, resource, rest, explanations, report)
+    except _BROKEN as error:
+        if len(batch) == 1:
+            report.refuse(await _explained(call, batch[0], error, explanations))
+            return
+        for line in batch:
+            if len(report.bad) < SHOWN:
+                await _merge(call, resource, [line], explanations, report)
+
+
+async def _explained(
+    call: Write, line: Line[Any], error: asyncpg.PostgresError, explanations: Mapping[str, Explanation]
+) -> BadLine:
+    explain = explanations.get(str(error.constraint_name))
+    if explain is None or not isinstance(error, asyncpg.IntegrityConstraintViolationError):
+        raise error
+    refusal: Refusal = await explain(call.tx, call.plan_manager_id, error)
+    for fault in refusal.errors or []:
+        return BadLine(line.number, fault.field, fault.message)
+    return BadLine(line.number, "", refusal.detail)

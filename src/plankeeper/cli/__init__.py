@@ -1,0 +1,35 @@
+"""The command line: thin over the same stores as the API. Each group of commands is a file."""
+
+import sys
+
+import click
+
+from plankeeper import __version__
+from plankeeper.cli.files import export_, import_
+from plankeeper.cli.keys import keys
+from plankeeper.cli.plan_managers import plan_managers
+from plankeeper.cli.serving import serve
+from plankeeper.cli.upkeep import doctor, migrate, openapi, recheck
+
+
+@click.group()
+@click.version_option(__version__, prog_name="plankeeper")
+def plankeeper() -> None:
+    """A plan manager's system of record with an HTTP JSON API."""
+
+
+for command in (serve, migrate, doctor, plan_managers, keys, import_, export_, recheck, openapi):
+    plankeeper.add_command(command)
+
+
+def main() -> None:
+    """Run the command line: what goes wrong is said in a sentence, never with a traceback."""
+    try:
+        plankeeper(prog_name="plankeeper", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)

@@ -1,0 +1,139 @@
+"""What commands share: settings, the way to the database, failures said in a sentence, durations."""
+
+import asyncio
+import re
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NoReturn, TypeVar
+from uuid import UUID
+
+import asyncpg
+import click
+
+from plankeeper.database import schema
+from plankeeper.database.binaries import ClusterError
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database, Transaction, unavailable
+from plankeeper.edge.call import Actor, Write
+from plankeeper.edge.parsing import uuid_of
+from plankeeper.plan_managers.store import fetch
+from plankeeper.settings import SettingError, Settings
+
+T = TypeVar("T")
+
+
+def settings() -> Settings:
+    try:
+        return Settings.read()
+    except SettingError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@contextmanager
+def cluster_of(found: Settings) -> Iterator[Cluster | None]:
+    """The embedded cluster, running, or null where the settings name a database of one's own."""
+    if found.database_url:
+        yield None
+        return
+    signal.signal(signal.SIGTERM, _leave)
+    cluster = Cluster(found.data_dir, found.postgres_bin)
+    try:
+        with cluster:
+            yield cluster
+    except ClusterError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _leave(_number: int, _frame: object) -> NoReturn:
+    sys.exit(143)
+
+
+def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
+    """Run a command's work on a database whose schema is the expected one; an embedded database is brought to it."""
+    found = settings()
+    with cluster_of(found) as cluster:
+        return run(_with_schema(work, found, cluster))
+
+
+async def _with_schema(
+    work: Callable[[Database, Settings], Awaitable[T]], found: Settings, cluster: Cluster | None
+) -> T:
+    dsn = cluster.dsn if cluster else found.database_url or ""
+    # A file of a million rows takes longer than a request may.
+    async with Database(dsn, pool_size=2, statement_timeout=600).opened() as db:
+        await require_schema(db, dsn, embedded=cluster is not None)
+        return await work(db, found)
+
+
+async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
+    """Migrate an embedded database; refuse one of one's own whose schema is another."""
+    if embedded:
+        await schema.migrate_if_older(db, dsn)
+        return
+    version = await schema.version(db)
+    if version != schema.EXPECTED:
+        raise click.ClickException(
+            f"The database's schema is {version or 'empty'}, and this Plankeeper needs {schema.EXPECTED}."
+            " Run `plankeeper migrate`."
+        )
+
+
+def run(work: Any) -> Any:
+    """Run a coroutine; where the database is at fault, say so."""
+    try:
+        return asyncio.run(work)
+    except (
+        asyncpg.InvalidPasswordError,
+        asyncpg.InvalidAuthorizationSpecificationError,
+        ValueError,
+    ) as error:
+        if isinstance(error, ValueError) and not isinstance(error, asyncpg.ClientConfigurationError):
+            raise
+        raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
+    except Exception as error:
+        if unavailable(error):
+            raise click.ClickException(
+                f"The database does not answer: {str(error) or type(error).__name__}."
+            ) from None
+        raise
+
+
+async def writing(tx: Transaction, found: Settings, plan_manager_id: UUID, command: str) -> Write:
+    """A write by the system itself, for a plan manager that there is."""
+    if await fetch(tx, plan_manager_id) is None:
+        raise click.ClickException(
+            f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`."
+        )
+    return Write(tx, plan_manager_id, found, Actor("system", None, f"plankeeper {command}"))
+
+
+class UuidType(click.ParamType):
+    """A UUID with its hyphens."""
+
+    name = "uuid"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
+        found = value if isinstance(value, UUID) else uuid_of(value)
+        return found or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
+
+
+class DurationType(click.ParamType):
+    """A duration such as 30s, 15m, 12h or 90d."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", value)
+        if not match:
+            self.fail(f"{value!r} is no duration; write 30s, 15m, 12h or 90d", param, ctx)
+        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
+        return timedelta(**{unit: int(match[1])})
+
+
+UUID_TYPE = UuidType()
+DURATION = DurationType()

@@ -1,0 +1,143 @@
+"""`plankeeper import` and `plankeeper export`: whole files in and out."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+from uuid import UUID
+
+import click
+
+from plankeeper.bulk.explanations import EXPLANATIONS
+from plankeeper.bulk.loading import SHOWN, Report, load
+from plankeeper.bulk.reading import BadLine, Unreadable
+from plankeeper.bulk.resources import RESOURCES
+from plankeeper.bulk.writing import Csv, JsonLines
+from plankeeper.cli.context import UUID_TYPE, with_database, writing
+from plankeeper.database.pool import Database
+from plankeeper.settings import Settings
+
+_resource = click.argument("resource", type=click.Choice(list(RESOURCES)))
+_plan_manager = click.option(
+    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose data it is."
+)
+
+
+class _RolledBack(Exception):
+    """Nothing is written: the report says why."""
+
+
+@click.command(name="import")
+@_resource
+@click.argument("file", type=click.File("rb"))
+@_plan_manager
+def import_(resource: str, file: BinaryIO, plan_manager_id: UUID) -> None:
+    """Import a CSV or JSON Lines FILE (`-` reads standard input): all of it, or nothing and a report of bad lines."""
+    report = Report()
+
+    async def work(db: Database, found: Settings) -> None:
+        nonlocal report
+        with _progress(file) as progress:
+            async with db.transaction() as tx:
+                call = await writing(tx, found, plan_manager_id, "import")
+                report = await load(call, RESOURCES[resource], file, EXPLANATIONS, progress)
+                if report.bad_lines:
+                    raise _RolledBack
+
+    try:
+        with_database(work)
+    except _RolledBack:
+        _say_bad(report)
+        sys.exit(1)
+    except Unreadable as error:
+        raise click.ClickException(f"{file.name}: {error}. Nothing was written.") from None
+    _say_done(resource, report)
+
+
+def _say_bad(report: Report) -> None:
+    for fault in report.bad:
+        click.echo(_sentence(fault), err=True)
+    if len(report.bad) == SHOWN:
+        click.echo(f"The first {SHOWN} faults are shown.", err=True)
+    lines = len(report.bad_lines)
+    click.echo(f"{lines:,} bad line{'s' if lines != 1 else ''}: nothing was written.", err=True)
+
+
+def _say_done(resource: str, report: Report) -> None:
+    for doubt in report.doubts[:10]:
+        click.echo(f"Taken, but look at {_sentence(doubt)}", err=True)
+    if report.doubtful > 10:
+        click.echo(f"Taken, but look at {report.doubtful - 10:,} more such lines", err=True)
+    tally = report.tally
+    click.echo(
+        f"{resource}: {report.lines:,} lines: {tally.created:,} created, {tally.changed:,} changed,"
+        f" {tally.unchanged:,} unchanged"
+    )
+
+
+def _sentence(fault: BadLine) -> str:
+    return f"line {fault.number}: {fault.field + ': ' if fault.field else ''}{fault.reason}"
+
+
+@contextmanager
+def _progress(file: BinaryIO) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, by the bytes of the file; elsewhere a line every few seconds."""
+    if sys.stderr.isatty():
+        with _bar(file) as told:
+            yield told
+        return
+    said = time.monotonic()
+
+    def tell(lines: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            click.echo(f"{lines:,} lines read", err=True)
+
+    yield tell
+
+
+@contextmanager
+def _bar(file: BinaryIO) -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    size = None
+    if file.seekable():
+        size = file.seek(0, 2)
+        file.seek(0)
+    columns = (BarColumn(), TextColumn("{task.fields[lines]:,} lines"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("import", total=size, lines=0)
+
+        def tell(lines: int) -> None:
+            progress.update(task, completed=file.tell() if size else 0, lines=lines)
+
+        yield tell
+
+
+@click.command(name="export")
+@_resource
+@_plan_manager
+@click.option("--format", "format_", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
+def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
+    """Write all of a RESOURCE to standard output, as `import` reads it, as of one moment."""
+    chosen = RESOURCES[resource]
+    writer = Csv(chosen.record) if format_ == "csv" else JsonLines()
+    out: Any = sys.stdout.buffer
+
+    async def work(db: Database, found: Settings) -> None:
+        async with db.transaction(snapshot=True) as tx:
+            await writing(tx, found, plan_manager_id, "export")
+            out.write(writer.head().encode())
+            async for record in chosen.export(tx, plan_manager_id):
+                out.write(writer.line(record).encode())
+        out.flush()
+
+    try:
+        with_database(work)
+    except BrokenPipeError:
+        # Whoever read has seen enough; what is left in the buffer has nowhere to go.
+        sys.stderr.close()
+        sys.exit(1)

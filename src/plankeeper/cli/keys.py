@@ -1,0 +1,83 @@
+"""`plankeeper keys`: API keys."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import click
+
+from plankeeper.api_keys import making, store
+from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.cli.context import DURATION, UUID_TYPE, with_database, writing
+from plankeeper.database.pool import Database
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.settings import Settings
+
+
+@click.group()
+def keys() -> None:
+    """Make, list and revoke API keys."""
+
+
+@keys.command()
+@click.option("--name", required=True, help="What the key is for.")
+@click.option(
+    "--plan-manager", "plan_manager_ids", type=UUID_TYPE, multiple=True, required=True,
+    help="A plan manager that the key may act for; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--scope", "scopes", type=click.Choice(["read", "write"]), multiple=True, default=("read", "write"),
+    help="What the key may do; may be repeated. Both, unless given.",
+)  # fmt: skip
+@click.option(
+    "--expires-in", type=DURATION, help="How long the key lasts, such as 90d. For ever, unless given."
+)
+def create(
+    name: str, plan_manager_ids: tuple[UUID, ...], scopes: tuple[str, ...], expires_in: timedelta | None
+) -> None:
+    """Make a key and print it: it is shown this once, and kept nowhere."""
+    if not name.strip() or len(name) > 255 or "\0" in name:
+        raise click.BadParameter("must be 1 to 255 characters, not all blank", param_hint="--name")
+
+    async def work(db: Database, found: Settings) -> str:
+        async with db.transaction() as tx:
+            for each in plan_manager_ids:
+                call = await writing(tx, found, each, "keys create")
+            return await making.create(call, name, plan_manager_ids, scopes, expires_in)
+
+    click.echo(with_database(work))
+
+
+@keys.command(name="list")
+def list_() -> None:
+    """Print a line for each key: id, state, last four characters, scopes, expiry, plan managers, name."""
+
+    async def work(db: Database, _found: Settings) -> list[ApiKey]:
+        return await store.fetch_all(db)
+
+    for key in with_database(work):
+        expiry = f"until {key.expires_at:%Y-%m-%dT%H:%M:%SZ}" if key.expires_at else "no expiry"
+        allowed = ",".join(str(each) for each in key.plan_managers)
+        click.echo(
+            f"{key.id}  {_state(key):7}  …{key.last_four}  {'+'.join(key.scopes)}  {expiry}  {allowed}  {key.name}"
+        )
+
+
+@keys.command()
+@click.argument("key_id", type=UUID_TYPE)
+def revoke(key_id: UUID) -> None:
+    """Revoke a key for good, by its id. Every server refuses it within a second."""
+
+    async def work(db: Database, found: Settings) -> ApiKey | None:
+        async with db.transaction() as tx:
+            return await making.revoke(Write(tx, key_id, found, SYSTEM), key_id)
+
+    revoked = with_database(work)
+    if revoked is None:
+        raise click.ClickException(f"There is no key {key_id}. See `plankeeper keys list`.")
+    click.echo(f"Revoked: {revoked.name}")
+
+
+def _state(key: ApiKey) -> str:
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"

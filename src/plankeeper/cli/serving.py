@@ -1,0 +1,129 @@
+"""`plankeeper serve`: the server with its workers, and with the embedded database where there is no other."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+
+from plankeeper.cli.context import cluster_of, require_schema, run, settings
+from plankeeper.database.binaries import ClusterError
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database
+from plankeeper.settings import Settings
+
+DRAIN_SECONDS = 10
+# Connections that an embedded cluster has for workers; the rest is for the command line.
+_EMBEDDED_CONNECTIONS = 80
+
+
+@click.command()
+@click.option("--host", help="The address to listen on (PLANKEEPER_HOST, else 127.0.0.1).")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="The port to listen on (PLANKEEPER_PORT, else 8000)."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, else one a core)."
+)
+@click.option("--demo", is_flag=True, help="Fill in demonstration data once, and print a key for it.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="The embedded database's folder (PLANKEEPER_DATA_DIR).",
+)
+def serve(host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None) -> None:
+    """Serve the API until Ctrl-C or SIGTERM. Requests in flight are finished first, for up to 10 s."""
+    given = {
+        "PLANKEEPER_HOST": host, "PLANKEEPER_PORT": port, "PLANKEEPER_WORKERS": workers,
+        "PLANKEEPER_DATA_DIR": data_dir,
+    }  # fmt: skip
+    os.environ.update({name: str(value) for name, value in given.items() if value is not None})
+    found = settings()
+    with cluster_of(found) as cluster:
+        dsn = cluster.dsn if cluster else found.database_url or ""
+        lines = run(_prepare(found, dsn, embedded=cluster is not None, demo=demo))
+        if cluster and cluster.note:
+            lines = [cluster.note, *lines]
+        # The workers read their settings from the environment, as every program does.
+        os.environ["PLANKEEPER_DATABASE_URL"] = dsn
+        if cluster:
+            share = max(2, _EMBEDDED_CONNECTIONS // found.workers - 1)
+            os.environ["PLANKEEPER_POOL_SIZE"] = str(min(found.pool_size, share))
+        _serve(found, cluster, lines)
+
+
+async def _prepare(found: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
+    """Bring the schema up to date and fill in what `--demo` asks for; answers what to tell the user."""
+    async with Database(dsn, pool_size=2, statement_timeout=600).opened() as db:
+        await require_schema(db, dsn, embedded=embedded)
+        if not demo:
+            return []
+        from plankeeper.cli.demo import fill
+
+        plan_manager_id, name, key = await fill(db, found)
+    return _demo_lines(found, plan_manager_id, name, key)
+
+
+def _demo_lines(found: Settings, plan_manager_id: UUID, name: str, key: str) -> list[str]:
+    address = f"http://{found.host}:{found.port}"
+    curl = (
+        f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
+        f" '{address}/api/public/v1/participants?limit=3'"
+    )
+    return [f"Plan manager:   {plan_manager_id} ({name})", f"API key:        {key}", "", curl, ""]
+
+
+def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
+    import uvicorn
+    from uvicorn.supervisors.multiprocess import Multiprocess
+
+    class Supervisor(Multiprocess):
+        """uvicorn's supervisor, which replaces dead workers, and looks after the embedded cluster too."""
+
+        def init_processes(self) -> None:
+            super().init_processes()
+            if self.processes[0].wait_until_ready(60, self.should_exit):
+                _announce(sock, lines)
+
+        def keep_subprocess_alive(self) -> None:
+            if cluster:
+                _keep(cluster.ensure)
+            super().keep_subprocess_alive()
+
+    config = uvicorn.Config(
+        "plankeeper.app:create", factory=True, host=found.host, port=found.port, workers=found.workers,
+        timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_level="warning", server_header=False,
+        date_header=True, lifespan="on", proxy_headers=False,
+    )  # fmt: skip
+    sock = _listen(found)
+    Supervisor(config, [sock]).run()
+
+
+def _listen(found: Settings) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in found.host else socket.AF_INET
+        return socket.create_server((found.host, found.port), family=family, backlog=2048)
+    except OSError as error:
+        raise click.ClickException(
+            f"Cannot listen on {found.host} port {found.port}: {error.strerror}. Choose another with --port."
+        ) from None
+
+
+def _announce(sock: socket.socket, lines: list[str]) -> None:
+    host, port = sock.getsockname()[:2]
+    click.echo(f"Documentation:  http://{f'[{host}]' if ':' in host else host}:{port}/docs")
+    for line in lines:
+        click.echo(line)
+    click.echo("Plankeeper is ready. Ctrl-C stops it.")
+
+
+def _keep(ensure: Callable[[], Any]) -> None:
+    """Bring the cluster back where it is gone; what cannot be mended now is tried again half a second later."""
+    try:
+        if ensure():
+            click.echo("The embedded PostgreSQL was gone, and is running again.", err=True)
+    except ClusterError as error:
+        click.echo(str(error), err=True)

@@ -1,0 +1,110 @@
+"""`plankeeper migrate`, `doctor`, `recheck` and `openapi`."""
+
+import platform
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import click
+
+from plankeeper import __version__
+from plankeeper.cli.context import UUID_TYPE, cluster_of, run, settings, with_database, writing
+from plankeeper.database import schema
+from plankeeper.database.pool import Database
+from plankeeper.settings import SettingError, Settings
+
+
+@click.command()
+def migrate() -> None:
+    """Bring the database to the schema that this version needs."""
+    found = settings()
+    with cluster_of(found) as cluster:
+        dsn = cluster.dsn if cluster else found.database_url or ""
+
+        async def work() -> bool:
+            async with Database(dsn, pool_size=1, statement_timeout=3600).opened() as db:
+                return await schema.migrate_if_older(db, dsn)
+
+        done = run(work())
+    click.echo(f"The schema is {schema.EXPECTED}{'' if done else ' already'}.")
+
+
+@click.command()
+def doctor() -> None:
+    """Check settings, database, schema and versions: each line is ok, or says what to do."""
+    lines: list[tuple[bool, str]] = [(True, f"Plankeeper {__version__}, Python {platform.python_version()}")]
+    try:
+        found = Settings.read()
+        lines.append((True, "settings can be read"))
+        lines += _database_lines(found)
+    except SettingError as error:
+        lines.append((False, str(error)))
+    for ok, text in lines:
+        click.echo(f"{'ok  ' if ok else 'FAIL'}  {text}")
+    if not all(ok for ok, _ in lines):
+        sys.exit(1)
+
+
+def _database_lines(found: Settings) -> list[tuple[bool, str]]:
+    lines: list[tuple[bool, str]] = []
+    try:
+        with cluster_of(found) as cluster:
+            if cluster and cluster.note:
+                lines.append((True, cluster.note))
+            dsn = cluster.dsn if cluster else found.database_url or ""
+            where = f"embedded in {found.data_dir}" if cluster else "your own"
+            number, version = run(_ask(dsn))
+    except click.ClickException as error:
+        return [*lines, (False, error.message)]
+    major = int(number) // 10_000
+    lines.append(
+        (major >= 15, f"PostgreSQL {major}, {where}" + ("" if major >= 15 else ": 15 or newer is needed"))
+    )
+    advice = "" if version == schema.EXPECTED else f", {schema.EXPECTED} is needed: run `plankeeper migrate`"
+    lines.append((not advice, f"schema {version or 'empty'}{advice}"))
+    return lines
+
+
+async def _ask(dsn: str) -> tuple[str, str | None]:
+    async with Database(dsn, pool_size=1, statement_timeout=10).opened() as db:
+        return await schema.server_version(db), await schema.version(db)
+
+
+@click.command()
+@click.option(
+    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose invoices to check."
+)
+def recheck(plan_manager_id: UUID) -> None:
+    """Check every invoice anew: its participant, its provider or the day may have changed."""
+    from plankeeper.invoices.checks import recheck as recheck_batch
+
+    async def work(db: Database, found: Settings) -> tuple[int, int]:
+        checked, changed, after = 0, 0, UUID(int=0)
+        while True:
+            async with db.transaction() as tx:
+                call = await writing(tx, found, plan_manager_id, "recheck")
+                ids, news = await recheck_batch(call, after)
+            if not ids:
+                return checked, changed
+            checked, changed, after = checked + len(ids), changed + news, ids[-1]
+
+    checked, changed = with_database(work)
+    click.echo(f"{checked:,} invoices checked, {changed:,} changed")
+
+
+@click.command()
+@click.option(
+    "--check",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Compare with a file instead of printing.",
+)
+def openapi(check: Path | None) -> None:
+    """Print the OpenAPI document."""
+    from plankeeper.app import document, operations
+    from plankeeper.edge.openapi import rendered
+
+    text = rendered(document(operations()))
+    if check is None:
+        click.echo(text, nl=False)
+    elif not check.exists() or check.read_text() != text:
+        raise click.ClickException(f"{check} is not what the server says: run `make openapi`.")

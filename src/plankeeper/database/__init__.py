@@ -1,0 +1,1 @@
+"""PostgreSQL: the pool, transactions, migrations and the embedded cluster."""

@@ -1,0 +1,32 @@
+"""Alembic's entry: runs the migrations in one transaction over asyncpg, one program at a time."""
+
+import asyncio
+
+import asyncpg
+from alembic import context
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+# Any fixed number: who holds this advisory lock is migrating.
+_LOCK = 7_526_541_001
+
+
+def run(connection: Connection) -> None:
+    connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    context.configure(connection=connection)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+async def main() -> None:
+    dsn = context.config.attributes["dsn"]
+    engine = create_async_engine(
+        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=5), poolclass=NullPool
+    )
+    async with engine.begin() as connection:
+        await connection.run_sync(run)
+    await engine.dispose()
+
+
+asyncio.run(main())

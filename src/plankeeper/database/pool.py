@@ -1,0 +1,142 @@
+"""The way to PostgreSQL: statements as literals in, structs out; transactions."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, TypeVar
+
+import asyncpg
+from msgspec import Struct
+
+from plankeeper.database.rows import reader
+
+T = TypeVar("T")
+Runner = Any  # asyncpg's Pool or Connection: both have fetch, fetchrow and execute, and no types
+
+# What is raised where the server is away, starting, stopping, full, too slow, or took another in our place.
+_AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.QueryCanceledError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.DiskFullError,
+    asyncpg.InternalClientError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.InvalidCatalogNameError,
+)
+
+
+def unavailable(error: Exception) -> bool:
+    """Whether the database, and not the request or the code, is at fault: the same may succeed a moment later."""
+    # asyncpg counts an argument of the wrong type as an interface error: that one is ours.
+    return isinstance(error, _AWAY) and not isinstance(error, asyncpg.DataError | ValueError)
+
+
+class Queries:
+    """Runs statements. A statement is a literal: it is never built from pieces."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Runner) -> None:
+        self._run = run
+
+    async def rows(self, shape: type[T], statement: LiteralString, *values: object) -> list[T]:
+        read = reader(shape)
+        return [read(record) for record in await self._run.fetch(statement, *values)]
+
+    async def one_or_none(self, shape: type[T], statement: LiteralString, *values: object) -> T | None:
+        record = await self._run.fetchrow(statement, *values)
+        return None if record is None else reader(shape)(record)
+
+    async def one(self, shape: type[T], statement: LiteralString, *values: object) -> T:
+        """For a statement that always answers a row; raises LookupError where it does not."""
+        found = await self.one_or_none(shape, statement, *values)
+        if found is None:
+            raise LookupError("the statement answered no row")
+        return found
+
+    async def execute(self, statement: LiteralString, *values: object) -> None:
+        await self._run.execute(statement, *values)
+
+
+class Transaction(Queries):
+    """One transaction on one connection: committed by who opened it, never by a store."""
+
+    async def insert_rows(self, table: str, shape: type[Struct], rows: Iterable[Struct]) -> None:
+        """Append many rows at once (COPY); the table's columns are the struct's fields."""
+        names = shape.__struct_fields__
+        records = [[getattr(row, name) for name in names] for row in rows]
+        await self._run.copy_records_to_table(table, records=records, columns=names)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """What happens inside is undone by an exception, and the transaction goes on."""
+        async with self._run.transaction():
+            yield
+
+    async def stream(self, shape: type[T], statement: LiteralString, *values: object) -> AsyncIterator[T]:
+        """The rows of a statement, one after the other, however many they are."""
+        read = reader(shape)
+        async for record in self._run.cursor(statement, *values, prefetch=1000):
+            yield read(record)
+
+
+class Database(Queries):
+    """A pool of connections. Reads run on it directly: one statement, one round trip, no transaction.
+
+    It is used within `async with database.opened()`. Connections are made when they are needed, so that it opens
+    while the server is away, and finds it again when it is back.
+    """
+
+    __slots__ = ("_dsn", "_pool_size", "_timeout")
+
+    def __init__(self, dsn: str, *, pool_size: int = 10, statement_timeout: float = 30) -> None:
+        super().__init__(None)
+        self._dsn = dsn
+        self._pool_size = pool_size
+        self._timeout = statement_timeout
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator["Database"]:
+        pool: Any = asyncpg.create_pool(
+            self._dsn, min_size=0, max_size=self._pool_size, reset=_keep, **_options(self._timeout)
+        )
+        self._run = await pool
+        try:
+            yield self
+        finally:
+            # Not close(): it waits for a server that may be gone. Requests have been answered by now.
+            pool.terminate()
+
+    @asynccontextmanager
+    async def transaction(self, *, snapshot: bool = False) -> AsyncIterator[Transaction]:
+        """One transaction: committed at the end, rolled back by an exception. `snapshot`: read only, one moment."""
+        how = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
+        async with self._run.acquire() as connection, connection.transaction(**how):
+            yield Transaction(connection)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Queries]:
+        """A connection of its own, outside the pool, for what a session holds (an advisory lock)."""
+        connection: Any = await asyncpg.connect(self._dsn, **_options(self._timeout))
+        try:
+            yield Queries(connection)
+        finally:
+            connection.terminate()
+
+
+def _options(command_timeout: float) -> dict[str, Any]:
+    return {
+        "timeout": 5,
+        "command_timeout": command_timeout,
+        "server_settings": {"application_name": "plankeeper", "timezone": "UTC", "jit": "off"},
+    }
+
+
+async def _keep(_connection: object) -> None:
+    """In place of the pool's reset query: no statement of ours leaves anything on a connection."""

@@ -1,0 +1,45 @@
+"""The schema's version: what the code expects, what a database has, and the way from one to the other."""
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+
+from plankeeper.database.pool import Queries
+
+EXPECTED = "0001"
+
+_MIGRATIONS = Path(__file__).with_name("migrations")
+
+
+async def version(db: Queries) -> str | None:
+    """The newest migration that the database has had; null where it has had none."""
+    try:
+        return await db.one_or_none(str, "select version_num from alembic_version")
+    except asyncpg.UndefinedTableError:
+        return None
+
+
+def migrate(dsn: str) -> None:
+    """Bring a database to the expected schema. Two at once wait for each other: the second finds it done."""
+    # Alembic and SQLAlchemy are loaded here alone: a server that is up to date does without them.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["dsn"] = dsn
+    command.upgrade(config, "head")
+
+
+async def migrate_if_older(db: Queries, dsn: str) -> bool:
+    """Migrate unless the schema is the expected one. True where something was done."""
+    if await version(db) == EXPECTED:
+        return False
+    await asyncio.to_thread(migrate, dsn)
+    return True
+
+
+async def server_version(db: Queries) -> str:
+    """PostgreSQL's version as a number: 180006 is 18.6."""
+    return await db.one(str, "show server_version_num")

@@ -1,0 +1,5 @@
+"""Synthetic demonstration data in the import format: the same for the same seed, and clearly made up."""
+
+from plankeeper.demo.dataset import PlanManager, plan_managers, records
+
+__all__ = ["PlanManager", "plan_managers", "records"]

@@ -1,0 +1,68 @@
+"""Seeded chance, and the moments, ids and texts that are drawn with it. The clock is never read."""
+
+import unicodedata
+from datetime import UTC, date, datetime, time, timedelta
+from random import Random
+from typing import Any
+from uuid import UUID
+
+Row = dict[str, Any]
+"""One object of an import file: what JSON has, and `Decimal` for amounts."""
+
+ANCHOR = date(2026, 10, 30)
+"""The demonstration's last day: nothing in it was created later."""
+
+_ASCII = str.maketrans({"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O"})
+
+
+def stream(plan_manager_id: UUID, seed: int, resource: str) -> Random:
+    """Give a resource its own stream, so that a change to one resource leaves all others as they were."""
+    return Random(f"{seed}/{plan_manager_id}/{resource}")
+
+
+def chance(rng: Random, percent: float) -> bool:
+    return rng.random() * 100 < percent
+
+
+def day_between(rng: Random, first: date, last: date) -> date:
+    return first + timedelta(days=rng.randint(0, (last - first).days))
+
+
+def days_before(days: int) -> date:
+    return ANCHOR - timedelta(days=days)
+
+
+def moment(rng: Random, day: date) -> datetime:
+    """Draw a second of an office day on Australia's east coast, which is the same date in UTC."""
+    return datetime.combine(day, time(), UTC) + timedelta(seconds=rng.randrange(7 * 3600))
+
+
+def stamp(when: datetime) -> str:
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def uuid7(rng: Random, when: datetime) -> str:
+    """Make a version 7 UUID: the milliseconds of `when`, and the rest from chance (RFC 9562, 5.7)."""
+    milliseconds = (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    number = milliseconds << 80 | 0x7 << 76 | rng.getrandbits(12) << 64 | 0b10 << 62 | rng.getrandbits(62)
+    return str(UUID(int=number))
+
+
+def address_name(*words: str) -> str:
+    """Write words as the part of an email address before its @: lower-case ASCII letters, joined by dots."""
+    plain = (unicodedata.normalize("NFKD", word.translate(_ASCII)) for word in words)
+    letters = ("".join(c for c in word.lower() if c.isascii() and c.isalnum()) for word in plain)
+    return ".".join(letters)
+
+
+def unused(taken: set[str], name: str, domain: str) -> str:
+    """Give an address that is not in `taken`, numbering the name if need be, and put it there."""
+    email, number = f"{name}@{domain}", 2
+    while email in taken:
+        email, number = f"{name}{number}@{domain}", number + 1
+    taken.add(email)
+    return email

@@ -1,0 +1,1 @@
+"""Everything HTTP that no slice should think about."""

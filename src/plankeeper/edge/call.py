@@ -1,0 +1,53 @@
+"""What a handler gets of a request: whose it is, and the way to the database. No HTTP."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.edge.errors import NotFound
+from plankeeper.settings import Settings
+
+T = TypeVar("T")
+
+Need = Literal["read", "write"]
+
+
+class Actor(Struct, frozen=True):
+    """Who did something: an API key, a user, or the system itself."""
+
+    kind: Literal["api_key", "user", "system"]
+    id: str | None
+    name: str | None
+
+
+SYSTEM = Actor("system", None, "plankeeper")
+
+
+@dataclass(slots=True)
+class Read:
+    """A request that only reads: one statement, no transaction."""
+
+    db: Queries
+    plan_manager_id: UUID
+    settings: Settings
+
+
+@dataclass(slots=True)
+class Write:
+    """A request that writes, in the one transaction that the edge commits before it answers."""
+
+    tx: Transaction
+    plan_manager_id: UUID
+    settings: Settings
+    actor: Actor = SYSTEM
+    request_id: str | None = None
+
+
+def found(resource: T | None) -> T:
+    """The resource; raises NotFound where there is none."""
+    if resource is None:
+        raise NotFound
+    return resource

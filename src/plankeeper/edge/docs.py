@@ -1,0 +1,28 @@
+"""The OpenAPI document and its interactive page, served from the package alone."""
+
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from plankeeper.edge.openapi import rendered
+
+_STATIC = Path(__file__).with_name("static")
+_SECURITY = {
+    # Swagger UI sets style attributes and shows its icons as data addresses; scripts come from here alone.
+    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+
+
+def documentation_routes(openapi: dict[str, Any]) -> list[BaseRoute]:
+    """`/openapi.json`, `/docs` and the files that the page needs."""
+    document = Response(rendered(openapi), media_type="application/json", headers=_SECURITY)
+    files = {"/docs": "docs.html"} | {
+        f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
+    }
+    served = [Route(path, FileResponse(_STATIC / name, headers=_SECURITY)) for path, name in files.items()]
+    return [Route("/openapi.json", document), *served]

@@ -1,0 +1,47 @@
+"""Is the process alive, and can it serve: for load balancers and process managers, without a key."""
+
+from typing import Protocol
+
+from starlette.types import Receive, Scope, Send
+
+from plankeeper.database import schema
+from plankeeper.database.pool import Database
+from plankeeper.edge.request import Answer, headers_of, log, request_id_of
+
+
+class _Status(Protocol):
+    async def __call__(self) -> Answer: ...
+
+
+class Probe:
+    """A GET that needs no key and is answered by `check`."""
+
+    def __init__(self, check: _Status) -> None:
+        self._check = check
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await self._check()
+        await answer.send(request_id_of(headers_of(scope)), send)
+
+
+async def alive() -> Answer:
+    return Answer.of(200, {"status": "ok"})
+
+
+def ready(db: Database) -> _Status:
+    """200 when the database answers and its schema is the expected one, else 503 with what is wrong."""
+
+    async def check() -> Answer:
+        try:
+            found = await schema.version(db)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the server is not ready
+            log.warning("not ready: %r", error)
+            return Answer.of(503, {"status": "unavailable", "detail": "The database does not answer."})
+        if found != schema.EXPECTED:
+            detail = (
+                f"The schema is {found}, and this server needs {schema.EXPECTED}: run plankeeper migrate."
+            )
+            return Answer.of(503, {"status": "unavailable", "detail": detail})
+        return Answer.of(200, {"status": "ok"})
+
+    return check

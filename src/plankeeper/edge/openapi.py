@@ -1,0 +1,197 @@
+"""The OpenAPI document, made of the table of operations and of the structs that they name."""
+
+import inspect
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Struct
+from msgspec.structs import fields
+
+from plankeeper import __version__
+from plankeeper.edge.errors import CODES, ErrorBody
+from plankeeper.edge.routes import Operation
+from plankeeper.edge.shapes import Query, custom_schema
+
+_REF = "#/components/schemas/{name}"
+_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
+
+TAGS = {
+    "participants": "The people whose funding the plan manager manages.",
+    "team_members": "The contacts on a participant's team, and what they may do.",
+    "account_managers": "The people at the plan manager who look after participants; read only.",
+    "note_types": "Kinds of notes, with their colours.",
+    "providers": "Who provides services to participants and sends invoices.",
+    "invoices": "What providers claim, and what was found wrong with it; read only.",
+    "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
+    "events": "The audit trail: one event for every write, in the order of the commits.",
+    "error_catalogue": "Every error code and every invoice warning, explained.",
+}
+
+_INTRODUCTION = """\
+Every request carries an API key (`Authorization: Bearer <key>`) and the id of the plan manager that it acts for
+(`X-Plan-Manager-Id`). What is marked `x-plankeeper-extension` is Plankeeper's own; the rest is the public contract.
+"""
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """The whole document (OpenAPI 3.1)."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Plankeeper public API", "version": __version__, "description": _INTRODUCTION},
+        "servers": [{"url": "/"}],
+        "security": [{"api_key": []}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(operations),
+            "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
+            "parameters": {"PlanManagerId": _PLAN_MANAGER_ID, "RequestId": _REQUEST_ID},
+            "headers": {"RequestId": {"description": "The request's id.", "schema": {"type": "string"}}},
+        },
+    }
+
+
+_PLAN_MANAGER_ID = {
+    "name": "X-Plan-Manager-Id", "in": "header", "required": True,
+    "description": "The plan manager that the request is scoped to.",
+    "schema": {"type": "string", "format": "uuid"},
+}  # fmt: skip
+_REQUEST_ID = {
+    "name": "X-Request-Id", "in": "header", "required": False,
+    "description": "An id of the caller's own, of 1 to 128 visible ASCII characters; else one is made.",
+    "schema": {"type": "string"}, "x-plankeeper-extension": True,
+}  # fmt: skip
+
+
+def rendered(openapi: dict[str, Any]) -> str:
+    return json.dumps(openapi, indent=2, ensure_ascii=False) + "\n"
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    summary, _, more = (inspect.getdoc(operation.handler) or "").partition("\n\n")
+    first, _, rest = summary.replace("\n", " ").partition(". ")
+    entry: dict[str, Any] = {
+        "operationId": f"{operation.tag}_{operation.handler.__name__.rstrip('_')}",
+        "tags": [operation.tag],
+        "summary": first.rstrip("."),
+        "parameters": _parameters(operation),
+        "responses": _responses(operation),
+        "x-plankeeper-need": operation.need,
+    }
+    description = " ".join(part for part in (rest, more.replace("\n", " ")) if part)
+    if description:
+        entry["description"] = description
+    if operation.body:
+        entry["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _schema(operation.body)}},
+        }
+    if operation.extension:
+        entry["x-plankeeper-extension"] = True
+    return entry
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    parameters: list[dict[str, Any]] = [
+        {"$ref": "#/components/parameters/PlanManagerId"},
+        {"$ref": "#/components/parameters/RequestId"},
+    ]
+    for name, kind in operation.path_ids.items():
+        schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
+        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
+    parameters += _query_parameters(operation.query) if operation.query else []
+    return parameters
+
+
+def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
+    properties = _components([query])[query.__name__]["properties"]
+    parameters: list[dict[str, Any]] = []
+    for field in fields(query):
+        schema: dict[str, Any] = properties[field.encode_name]
+        parameter: dict[str, Any] = {
+            "name": field.encode_name,
+            "in": "query",
+            "required": False,
+            "schema": schema,
+        }
+        for moved in ("description", "x-plankeeper-extension"):
+            if moved in schema:
+                parameter[moved] = schema.pop(moved)
+        if field.default not in (UNSET, NODEFAULT):
+            schema["default"] = field.default
+        if schema.get("type") == "array":
+            parameter |= {"style": "form", "explode": False}
+        else:
+            schema["minLength"] = 1
+        if schema.get("type") in ("integer", "boolean") or "enum" in schema:
+            schema.pop("minLength", None)
+        parameters.append(parameter)
+    return parameters
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    content = {"application/json": {"schema": _answer(operation.answer)}}
+    statuses = {400, 401, 403, 500, 503}
+    statuses |= {404} if operation.path_ids or operation.path.endswith("/status") else set()
+    statuses |= {413, 415} if operation.body else set()
+    statuses |= {409} if operation.conflicts else set()
+    responses: dict[str, Any] = {str(operation.status): _response("Success", content)}
+    for status in sorted(statuses):
+        codes = [code for code, each in CODES.items() if each.status == status]
+        responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR)
+    return responses
+
+
+def _response(description: str, content: dict[str, Any]) -> dict[str, Any]:
+    headers = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    return {"description": description, "headers": headers, "content": content}
+
+
+def _members(answer: Any) -> list[Any]:
+    """The structs of an answer: itself, or each of a union."""
+    origin = get_origin(answer)
+    if isinstance(answer, type) and issubclass(answer, Struct):
+        return [answer]
+    return [answer] if isinstance(origin, type) and issubclass(origin, Struct) else list(get_args(answer))
+
+
+def _answer(answer: Any) -> dict[str, Any]:
+    schemas = [_schema(member) for member in _members(answer)]
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _schema(shape: Any) -> dict[str, Any]:
+    [reference], _ = msgspec.json.schema_components([shape], schema_hook=custom_schema, ref_template=_REF)
+    return {"$ref": _named(reference["$ref"])}
+
+
+def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
+    shapes: list[Any] = [ErrorBody]
+    for operation in operations:
+        shapes += [*_members(operation.answer), *([operation.body] if operation.body else [])]
+    found = _components(shapes)
+    return {name: found[name] for name in sorted(found)}
+
+
+def _components(shapes: Sequence[Any]) -> dict[str, Any]:
+    _, components = msgspec.json.schema_components(shapes, schema_hook=custom_schema, ref_template=_REF)
+    text = json.dumps(components)
+    cleaned: dict[str, Any] = json.loads(_named(text))
+    for schema in cleaned.values():
+        schema.pop("title", None)
+        for member in schema.get("properties", {}).values():
+            # A member that says its types itself (an amount is a number) needs no other word on them.
+            if isinstance(member.get("type"), list):
+                member.pop("anyOf", None)
+    return {_named(name): schema for name, schema in cleaned.items()}
+
+
+def _named(text: str) -> str:
+    """`Page_Participant_` is called `ParticipantPage`."""
+    return re.sub(r"\bPage_(\w+?)_(?![A-Za-z_])", r"\1Page", text)

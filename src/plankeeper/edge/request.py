@@ -1,0 +1,78 @@
+"""A request as it arrives and an answer as it leaves: headers, body, request id."""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+from uuid_utils.compat import uuid7
+
+from plankeeper.edge.errors import Refusal
+from plankeeper.edge.parsing import MAX_BODY
+
+log = logging.getLogger("plankeeper")
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+_JSON = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
+_SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+
+
+class ClientGone(Exception):
+    """The client closed the connection before it had sent its whole request."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """Status, JSON body, and further headers in lower case."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, status: int, shape: object, headers: Mapping[str, str] | None = None) -> "Answer":
+        return cls(status, _encoder.encode(shape), headers or {})
+
+    async def send(self, request_id: bytes, send: Send) -> None:
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(self.body)).encode()),
+            (b"x-request-id", request_id),
+            *((name.encode(), value.encode("latin-1")) for name, value in self.headers.items()),
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """The headers by lower-case name; one sent twice holds both, so that it fails every check for one."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        headers[name] = value if name not in headers else headers[name] + b", " + value
+    return headers
+
+
+def request_id_of(headers: Mapping[bytes, bytes]) -> bytes:
+    """The caller's request id where it sent a sane one, else a new one."""
+    sent = headers.get(b"x-request-id", b"")
+    return sent if _SANE_ID.fullmatch(sent) else str(uuid7()).encode()
+
+
+async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+    """A JSON body of at most 1 MiB; raises Refusal 413 or 415, and ClientGone."""
+    if not _JSON.fullmatch(headers.get(b"content-type", b"")):
+        raise Refusal("unsupported_media_type")
+    if int(headers.get(b"content-length", b"0")) > MAX_BODY:
+        raise Refusal("body_too_large")
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY:
+            raise Refusal("body_too_large")
+        if not message.get("more_body"):
+            return body

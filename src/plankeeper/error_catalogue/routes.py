@@ -1,0 +1,28 @@
+"""The error catalogue: made from the same source as the errors themselves."""
+
+from plankeeper.edge.call import Read
+from plankeeper.edge.errors import CODES
+from plankeeper.edge.paging import page_of
+from plankeeper.edge.routes import READ, Routes
+from plankeeper.edge.shapes import Page
+from plankeeper.error_catalogue.shapes import CatalogueEntry, CatalogueListQuery
+from plankeeper.invoices.rules import WARNINGS
+
+ENTRIES = sorted(
+    [CatalogueEntry(code, "api", each.status, each.title, each.description) for code, each in CODES.items()]
+    + [
+        CatalogueEntry(code, each.applies_to, None, each.title, each.description)
+        for code, each in WARNINGS.items()
+    ],
+    key=lambda entry: entry.error_code,
+)
+
+routes = Routes("error_catalogue")
+
+
+@routes.get("/error-catalogue", need=READ, extension=True)
+async def list_(call: Read, query: CatalogueListQuery) -> Page[CatalogueEntry]:
+    """List every error code with its meaning, ascending by code."""
+    following = [entry for entry in ENTRIES if entry.error_code > query.start]
+    total = None if query.by_cursor else len(ENTRIES)
+    return page_of(query, following[query.offset : query.offset + query.limit + 1], total, "error_code")

@@ -1,0 +1,21 @@
+"""The error catalogue over the wire."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from plankeeper.edge.shapes import CodeListQuery
+
+
+class CatalogueEntry(Struct):
+    """An error of the API, or a warning that the checks of invoices find."""
+
+    error_code: str
+    applies_to: Literal["api", "invoice", "line_item"]
+    status: Annotated[int | None, Meta(description="The HTTP status; null for a warning.")]
+    title: str
+    description: str
+
+
+class CatalogueListQuery(CodeListQuery):
+    """The list has no filters."""

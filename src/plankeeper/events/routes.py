@@ -1,0 +1,38 @@
+"""The feed of events, and one event."""
+
+from uuid import UUID
+
+from plankeeper.edge.call import Read, found
+from plankeeper.edge.errors import Invalid
+from plankeeper.edge.paging import page_of
+from plankeeper.edge.routes import READ, Routes
+from plankeeper.edge.shapes import Page, given
+from plankeeper.events import store
+from plankeeper.events.shapes import Event, EventListQuery
+
+routes = Routes("events")
+
+
+@routes.get("/events", need=READ, extension=True)
+async def list_(call: Read, query: EventListQuery) -> Page[Event]:
+    """List events. The feed is walked by cursor only, in the order in which the writes were committed.
+
+    Without `after` it starts at the beginning. A new event appears within a second of its write.
+    """
+    if query.offset:
+        raise Invalid(offset="must be 0: events are walked by cursor only")
+    rows = await store.page(
+        call.db,
+        call.plan_manager_id,
+        query.start,
+        given(query.type),
+        given(query.resource_id),
+        query.limit + 1,
+    )
+    return page_of(query, rows, None)
+
+
+@routes.get("/events/{event_id}", need=READ, extension=True)
+async def get(call: Read, event_id: UUID) -> Event:
+    """Get one event."""
+    return found(await store.fetch(call.db, call.plan_manager_id, event_id))

@@ -1,0 +1,32 @@
+"""Puts committed events in order: one sequencer among all servers and workers, elected by an advisory lock."""
+
+import asyncio
+import logging
+
+from plankeeper.database.pool import Database, Queries, unavailable
+from plankeeper.events import store
+
+log = logging.getLogger("plankeeper")
+
+PERIOD = 0.1  # seconds between two looks at the outbox
+BATCH = 5000
+
+
+async def run(db: Database) -> None:
+    """Until cancelled: be the sequencer, or stand by to become it. The database may come and go."""
+    while True:
+        try:
+            async with db.session() as session:
+                await _serve(session)
+        except Exception as error:
+            if not unavailable(error):
+                log.exception("the sequencer failed, and starts again")
+        await asyncio.sleep(1)
+
+
+async def _serve(session: Queries) -> None:
+    while not await store.lead(session):
+        await asyncio.sleep(0.5)
+    while True:
+        if await store.sequence(session, BATCH) < BATCH:
+            await asyncio.sleep(PERIOD)

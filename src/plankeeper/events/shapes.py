@@ -1,0 +1,67 @@
+"""What an event looks like."""
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from plankeeper.edge.call import Actor
+from plankeeper.edge.shapes import Moment, Text255, UuidListQuery
+
+
+class ResourceRef(Struct):
+    """The resource that an event is about."""
+
+    kind: str
+    id: str
+
+
+_OBJECT = {"type": ["object", "null"], "additionalProperties": True}
+
+
+class Event(Struct):
+    """One committed write."""
+
+    id: UUID
+    type: Annotated[str, Meta(examples=["participant.updated"])]
+    created_at: Moment
+    actor: Actor
+    resource: ResourceRef
+    data: Annotated[
+        Raw | None,
+        Meta(description="The resource after the write; null after a deletion.", extra_json_schema=_OBJECT),
+    ]
+    previous: Annotated[
+        Raw | None,
+        Meta(
+            description="The changed members as they were before; the whole resource for a deletion; else null.",
+            extra_json_schema=_OBJECT,
+        ),
+    ]
+    request_id: str | None
+
+
+class EventRow(Struct):
+    """An event as it is written: the columns of its table."""
+
+    plan_manager_id: UUID
+    id: UUID
+    type: str
+    created_at: Moment
+    actor_kind: str
+    actor_id: str | None
+    actor_name: str | None
+    resource_kind: str
+    resource_id: str
+    data: str | None
+    previous: str | None
+    request_id: str | None
+
+
+class EventListQuery(UuidListQuery):
+    """Filters of the feed, which is walked by cursor only."""
+
+    type: Annotated[
+        Text255 | UnsetType, Meta(description="An exact type, such as `participant.updated`.")
+    ] = UNSET
+    resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET

@@ -1,0 +1,90 @@
+"""Events in SQL: written with what they tell of, put in order after the commit, read in that order."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.events.shapes import Event, EventRow
+
+
+async def insert(tx: Transaction, row: EventRow) -> None:
+    await tx.execute(
+        """
+        insert into events (plan_manager_id, id, type, created_at, actor_kind, actor_id, actor_name,
+            resource_kind, resource_id, data, previous, request_id)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        """,
+        row.plan_manager_id, row.id, row.type, row.created_at, row.actor_kind, row.actor_id, row.actor_name,
+        row.resource_kind, row.resource_id, row.data, row.previous, row.request_id,
+    )  # fmt: skip
+
+
+async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
+    await tx.insert_rows("events", EventRow, rows)
+
+
+async def page(
+    db: Queries, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str | None, limit: int
+) -> list[Event]:
+    """Events behind `after` in the order of their positions. An `after` that is gone stands for its neighbour before."""
+    return await db.rows(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from events
+        where plan_manager_id = $1
+            and position > coalesce(
+                (select position from events where plan_manager_id = $1 and id = $2),
+                (select max(position) from events where plan_manager_id = $1 and id <= $2),
+                0)
+            and ($3::text is null or type = $3)
+            and ($4::text is null or resource_id = $4)
+        order by position
+        limit $5
+        """,
+        plan_manager_id, after, type_, resource_id, limit,
+    )  # fmt: skip
+
+
+async def fetch(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | None:
+    return await db.one_or_none(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from events
+        where plan_manager_id = $1 and id = $2
+        """,
+        plan_manager_id, event_id,
+    )  # fmt: skip
+
+
+async def lead(session: Queries) -> bool:
+    """Become the one sequencer of the whole cluster, for as long as the session lasts; false where another is."""
+    return await session.one(bool, "select pg_try_advisory_lock(7526541002)")
+
+
+async def sequence(session: Queries, limit: int) -> int:
+    """Give the next positions to committed events that have none: how many were found.
+
+    Only one session does this at a time, so a position is visible only after all lower ones are.
+    """
+    return await session.one(
+        int,
+        """
+        with waiting as materialized (
+            -- tenants: all, on purpose; one order serves every feed
+            select plan_manager_id, id from events where position is null order by id limit $1
+        ), numbered as materialized (
+            select plan_manager_id, id, nextval('event_positions') as position from waiting
+        ), placed as (
+            update events set position = numbered.position
+            from numbered
+            where events.plan_manager_id = numbered.plan_manager_id and events.id = numbered.id
+            returning 1
+        )
+        select count(*) from placed
+        """,
+        limit,
+    )

@@ -1,0 +1,50 @@
+"""Exit reasons in SQL."""
+
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from plankeeper.database.pool import Transaction
+from plankeeper.exit_reasons.shapes import ExitReason
+
+
+async def records_for_update(
+    tx: Transaction, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID | str]
+) -> list[ExitReason]:
+    """Those of the ids that there are, locked until the transaction ends."""
+    return await tx.rows(
+        ExitReason,
+        """
+        select id, name, parent_id
+        from exit_reasons
+        where plan_manager_id = $1 and id = any ($2)
+        order by id
+        for update
+        """,
+        plan_manager_id, exit_reason_ids,
+    )  # fmt: skip
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write whole exit reasons, new or not. `records` is a JSON list of ExitReason."""
+    await tx.execute(
+        """
+        insert into exit_reasons (plan_manager_id, id, name, parent_id)
+        select $1, id, name, parent_id from json_populate_recordset(null::exit_reasons, $2)
+        on conflict (plan_manager_id, id) do update set name = excluded.name, parent_id = excluded.parent_id
+        """,
+        plan_manager_id, records,
+    )  # fmt: skip
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ExitReason]:
+    """Parents first, so that an import never meets a child without its parent."""
+    return tx.stream(
+        ExitReason,
+        """
+        select id, name, parent_id
+        from exit_reasons
+        where plan_manager_id = $1
+        order by parent_id nulls first, id
+        """,
+        plan_manager_id,
+    )

@@ -1,0 +1,1 @@
+"""Records of a user viewing an invoice."""

@@ -1,0 +1,25 @@
+"""Invoice view sessions: list and get."""
+
+from plankeeper.edge.call import Read, found
+from plankeeper.edge.paging import page_of
+from plankeeper.edge.parsing import LooseId
+from plankeeper.edge.routes import READ, Routes
+from plankeeper.edge.shapes import Page
+from plankeeper.invoice_view_sessions import store
+from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery
+
+routes = Routes("invoice_view_sessions")
+
+
+@routes.get("/invoice-view-sessions", need=READ, extension=True)
+async def list_(call: Read, query: InvoiceViewSessionListQuery) -> Page[InvoiceViewSession]:
+    """List invoice view sessions."""
+    rows = await store.page(call.db, call.plan_manager_id, query)
+    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query)
+    return page_of(query, rows, total)
+
+
+@routes.get("/invoice-view-sessions/{session_id}", need=READ)
+async def get(call: Read, session_id: LooseId) -> InvoiceViewSession:
+    """Get an invoice view session."""
+    return found(await store.fetch(call.db, call.plan_manager_id, session_id))

@@ -1,0 +1,51 @@
+"""Invoice view sessions over the wire, and as they are kept."""
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from plankeeper.edge.shapes import Moment, Text255, UuidListQuery, UuidText
+
+Seconds = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class InvoiceViewSession(Struct, kw_only=True):
+    """A record of a user viewing an invoice; durations are whole seconds. Import and export speak this shape too."""
+
+    id: UUID
+    invoice_id: UUID
+    user_id: Annotated[str, Meta(description="As it was recorded.")]
+    user_name: str
+    session_started: Moment
+    session_ended: Annotated[Moment | None, Meta(description="Null while the session is open.")] = None
+    last_heartbeat: Moment
+    duration_seconds: int | None = None
+    created_at: Moment
+    active_duration_seconds: int | None = None
+    engaged_duration_seconds: int | None = None
+    idle_count: int | None = None
+
+
+class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One line of an import. A new session needs invoice_id, user_id, user_name and session_started."""
+
+    id: UuidText | UnsetType = UNSET
+    invoice_id: UuidText | UnsetType = UNSET
+    user_id: Text255 | UnsetType = UNSET
+    user_name: Text255 | UnsetType = UNSET
+    session_started: Moment | UnsetType = UNSET
+    session_ended: Moment | None | UnsetType = UNSET
+    last_heartbeat: Moment | UnsetType = UNSET
+    duration_seconds: Seconds | None | UnsetType = UNSET
+    created_at: Moment | UnsetType = UNSET
+    active_duration_seconds: Seconds | None | UnsetType = UNSET
+    engaged_duration_seconds: Seconds | None | UnsetType = UNSET
+    idle_count: Seconds | None | UnsetType = UNSET
+
+
+class InvoiceViewSessionListQuery(UuidListQuery):
+    """Filters of the list; they combine with AND."""
+
+    invoice_id: UuidText | UnsetType = UNSET
+    user_id: Text255 | UnsetType = UNSET

@@ -1,0 +1,108 @@
+"""Invoice view sessions in SQL."""
+
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.edge.shapes import given
+from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery
+
+
+async def page(
+    db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
+) -> list[InvoiceViewSession]:
+    """The rows of one page and one more, which tells whether there are more."""
+    return await db.rows(
+        InvoiceViewSession,
+        """
+        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+        from invoice_view_sessions
+        where plan_manager_id = $1 and id > $2
+            and ($3::uuid is null or invoice_id = $3)
+            and ($4::text is null or user_id = $4)
+        order by id
+        limit $5 offset $6
+        """,
+        plan_manager_id, query.start, given(query.invoice_id), given(query.user_id), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def count(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoice_view_sessions
+        where plan_manager_id = $1
+            and ($2::uuid is null or invoice_id = $2)
+            and ($3::text is null or user_id = $3)
+        """,
+        plan_manager_id, given(query.invoice_id), given(query.user_id),
+    )  # fmt: skip
+
+
+async def fetch(db: Queries, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
+    return await db.one_or_none(
+        InvoiceViewSession,
+        """
+        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+        from invoice_view_sessions
+        where plan_manager_id = $1 and id = $2
+        """,
+        plan_manager_id, session_id,
+    )  # fmt: skip
+
+
+async def records_for_update(
+    tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID | str]
+) -> list[InvoiceViewSession]:
+    """Those of the ids that there are, locked until the transaction ends."""
+    return await tx.rows(
+        InvoiceViewSession,
+        """
+        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+        from invoice_view_sessions
+        where plan_manager_id = $1 and id = any ($2)
+        order by id
+        for update
+        """,
+        plan_manager_id, session_ids,
+    )  # fmt: skip
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write whole sessions, new or not. `records` is a JSON list of InvoiceViewSession."""
+    await tx.execute(
+        """
+        insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
+            session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
+            engaged_duration_seconds, idle_count)
+        select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+        from json_populate_recordset(null::invoice_view_sessions, $2)
+        on conflict (plan_manager_id, id) do update set
+            invoice_id = excluded.invoice_id, user_id = excluded.user_id, user_name = excluded.user_name,
+            session_started = excluded.session_started, session_ended = excluded.session_ended,
+            last_heartbeat = excluded.last_heartbeat, duration_seconds = excluded.duration_seconds,
+            created_at = excluded.created_at, active_duration_seconds = excluded.active_duration_seconds,
+            engaged_duration_seconds = excluded.engaged_duration_seconds, idle_count = excluded.idle_count
+        """,
+        plan_manager_id, records,
+    )  # fmt: skip
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceViewSession]:
+    return tx.stream(
+        InvoiceViewSession,
+        """
+        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+        from invoice_view_sessions
+        where plan_manager_id = $1
+        order by id
+        """,
+        plan_manager_id,
+    )

@@ -1,0 +1,1 @@
+"""What providers claim, line by line, and what was found wrong with it."""

@@ -1,0 +1,121 @@
+"""What the checks of invoices need to know, in SQL, and where their findings are kept."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.database.pool import Transaction
+
+
+class LineFacts(Struct):
+    """A line as the checks see it."""
+
+    quantity: Decimal | None
+    unit_price: Decimal | None
+    total_price: Decimal | None
+    service_item_number: str | None
+    is_deleted: bool
+
+
+class InvoiceFacts(Struct):
+    """An invoice as the checks see it."""
+
+    id: UUID
+    ignored_error_codes: list[str]
+    invoice_number: str | None
+    invoice_date: date | None
+    total: Decimal | None
+    tax: Decimal | None
+    subtotal: Decimal | None
+    participant_status: str | None
+    plan_start_date: date | None
+    plan_end_date: date | None
+    provider_exists: bool
+    has_earlier_twin: bool
+    lines: list[LineFacts]
+
+
+async def fetch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceFacts]:
+    return await tx.rows(
+        InvoiceFacts,
+        """
+        select invoice.id, invoice.ignored_error_codes, invoice.invoice_number, invoice.invoice_date,
+            invoice.total, invoice.tax, invoice.subtotal, participant.status as participant_status,
+            participant.plan_start_date, participant.plan_end_date, provider.id is not null as provider_exists,
+            exists (
+                select from invoices twin
+                where twin.plan_manager_id = $1 and twin.pm_provider_id = invoice.pm_provider_id
+                    and twin.invoice_number = invoice.invoice_number and btrim(twin.invoice_number) <> ''
+                    and not twin.is_deleted and (twin.created_at, twin.id) < (invoice.created_at, invoice.id)
+            ) as has_earlier_twin,
+            coalesce((
+                select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
+                    'total_price', line.total_price, 'service_item_number', line.service_item_number,
+                    'is_deleted', line.is_deleted) order by line.position)
+                from invoice_lines line
+                where line.plan_manager_id = $1 and line.invoice_id = invoice.id
+            ), '[]') as lines
+        from invoices invoice
+        left join participants participant on participant.plan_manager_id = $1
+            and participant.id = invoice.participant_id
+        left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
+        where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+        """,
+        plan_manager_id, invoice_ids,
+    )  # fmt: skip
+
+
+async def twins(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
+    """The invoices of the same provider and number as one of these: what is found of them may change too."""
+    return await tx.rows(
+        UUID,
+        """
+        select distinct twin.id
+        from invoices invoice
+        join invoices twin on twin.plan_manager_id = $1 and twin.pm_provider_id = invoice.pm_provider_id
+            and twin.invoice_number = invoice.invoice_number
+        where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+        """,
+        plan_manager_id, invoice_ids,
+    )  # fmt: skip
+
+
+class Finding(Struct):
+    """What the checks found of one invoice, as it is kept."""
+
+    id: UUID
+    errors: bool
+    error_codes: list[str]
+    is_duplicate: bool
+
+
+async def keep(tx: Transaction, plan_manager_id: UUID, findings: str) -> list[UUID]:
+    """Write what was found; `findings` is a JSON list of Finding. Answers the invoices of which it is news."""
+    return await tx.rows(
+        UUID,
+        """
+        update invoices invoice set
+            errors = found.errors, error_codes = found.error_codes, is_duplicate = found.is_duplicate,
+            updated_at = now()
+        from json_populate_recordset(null::invoices, $2) found
+        where invoice.plan_manager_id = $1 and invoice.id = found.id
+            and (invoice.errors, invoice.error_codes, invoice.is_duplicate)
+                is distinct from (found.errors, found.error_codes, found.is_duplicate)
+        returning invoice.id
+        """,
+        plan_manager_id, findings,
+    )  # fmt: skip
+
+
+async def ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
+    """The next ids of a walk over all invoices, locked until the transaction ends."""
+    return await tx.rows(
+        UUID,
+        """
+        select id from invoices where plan_manager_id = $1 and id > $2 order by id limit $3 for update
+        """,
+        plan_manager_id, after, limit,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Invoices: list, get, and where those of a number stand."""
+
+from uuid import UUID
+
+from plankeeper.edge.call import Read, found
+from plankeeper.edge.errors import NotFound
+from plankeeper.edge.paging import page_of
+from plankeeper.edge.routes import READ, Routes
+from plankeeper.edge.shapes import Page
+from plankeeper.invoices import store
+from plankeeper.invoices.shapes import (
+    Invoice,
+    InvoiceListQuery,
+    InvoiceStatusAnswer,
+    InvoiceStatusData,
+    InvoiceStatusQuestion,
+    InvoiceWithLines,
+)
+
+routes = Routes("invoices")
+
+
+@routes.get("/invoices", need=READ, extension=True)
+async def list_(call: Read, query: InvoiceListQuery) -> Page[Invoice]:
+    """List invoices, deleted ones too."""
+    rows = await store.page(call.db, call.plan_manager_id, query)
+    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query)
+    return page_of(query, rows, total)
+
+
+@routes.post("/invoices/status", need=READ, extension=True)
+async def status(call: Read, question: InvoiceStatusQuestion) -> InvoiceStatusAnswer:
+    """Ask where invoices stand: all of a number from a provider with an email."""
+    invoices = await store.by_provider_and_number(
+        call.db, call.plan_manager_id, question.provider_email, question.invoice_number
+    )
+    if not invoices:
+        raise NotFound
+    message = "1 invoice found." if len(invoices) == 1 else f"{len(invoices)} invoices found."
+    return InvoiceStatusAnswer(success=True, message=message, data=InvoiceStatusData(invoices))
+
+
+@routes.get("/invoices/{invoice_id}", need=READ, extension=True)
+async def get(call: Read, invoice_id: UUID) -> InvoiceWithLines:
+    """Get an invoice with its lines."""
+    return found(next(iter(await store.fetch(call.db, call.plan_manager_id, [invoice_id])), None))

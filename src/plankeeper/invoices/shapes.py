@@ -1,0 +1,199 @@
+"""Invoices over the wire, and as they are kept."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from plankeeper.edge.shapes import LongText, Moment, Text254, Text255, UuidListQuery, UuidText
+
+ClaimStatus = Literal[
+    "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected",
+    "on_hold", "cancelled",
+]  # fmt: skip
+ApprovalStatus = Literal["not_required", "pending", "approved", "rejected"]
+
+# A JSON number, exact: kept as `numeric`, never as floating point.
+Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
+
+
+class StateManagement(Struct):
+    """What the checks found."""
+
+    errors: Annotated[list[str], Meta(description="Codes of the error catalogue, found by the last check.")]
+    ignored_errors: Annotated[list[str], Meta(description="Codes that do not count as errors here.")]
+
+
+class Invoice(Struct):
+    """An invoice in the list."""
+
+    id: UUID
+    invoice_number: str | None
+    invoice_date: date | None
+    total: Amount
+    tax: Amount
+    subtotal: Amount
+    plan_manager: Annotated[UUID, Meta(description="The plan manager's id.")]
+    participant_id: UUID | None
+    claim_status: ClaimStatus
+    approval_status: ApprovalStatus
+    created_at: Moment
+    pm_provider_id: UUID | None
+    s3_key: str | None
+    email_message_id: str | None
+    errors: Annotated[bool, Meta(description="Whether the checks found an error that is not ignored.")]
+    state_management: StateManagement
+    is_deleted: bool
+    wont_claim: bool
+    is_reimbursement: bool
+    is_duplicate: bool
+
+
+class LineItem(Struct):
+    """One line of an invoice."""
+
+    id: UUID
+    invoice: Annotated[UUID, Meta(description="The invoice's id.")]
+    description: str | None
+    service_item_number: str | None
+    quantity: Amount
+    unit_price: Amount
+    total_price: Amount
+    claim_status: ClaimStatus
+    claim_batch_ref: str | None
+    claim_number: str | None
+    payment_ref: str | None
+    is_deleted: bool
+    created_at: Moment
+
+
+class InvoiceWithLines(Invoice):
+    """An invoice with its lines."""
+
+    line_items: list[LineItem]
+
+
+class InvoiceStatusQuestion(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which invoices are asked about."""
+
+    provider_email: Text254
+    invoice_number: Text255
+
+
+class InvoiceStatusData(Struct):
+    """The invoices found."""
+
+    invoices: list[Invoice]
+
+
+class InvoiceStatusAnswer(Struct):
+    """Where the invoices of a number stand."""
+
+    success: bool
+    message: str
+    data: InvoiceStatusData
+
+
+class InvoiceListQuery(UuidListQuery):
+    """Filters of the list; they combine with AND."""
+
+    participant_id: UuidText | UnsetType = UNSET
+    provider_id: UuidText | UnsetType = UNSET
+    claim_status: ClaimStatus | UnsetType = UNSET
+    approval_status: ApprovalStatus | UnsetType = UNSET
+    invoice_number: Text255 | UnsetType = UNSET
+    updated_since: Annotated[Moment | UnsetType, Meta(description="Changed at or after this moment.")] = UNSET
+
+
+class LineRecord(Struct, kw_only=True):
+    """A line as it is kept; `position` is its place in the invoice, from 0."""
+
+    invoice_id: UUID | str
+    id: UUID | str
+    position: int
+    description: str | None = None
+    service_item_number: str | None = None
+    quantity: Decimal | None = None
+    unit_price: Decimal | None = None
+    total_price: Decimal | None = None
+    claim_status: ClaimStatus = "new"
+    claim_batch_ref: str | None = None
+    claim_number: str | None = None
+    payment_ref: str | None = None
+    is_deleted: bool = False
+    created_at: Moment
+
+
+class InvoiceRecord(Struct, kw_only=True):
+    """An invoice as it is kept, without its lines."""
+
+    id: UUID | str
+    invoice_number: str | None = None
+    invoice_date: date | None = None
+    total: Decimal | None = None
+    tax: Decimal | None = None
+    subtotal: Decimal | None = None
+    participant_id: UUID | str | None = None
+    claim_status: ClaimStatus = "new"
+    approval_status: ApprovalStatus = "not_required"
+    created_at: Moment
+    pm_provider_id: UUID | str | None = None
+    s3_key: str | None = None
+    email_message_id: str | None = None
+    ignored_error_codes: list[str] = []
+    is_deleted: bool = False
+    wont_claim: bool = False
+    is_reimbursement: bool = False
+
+
+class StateManagementImport(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Of what the checks found, only what is ignored is taken; `errors` is found anew."""
+
+    errors: list[Text255] | UnsetType = UNSET
+    ignored_errors: list[Text255] | UnsetType = UNSET
+
+
+class LineImport(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One line of an invoice in an import."""
+
+    id: UuidText | UnsetType = UNSET
+    invoice: UuidText | UnsetType = UNSET
+    description: LongText | None | UnsetType = UNSET
+    service_item_number: Text255 | None | UnsetType = UNSET
+    quantity: Decimal | None | UnsetType = UNSET
+    unit_price: Decimal | None | UnsetType = UNSET
+    total_price: Decimal | None | UnsetType = UNSET
+    claim_status: ClaimStatus | UnsetType = UNSET
+    claim_batch_ref: Text255 | None | UnsetType = UNSET
+    claim_number: Text255 | None | UnsetType = UNSET
+    payment_ref: Text255 | None | UnsetType = UNSET
+    is_deleted: bool | UnsetType = UNSET
+    created_at: Moment | UnsetType = UNSET
+
+
+class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
+    """One line of an import. What the checks find is taken from no file: it is found anew."""
+
+    id: UuidText | UnsetType = UNSET
+    invoice_number: Text255 | None | UnsetType = UNSET
+    invoice_date: date | None | UnsetType = UNSET
+    total: Decimal | None | UnsetType = UNSET
+    tax: Decimal | None | UnsetType = UNSET
+    subtotal: Decimal | None | UnsetType = UNSET
+    plan_manager: UuidText | UnsetType = UNSET
+    participant_id: UuidText | None | UnsetType = UNSET
+    claim_status: ClaimStatus | UnsetType = UNSET
+    approval_status: ApprovalStatus | UnsetType = UNSET
+    created_at: Moment | UnsetType = UNSET
+    pm_provider_id: UuidText | None | UnsetType = UNSET
+    s3_key: Text255 | None | UnsetType = UNSET
+    email_message_id: Text255 | None | UnsetType = UNSET
+    errors: bool | UnsetType = UNSET
+    state_management: StateManagementImport | UnsetType = UNSET
+    is_deleted: bool | UnsetType = UNSET
+    wont_claim: bool | UnsetType = UNSET
+    is_reimbursement: bool | UnsetType = UNSET
+    is_duplicate: bool | UnsetType = UNSET
+    line_items: list[LineImport] | UnsetType = UNSET

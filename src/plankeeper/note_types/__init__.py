@@ -1,0 +1,1 @@
+"""Kinds of notes, with the colours that they are shown in."""

@@ -1,0 +1,57 @@
+"""Note types over the wire, and as they are kept."""
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from plankeeper.edge.shapes import NumberListQuery, Text255
+
+# At least one character that is no white space.
+Title = Annotated[str, Meta(max_length=255, pattern=r"\S")]
+Color = Annotated[Text255 | None | UnsetType, Meta(description="Any string, such as `#0b7285` or `teal`.")]
+
+
+class NoteType(Struct):
+    """A kind of note."""
+
+    id: int
+    note_type: str
+    plan_manager_id: UUID
+    badge_color: str | None
+    highlight_color: str | None
+
+
+class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a create takes."""
+
+    note_type: Title
+    badge_color: Color = UNSET
+    highlight_color: Color = UNSET
+
+
+class NoteTypeChange(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What an update takes. Absent members stay as they are; null clears a colour."""
+
+    note_type: Title | UnsetType = UNSET
+    badge_color: Color = UNSET
+    highlight_color: Color = UNSET
+
+
+class NoteTypeRecord(Struct, kw_only=True):
+    """A note type as it is kept. Import and export speak this shape."""
+
+    id: int
+    note_type: str
+    badge_color: str | None = None
+    highlight_color: str | None = None
+
+
+class NoteTypeImport(NoteTypeCreate):
+    """One line of an import."""
+
+    id: Annotated[int, Meta(ge=1, le=2**53)] | UnsetType = UNSET
+
+
+class NoteTypeListQuery(NumberListQuery):
+    """The list has no filters."""

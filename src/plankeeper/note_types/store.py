@@ -1,0 +1,127 @@
+"""Note types in SQL."""
+
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.note_types.shapes import NoteType, NoteTypeListQuery, NoteTypeRecord
+
+
+async def page(db: Queries, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
+    """The rows of one page and one more, which tells whether there are more."""
+    return await db.rows(
+        NoteType,
+        """
+        select id, note_type, plan_manager_id, badge_color, highlight_color
+        from note_types
+        where plan_manager_id = $1 and id > $2
+        order by id
+        limit $3 offset $4
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def count(db: Queries, plan_manager_id: UUID) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*) from note_types where plan_manager_id = $1
+        """,
+        plan_manager_id,
+    )
+
+
+async def fetch(db: Queries, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
+    """Those of the ids that there are."""
+    return await db.rows(
+        NoteType,
+        """
+        select id, note_type, plan_manager_id, badge_color, highlight_color
+        from note_types
+        where plan_manager_id = $1 and id = any ($2)
+        order by id
+        """,
+        plan_manager_id, note_type_ids,
+    )  # fmt: skip
+
+
+async def records_for_update(
+    tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]
+) -> list[NoteTypeRecord]:
+    """Those of the ids that there are, locked until the transaction ends."""
+    return await tx.rows(
+        NoteTypeRecord,
+        """
+        select id, note_type, badge_color, highlight_color
+        from note_types
+        where plan_manager_id = $1 and id = any ($2)
+        order by id
+        for update
+        """,
+        plan_manager_id, note_type_ids,
+    )  # fmt: skip
+
+
+async def next_ids(tx: Transaction, count: int) -> list[int]:
+    """New ids from the one sequence."""
+    return await tx.rows(
+        int,
+        """
+        select nextval('note_type_ids') from generate_series(1, $1)
+        """,
+        count,
+    )
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write whole note types, new or not. `records` is a JSON list of NoteTypeRecord."""
+    await tx.execute(
+        """
+        insert into note_types (plan_manager_id, id, note_type, badge_color, highlight_color)
+        select $1, id, note_type, badge_color, highlight_color
+        from json_populate_recordset(null::note_types, $2)
+        on conflict (plan_manager_id, id) do update set
+            note_type = excluded.note_type, badge_color = excluded.badge_color,
+            highlight_color = excluded.highlight_color
+        """,
+        plan_manager_id, records,
+    )  # fmt: skip
+
+
+async def pass_over(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Move the sequence past ids that came from outside; never back."""
+    await tx.execute(
+        """
+        select setval('note_type_ids', highest.id)
+        from note_type_ids, (select max(id) as id from note_types where plan_manager_id = $1) highest
+        where highest.id > last_value
+        """,
+        plan_manager_id,
+    )
+
+
+async def remove(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
+    """Delete a note type; answers what it was."""
+    return await tx.one_or_none(
+        NoteType,
+        """
+        delete from note_types
+        where plan_manager_id = $1 and id = $2
+        returning id, note_type, plan_manager_id, badge_color, highlight_color
+        """,
+        plan_manager_id, note_type_id,
+    )  # fmt: skip
+
+
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[NoteTypeRecord]:
+    return tx.stream(
+        NoteTypeRecord,
+        """
+        select id, note_type, badge_color, highlight_color
+        from note_types
+        where plan_manager_id = $1
+        order by id
+        """,
+        plan_manager_id,
+    )

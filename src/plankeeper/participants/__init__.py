@@ -1,0 +1,1 @@
+"""The people whose funding a plan manager manages."""

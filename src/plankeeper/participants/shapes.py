@@ -1,0 +1,209 @@
+"""Participants over the wire: the basic shape, the full shape, what may be written, what may be asked."""
+
+from datetime import date
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from plankeeper.edge.shapes import (
+    EXTENSION,
+    Email,
+    LongText,
+    Moment,
+    Query,
+    StateCode,
+    Text20,
+    Text50,
+    Text254,
+    Text255,
+    Text500,
+    UuidListQuery,
+    UuidText,
+)
+
+Status = Literal["Active", "Inactive", "Lead"]
+View = Literal["full"]
+
+
+class BasicParticipant(Struct):
+    """A participant in the basic shape of get, create and update."""
+
+    id: UUID
+    first_name: str | None
+    last_name: str | None
+    participant_number: str | None
+    email: str | None
+    state: str | None
+
+
+class ExitReasonRef(Struct):
+    """A reason for leaving."""
+
+    id: UUID
+    name: str
+
+
+class AccountManagerRef(Struct):
+    """The account manager of a participant; both members are null where there is none."""
+
+    id: UUID | None
+    name: str | None
+
+
+class Participant(Struct):
+    """A participant in the full shape of the list."""
+
+    id: UUID
+    first_name: str | None
+    middle_name: str | None
+    last_name: str | None
+    preferred_name: str | None
+    participant_number: str | None
+    email: str | None
+    phone_number: str | None
+    date_of_birth: date | None
+    gender: str | None
+    pronouns: str | None
+    state: str | None
+    postcode: str | None
+    address_line_1: str | None
+    address_line_2: str | None
+    city: str | None
+    service_region_id: Annotated[
+        str | None, Meta(description="`remote` or `very_remote`, where that is known.")
+    ]
+    status: Status
+    approval_required: bool
+    onboard_date: date | None
+    created_at: Moment
+    date_ceased: date | None
+    reason_for_leaving: str | None
+    exit_reason_category: ExitReasonRef | UnsetType
+    exit_reason_subcategory: ExitReasonRef | UnsetType
+    account_manager: AccountManagerRef
+    is_pace_plan: bool
+    plan_start_date: date | None
+    plan_end_date: date | None
+    postal_statement: bool
+    participant_receives_statements: bool
+
+
+class BasicChange(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The members that the contract lets a client write; what is absent stays as it is, null clears."""
+
+    first_name: Text255 | None | UnsetType = UNSET
+    last_name: Text255 | None | UnsetType = UNSET
+    participant_number: Annotated[
+        Text50 | None | UnsetType, Meta(description="The scheme's number of the participant.")
+    ] = UNSET
+    email: Email | None | UnsetType = UNSET
+    state: StateCode | None | UnsetType = UNSET
+
+
+class ParticipantChange(BasicChange):
+    """What a create and an update take. All is optional: what is absent stays as it is, null clears."""
+
+    middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    preferred_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    phone_number: Annotated[Text50 | None | UnsetType, EXTENSION] = UNSET
+    date_of_birth: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    gender: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    pronouns: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    postcode: Annotated[Text20 | None | UnsetType, EXTENSION] = UNSET
+    address_line_1: Annotated[Text500 | None | UnsetType, EXTENSION] = UNSET
+    address_line_2: Annotated[Text500 | None | UnsetType, EXTENSION] = UNSET
+    city: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    service_region_id: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    status: Annotated[Status | UnsetType, EXTENSION] = UNSET
+    approval_required: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    onboard_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    date_ceased: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    reason_for_leaving: Annotated[LongText | None | UnsetType, EXTENSION] = UNSET
+    exit_reason_category_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
+    exit_reason_subcategory_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
+    account_manager_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
+    is_pace_plan: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    plan_start_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
+    postal_statement: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    participant_receives_statements: Annotated[bool | UnsetType, EXTENSION] = UNSET
+
+
+class ParticipantRecord(Struct, kw_only=True):
+    """A participant as it is kept: references are ids. Import and export speak this shape too."""
+
+    id: UUID
+    first_name: str | None = None
+    middle_name: str | None = None
+    last_name: str | None = None
+    preferred_name: str | None = None
+    participant_number: str | None = None
+    email: str | None = None
+    phone_number: str | None = None
+    date_of_birth: date | None = None
+    gender: str | None = None
+    pronouns: str | None = None
+    state: str | None = None
+    postcode: str | None = None
+    address_line_1: str | None = None
+    address_line_2: str | None = None
+    city: str | None = None
+    service_region_id: str | None = None
+    status: Status = "Active"
+    approval_required: bool = False
+    onboard_date: date | None = None
+    created_at: Moment
+    date_ceased: date | None = None
+    reason_for_leaving: str | None = None
+    exit_reason_category_id: UUID | str | None = None
+    exit_reason_subcategory_id: UUID | str | None = None
+    account_manager_id: UUID | str | None = None
+    is_pace_plan: bool = False
+    plan_start_date: date | None = None
+    plan_end_date: date | None = None
+    postal_statement: bool = False
+    participant_receives_statements: bool = False
+
+
+class ParticipantImport(ParticipantChange):
+    """One line of an import."""
+
+    id: UuidText | UnsetType = UNSET
+    created_at: Moment | UnsetType = UNSET
+
+
+class NumberedId(Struct):
+    """A participant by its number."""
+
+    participant_number: str
+    id: UUID
+
+
+class ViewQuery(Query):
+    """Which shape is answered."""
+
+    view: Annotated[
+        View | UnsetType, EXTENSION, Meta(description="`full` answers the shape of the list.")
+    ] = UNSET
+
+
+class ParticipantListQuery(UuidListQuery):
+    """Filters of the list; they combine with AND."""
+
+    status: Status | UnsetType = UNSET
+    state: Annotated[
+        Literal["nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt",
+                "NSW", "QLD", "VIC", "SA", "WA", "TAS", "ACT", "NT"] | UnsetType,
+        Meta(description="The contract's values are lower case; upper case is taken too."),
+    ] = UNSET  # fmt: skip
+    account_manager: Annotated[
+        Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
+        Meta(description="Ids of account managers with commas between them; any of them matches."),
+    ] = UNSET
+    participant_number: Text255 | UnsetType = UNSET
+    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
+    updated_since: Annotated[
+        Moment | UnsetType,
+        EXTENSION, Meta(description="Changed at or after this moment."),
+    ] = UNSET  # fmt: skip

@@ -1,0 +1,1 @@
+"""The organisations that everything belongs to: the tenants."""

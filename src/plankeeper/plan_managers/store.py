@@ -1,0 +1,42 @@
+"""Plan managers in SQL."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.database.pool import Queries, Transaction
+
+
+class PlanManager(Struct):
+    """An organisation that manages funding for participants."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, name: str) -> PlanManager | None:
+    """A new plan manager; null where the id is taken."""
+    return await tx.one_or_none(
+        PlanManager,
+        """
+        insert into plan_managers (id, name) values ($1, $2)
+        on conflict (id) do nothing
+        returning id, name, created_at
+        """,
+        plan_manager_id, name,
+    )  # fmt: skip
+
+
+async def fetch(db: Queries, plan_manager_id: UUID) -> PlanManager | None:
+    return await db.one_or_none(
+        PlanManager, "select id, name, created_at from plan_managers where id = $1", plan_manager_id
+    )
+
+
+async def fetch_all(db: Queries) -> list[PlanManager]:
+    """Every plan manager, oldest first."""
+    return await db.rows(
+        PlanManager, "select id, name, created_at from plan_managers order by created_at, id"
+    )

@@ -1,0 +1,1 @@
+"""Who provides services to participants and sends invoices."""

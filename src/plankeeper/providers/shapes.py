@@ -1,0 +1,92 @@
+"""Providers over the wire, and as they are kept."""
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from plankeeper.edge.shapes import (
+    EXTENSION,
+    Email,
+    Moment,
+    Query,
+    StateCode,
+    Text20,
+    Text50,
+    Text254,
+    Text255,
+    Text500,
+    UuidListQuery,
+    UuidText,
+)
+from plankeeper.participants.shapes import View
+
+
+class BasicProvider(Struct):
+    """A provider."""
+
+    id: UUID
+    entity_name: str | None
+    abn: Annotated[str | None, Meta(description="Australian Business Number.")]
+    email: str | None
+
+
+class Provider(Struct, kw_only=True):
+    """A provider in the full shape. Import and export speak this shape too."""
+
+    id: UUID
+    entity_name: str | None = None
+    abn: str | None = None
+    email: str | None = None
+    active: bool = True
+    primary_phone_number: str | None = None
+    address: str | None = None
+    city: str | None = None
+    state: str | None = None
+    postcode: str | None = None
+    ndis_provider_number: str | None = None
+    created_at: Moment
+
+
+class ProviderChange(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a create and an update take. All is optional: what is absent stays as it is, null clears."""
+
+    entity_name: Text255 | None | UnsetType = UNSET
+    abn: Annotated[Text50 | None | UnsetType, Meta(description="Australian Business Number.")] = UNSET
+    email: Email | None | UnsetType = UNSET
+    active: Annotated[bool | UnsetType, EXTENSION] = UNSET
+    primary_phone_number: Annotated[Text50 | None | UnsetType, EXTENSION] = UNSET
+    address: Annotated[Text500 | None | UnsetType, EXTENSION] = UNSET
+    city: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+    state: Annotated[StateCode | None | UnsetType, EXTENSION] = UNSET
+    postcode: Annotated[Text20 | None | UnsetType, EXTENSION] = UNSET
+    ndis_provider_number: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+
+
+class ProviderImport(ProviderChange):
+    """One line of an import."""
+
+    id: UuidText | UnsetType = UNSET
+    created_at: Moment | UnsetType = UNSET
+
+
+class ProviderViewQuery(Query):
+    """Which shape is answered."""
+
+    view: Annotated[
+        View | UnsetType, EXTENSION, Meta(description="`full` answers every member that a provider has.")
+    ] = UNSET
+
+
+class ProviderListQuery(UuidListQuery):
+    """Filters of the list; they combine with AND."""
+
+    view: Annotated[
+        View | UnsetType, EXTENSION, Meta(description="`full` answers every member that a provider has.")
+    ] = UNSET
+    abn: Annotated[Text255 | UnsetType, EXTENSION] = UNSET
+    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
+    updated_since: Annotated[
+        Moment | UnsetType,
+        EXTENSION, Meta(description="Changed at or after this moment."),
+    ] = UNSET  # fmt: skip

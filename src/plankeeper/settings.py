@@ -1,0 +1,120 @@
+"""Every setting, read once from the environment into one frozen object."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+
+class SettingError(Exception):
+    """A setting that cannot be used: its name, and what would be right."""
+
+
+def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str) -> Any:
+    return field(metadata={"name": name, "default": default, "parse": parse, "meaning": meaning})
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _optional(value: str) -> str | None:
+    return value or None
+
+
+def _optional_path(value: str) -> Path | None:
+    return Path(value) if value else None
+
+
+def _port(value: str) -> int:
+    if value.isdecimal() and int(value) < 65536:
+        return int(value)
+    raise ValueError("a port number from 0 to 65535")
+
+
+def _workers(value: str) -> int:
+    if not value:
+        return os.cpu_count() or 1
+    return _positive(value)
+
+
+def _positive(value: str) -> int:
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise ValueError("a whole number above 0")
+
+
+def _zone(value: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("the name of a time zone, such as Australia/Sydney") from None
+
+
+def _origins(value: str) -> tuple[str, ...]:
+    origins = tuple(origin.strip() for origin in value.split(",") if origin.strip())
+    if any(not origin.startswith(("http://", "https://")) and origin != "*" for origin in origins):
+        raise ValueError("origins such as https://app.example.com, with commas between them")
+    return origins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the environment says. `Settings.read()` raises SettingError naming the variable that is wrong."""
+
+    database_url: str | None = setting(
+        "PLANKEEPER_DATABASE_URL", "", _optional,
+        "A PostgreSQL of your own (15 or newer), as `postgresql://user:password@host/database`; several hosts may stand"
+        " with commas between them. Empty: an embedded PostgreSQL in the data folder.",
+    )  # fmt: skip
+    data_dir: Path = setting(
+        "PLANKEEPER_DATA_DIR",
+        ".plankeeper",
+        Path,
+        "The folder in which the embedded PostgreSQL keeps its data.",
+    )
+    postgres_bin: Path | None = setting(
+        "PLANKEEPER_POSTGRES_BIN", "", _optional_path,
+        "The folder of the programs (`postgres`, `initdb`) that run the embedded cluster. Empty: the packaged ones.",
+    )  # fmt: skip
+    host: str = setting("PLANKEEPER_HOST", "127.0.0.1", _text, "The address that `serve` listens on.")
+    port: int = setting("PLANKEEPER_PORT", "8000", _port, "The port that `serve` listens on.")
+    workers: int = setting(
+        "PLANKEEPER_WORKERS", "", _workers, "The worker processes of `serve`. Empty: one a processor core."
+    )
+    pool_size: int = setting(
+        "PLANKEEPER_POOL_SIZE",
+        "10",
+        _positive,
+        "The most database connections that one worker opens for requests.",
+    )
+    statement_timeout: int = setting(
+        "PLANKEEPER_STATEMENT_TIMEOUT", "30", _positive,
+        "The seconds after which a statement of a request is given up (the answer is 503).",
+    )  # fmt: skip
+    operator_name: str = setting(
+        "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,
+        "The service operator's name: account managers whose email's domain contains it are never shown. Empty: none are hidden.",
+    )  # fmt: skip
+    time_zone: ZoneInfo = setting(
+        "PLANKEEPER_TIME_ZONE", "Australia/Sydney", _zone,
+        "The time zone in which invoices are checked for dates in the future.",
+    )  # fmt: skip
+    cors_origins: tuple[str, ...] = setting(
+        "PLANKEEPER_CORS_ORIGINS", "", _origins,
+        "The origins whose pages may call the API from a browser, with commas between them. Empty: none.",
+    )  # fmt: skip
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        found = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            name, default = each.metadata["name"], each.metadata["default"]
+            try:
+                values[each.name] = each.metadata["parse"](found.get(name, default) or default)
+            except ValueError as error:
+                raise SettingError(f"{name} is {found.get(name)!r}; it takes {error}.") from None
+        return cls(**values)

@@ -1,0 +1,1 @@
+"""The contacts on a participant's team, and what they may do."""

@@ -1,0 +1,127 @@
+"""Team members over the wire, and as they are kept."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from plankeeper.edge.shapes import (
+    Email,
+    LongText,
+    StateCode,
+    Text20,
+    Text50,
+    Text255,
+    Text500,
+    UuidListQuery,
+    UuidText,
+)
+from plankeeper.team_members.rules import NO_ACCESS, Slug
+
+UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]
+Priority = Literal[1, 2]
+PriorityField = Annotated[
+    Priority | None | UnsetType, Meta(description="1: primary contact, 2: secondary contact; null clears.")
+]
+
+
+def _no_access() -> list[Slug]:
+    return [NO_ACCESS]
+
+
+class Permission(Struct):
+    """A permission that a team member holds."""
+
+    id: UUID
+    name: Slug
+    label: str
+    order: int
+
+
+class TeamMember(Struct):
+    """A contact on a participant's team."""
+
+    id: Annotated[
+        UUID, Meta(description="Equals user_id for a member with an email, pm_profile_id for one without.")
+    ]
+    user_id: UUID
+    pm_profile_id: UUID | None
+    participant_id: UUID
+    first_name: str | None
+    last_name: str | None
+    email: str | None
+    role: str | None
+    phone_number: str | None
+    note: str | None
+    secondary_email: str | None
+    secondary_phone_number: str | None
+    address_line_1: str | None
+    city: str | None
+    state: str | None
+    postcode: str | None
+    contact_priority: Priority | None
+    permissions: list[Permission]
+
+
+class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What an update takes. Absent members stay as they are; null clears. The email cannot be changed."""
+
+    first_name: Text255 | None | UnsetType = UNSET
+    last_name: Text255 | None | UnsetType = UNSET
+    role: Text255 | None | UnsetType = UNSET
+    permissions: Annotated[
+        list[Slug] | UnsetType, Meta(description="Replaces the whole set; an empty list is no access.")
+    ] = UNSET
+    phone_number: Text50 | None | UnsetType = UNSET
+    note: LongText | None | UnsetType = UNSET
+    secondary_email: Text255 | None | UnsetType = UNSET
+    secondary_phone_number: Text50 | None | UnsetType = UNSET
+    address_line_1: Text500 | None | UnsetType = UNSET
+    city: Text255 | None | UnsetType = UNSET
+    postcode: Text20 | None | UnsetType = UNSET
+    state: UpperState | None | UnsetType = UNSET
+    contact_priority: PriorityField = UNSET
+
+
+class TeamMemberCreate(TeamMemberChange):
+    """What a create takes: at least one of first_name, last_name and email."""
+
+    email: Email | None | UnsetType = UNSET
+
+
+class TeamMemberRecord(Struct, kw_only=True):
+    """A team member as it is kept; permissions are slugs. Import and export speak this shape."""
+
+    participant_id: UUID | str
+    id: UUID | str
+    user_id: UUID | str
+    pm_profile_id: UUID | str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    role: str | None = None
+    phone_number: str | None = None
+    note: str | None = None
+    secondary_email: str | None = None
+    secondary_phone_number: str | None = None
+    address_line_1: str | None = None
+    city: str | None = None
+    state: str | None = None
+    postcode: str | None = None
+    contact_priority: int | None = None
+    permissions: list[Slug] = field(default_factory=_no_access)
+
+
+class TeamMemberImport(TeamMemberCreate):
+    """One line of an import. It names its participant by id or by number."""
+
+    state: StateCode | None | UnsetType = UNSET
+    participant_id: UuidText | UnsetType = UNSET
+    participant_number: Text50 | UnsetType = UNSET
+    id: UuidText | UnsetType = UNSET
+    user_id: UuidText | UnsetType = UNSET
+    pm_profile_id: UuidText | None | UnsetType = UNSET
+
+
+class TeamMemberListQuery(UuidListQuery):
+    """The list has no filters."""

@@ -1,0 +1,52 @@
+"""Users in SQL."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.database.pool import Queries, Transaction
+
+
+class User(Struct):
+    """A user of a plan manager; the email is unique there without regard to case."""
+
+    id: UUID | str
+    email: str | None
+
+
+async def by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
+    """Those of the emails, given in lower case, that have a user; `email` is answered in lower case."""
+    return await db.rows(
+        User,
+        """
+        select id, lower(email) as email from users where plan_manager_id = $1 and lower(email) = any ($2)
+        """,
+        plan_manager_id, emails,
+    )  # fmt: skip
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
+    """Write users, new or not. `users` is a JSON list of User."""
+    await tx.execute(
+        """
+        insert into users (plan_manager_id, id, email)
+        select $1, id, email from json_populate_recordset(null::users, $2)
+        on conflict (plan_manager_id, id) do update set email = excluded.email
+            where users.email is distinct from excluded.email
+        """,
+        plan_manager_id, users,
+    )  # fmt: skip
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, new_id: UUID, email: str | None) -> UUID:
+    """The user with an email, made now (with `new_id`) if there is none; a new one where there is no email."""
+    return await tx.one(
+        UUID,
+        """
+        insert into users (plan_manager_id, id, email) values ($1, $2, $3)
+        on conflict (plan_manager_id, lower(email)) do update set email = users.email
+        returning id
+        """,
+        plan_manager_id, new_id, email,
+    )  # fmt: skip

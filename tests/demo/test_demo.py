@@ -1,0 +1,378 @@
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from email_validator import validate_email
+from stdnum.au import abn
+
+from plankeeper.demo import PlanManager, plan_managers, records
+from plankeeper.demo.places import REGIONS, SUBURBS
+from plankeeper.invoices.rules import WARNINGS, Facts, Line, findings, is_item_code
+
+Rows = list[dict[str, Any]]
+Book = dict[str, Rows]
+
+LAST_DAY = date(2026, 10, 30)
+KEYS = {
+    "exit-reasons": "id name parent_id",
+    "account-managers": "id first_name last_name email active is_internal deleted",
+    "participants": (
+        "id first_name middle_name last_name preferred_name participant_number email phone_number "
+        "date_of_birth gender pronouns state postcode address_line_1 address_line_2 city service_region_id "
+        "status approval_required onboard_date created_at date_ceased reason_for_leaving "
+        "exit_reason_category_id exit_reason_subcategory_id account_manager_id is_pace_plan "
+        "plan_start_date plan_end_date postal_statement participant_receives_statements"
+    ),
+    "providers": (
+        "id entity_name abn email active primary_phone_number address city state postcode "
+        "ndis_provider_number created_at"
+    ),
+    "note-types": "id note_type badge_color highlight_color",
+    "team-members": (
+        "participant_id id user_id pm_profile_id first_name last_name email role phone_number note "
+        "secondary_email secondary_phone_number address_line_1 city state postcode contact_priority "
+        "permissions"
+    ),
+    "invoices": (
+        "id invoice_number invoice_date total tax subtotal participant_id claim_status approval_status "
+        "created_at pm_provider_id s3_key email_message_id state_management is_deleted wont_claim "
+        "is_reimbursement line_items"
+    ),
+    "invoice-view-sessions": (
+        "id invoice_id user_id user_name session_started session_ended last_heartbeat duration_seconds "
+        "created_at active_duration_seconds engaged_duration_seconds idle_count"
+    ),
+}
+LINE_KEYS = (
+    "id description service_item_number quantity unit_price total_price claim_status claim_batch_ref "
+    "claim_number payment_ref is_deleted created_at"
+)
+CLAIMS = {
+    *("new", "flagged", "pending", "payment_ready", "partially_ready"),
+    *("partially_paid", "paid", "rejected", "on_hold", "cancelled"),
+}
+LENGTHS = {
+    "email": 254,
+    "secondary_email": 254,
+    "phone_number": 50,
+    "secondary_phone_number": 50,
+    "primary_phone_number": 50,
+    "address_line_1": 500,
+    "address_line_2": 500,
+    "postcode": 20,
+    "participant_number": 50,
+    "abn": 50,
+    "note": 10_000,
+    "reason_for_leaving": 10_000,
+}
+MOBILE = re.compile(
+    r"0491 57(0 (006|15[6-9]|110)|1 (266|491|804)|2 (549|665|983)|3 (770|087)|4 (118|632)|5 (254|789)"
+    r"|6 (398|801)|7 (426|644)|8 (957|148|888))"
+)
+LANDLINE = re.compile(r"\(0[2378]\) 5550 [0-9]{4}")
+
+
+def book_of(plan_manager: PlanManager, seed: int = 1) -> Book:
+    return {resource: list(rows) for resource, rows in records(plan_manager.id, seed)}
+
+
+BOOKS = [book_of(plan_manager) for plan_manager in plan_managers()]
+both = pytest.mark.parametrize("book", BOOKS, ids=["larger", "smaller"])
+
+
+def by_id(rows: Rows) -> dict[str, dict[str, Any]]:
+    found = {row["id"]: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def every(value: Any, check: Callable[[str, Any], None], key: str = "") -> None:
+    if isinstance(value, dict):
+        for name, member in value.items():  # pyright: ignore[reportUnknownVariableType]
+            every(member, check, str(name))  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(value, list):
+        for member in value:  # pyright: ignore[reportUnknownVariableType]
+            every(member, check, key)
+    else:
+        check(key, value)
+
+
+def warnings_of(book: Book) -> dict[str, list[str]]:
+    """Run the rules over every invoice, finding twins as the server does: in the order of their ids."""
+    participants, providers = by_id(book["participants"]), by_id(book["providers"])
+    seen: set[tuple[str, str]] = set()
+    found: dict[str, list[str]] = {}
+    for row in book["invoices"]:
+        person = participants.get(row["participant_id"], {})
+        twin = (row["pm_provider_id"], row["invoice_number"])
+        facts = Facts(
+            row["invoice_number"],
+            day(row["invoice_date"]),
+            row["total"],
+            row["tax"],
+            row["subtotal"],
+            person.get("status"),
+            day(person.get("plan_start_date")),
+            day(person.get("plan_end_date")),
+            row["pm_provider_id"] in providers,
+            twin in seen,
+            [Line(*(line[name] for name in Line._fields)) for line in row["line_items"]],
+        )
+        found[row["id"]] = findings(facts, LAST_DAY)
+        if None not in twin and not row["is_deleted"]:
+            seen.add(twin)
+    return found
+
+
+def day(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
+
+
+def test_there_are_two_plan_managers_who_never_change() -> None:
+    assert [(str(one.id), one.name) for one in plan_managers()] == [
+        ("017a5f00-0000-7000-8000-00000000da7a", "Wattlebird Plans (demonstration)"),
+        ("017a5f00-0000-7000-8000-00000000da7b", "Saltbush Plans (demonstration)"),
+    ]
+
+
+def test_another_plan_manager_has_no_demonstration() -> None:
+    with pytest.raises(ValueError, match="no demonstration plan manager"):
+        next(records(UUID(int=1)))
+
+
+def test_one_seed_gives_the_same_rows_and_another_seed_others() -> None:
+    smaller = plan_managers()[1]
+    assert book_of(smaller) == BOOKS[1]
+    other = book_of(smaller, seed=2)
+    for resource in KEYS.keys() - {"note-types"}:
+        assert not {row["id"] for row in other[resource]} & {row["id"] for row in BOOKS[1][resource]}
+
+
+def test_the_plan_managers_share_no_id() -> None:
+    for resource in KEYS:
+        assert not {row["id"] for row in BOOKS[0][resource]} & {row["id"] for row in BOOKS[1][resource]}
+
+
+@pytest.mark.parametrize(
+    "book,counts",
+    [
+        (BOOKS[0], {"participants": 400, "providers": 60, "invoices": 2000, "invoice-view-sessions": 200}),
+        (BOOKS[1], {"participants": 100, "providers": 20, "invoices": 400, "invoice-view-sessions": 40}),
+    ],
+)
+def test_resources_come_in_the_order_of_import_and_in_number(book: Book, counts: dict[str, int]) -> None:
+    assert list(book) == list(KEYS)
+    assert {resource: len(book[resource]) for resource in counts} == counts
+    statuses = Counter(row["status"] for row in book["participants"])
+    people = counts["participants"]
+    assert statuses == {"Active": people * 85 // 100, "Inactive": people // 10, "Lead": people // 20}
+    assert all(1 <= len(row["line_items"]) <= 4 for row in book["invoices"])
+
+
+@both
+def test_rows_have_the_members_of_the_import_format_and_no_others(book: Book) -> None:
+    for resource, keys in KEYS.items():
+        for row in book[resource]:
+            assert row.keys() == set(keys.split())
+    for row in book["invoices"]:
+        assert row["state_management"].keys() == {"ignored_errors"}
+        assert row["claim_status"] in CLAIMS
+        for line in row["line_items"]:
+            assert line.keys() == set(LINE_KEYS.split())
+            assert line["claim_status"] in CLAIMS
+
+
+@both
+def test_values_are_json_exact_and_within_their_lengths(book: Book) -> None:
+    def check(key: str, value: Any) -> None:
+        assert value is None or isinstance(value, str | int | bool | Decimal)
+        if isinstance(value, Decimal):
+            assert value == round(value, 2)
+        if not isinstance(value, str):
+            return
+        assert 0 < len(value) <= LENGTHS.get(key, 255)
+        if "phone" in key:
+            assert MOBILE.fullmatch(value) or LANDLINE.fullmatch(value)
+        if key in {"email", "secondary_email"}:
+            validate_email(value, check_deliverability=False)
+            assert re.search(r"[@.]example\.(com|org|net)$", value) or value == "ops@plankeeper.example"
+
+    every(book, check)
+    assert msgspec.json.Encoder(decimal_format="number").encode(book)
+
+
+@both
+def test_ids_are_of_version_7_and_ascend_with_creation(book: Book) -> None:
+    for resource in ("participants", "providers", "invoices", "invoice-view-sessions"):
+        for row in book[resource]:
+            check_id(row)
+            for one, other in pairwise(row.get("line_items", ())):
+                assert one["id"] < other["id"]
+            for line in row.get("line_items", ()):
+                check_id(line)
+        for one, other in pairwise(book[resource]):
+            assert one["id"] < other["id"]
+            assert one["created_at"] <= other["created_at"]
+        assert book[resource][-1]["created_at"] < "2026-10-31"
+
+
+def check_id(row: dict[str, Any]) -> None:
+    assert str(UUID(row["id"])) == row["id"]
+    assert UUID(row["id"]).version == 7
+    assert datetime.strptime(row["created_at"], "%Y-%m-%dT%H:%M:%S%z").timestamp() == (
+        (UUID(row["id"]).int >> 80) // 1000
+    )
+
+
+@both
+def test_every_reference_resolves(book: Book) -> None:
+    reasons, managers = by_id(book["exit-reasons"]), by_id(book["account-managers"])
+    participants, providers = by_id(book["participants"]), by_id(book["providers"])
+    invoices = by_id(book["invoices"])
+    for row in book["exit-reasons"]:
+        assert row["parent_id"] is None or reasons[row["parent_id"]]["parent_id"] is None
+    for row in book["participants"]:
+        if row["account_manager_id"] is not None:
+            assert is_assignable(managers[row["account_manager_id"]])
+        if row["exit_reason_subcategory_id"] is not None:
+            assert reasons[row["exit_reason_subcategory_id"]]["parent_id"] == row["exit_reason_category_id"]
+    assert {row["participant_id"] for row in book["team-members"]} <= participants.keys()
+    assert {row["participant_id"] for row in book["invoices"]} - {None} <= participants.keys()
+    assert {row["pm_provider_id"] for row in book["invoices"]} - {None} <= providers.keys()
+    for row in book["invoice-view-sessions"]:
+        manager = managers[row["user_id"]]
+        assert row["user_name"] == f"{manager['first_name']} {manager['last_name']}"
+        assert row["created_at"] > invoices[row["invoice_id"]]["created_at"]
+
+
+def is_assignable(manager: dict[str, Any]) -> bool:
+    hidden = manager["is_internal"] or manager["deleted"] or "plankeeper" in manager["email"].split("@")[1]
+    return manager["active"] and not hidden
+
+
+@both
+def test_account_managers_are_hidden_for_every_reason(book: Book) -> None:
+    rows = book["account-managers"]
+    assert sum(row["is_internal"] for row in rows) == 1
+    assert sum(row["deleted"] for row in rows) == 1
+    assert sum("plankeeper" in row["email"] for row in rows) == 1
+    assert sum(not row["active"] and not row["deleted"] for row in rows) == 2
+    assert sum(is_assignable(row) for row in rows) == 4
+    assert len({row["email"] for row in rows}) == len(rows)
+
+
+@both
+def test_participants_are_unique_and_live_where_their_postcode_is(book: Book) -> None:
+    rows = book["participants"]
+    numbers = {row["participant_number"] for row in rows}
+    assert len(numbers) == len(rows)
+    assert all(re.fullmatch("43[0-9]{7}", number) for number in numbers)
+    emails = [row["email"] for row in rows if row["email"]]
+    assert len(set(emails)) == len(emails)
+    for row in (*rows, *book["providers"]):
+        assert (row["city"], row["postcode"]) in SUBURBS[row["state"]]
+        if "service_region_id" in row:
+            assert row["service_region_id"] == REGIONS.get(row["postcode"])
+    assert 0 < sum(row["service_region_id"] is not None for row in rows) < len(rows) / 10
+
+
+@both
+def test_a_participant_s_dates_agree_with_their_status(book: Book) -> None:
+    for row in book["participants"]:
+        is_lead, left = row["status"] == "Lead", row["status"] == "Inactive"
+        assert (row["plan_start_date"] is None) == (row["plan_end_date"] is None) == is_lead
+        assert (row["onboard_date"] is None) == is_lead
+        assert (row["date_ceased"] is not None) == (row["exit_reason_category_id"] is not None) == left
+        if not is_lead:
+            until = row["date_ceased"] or LAST_DAY.isoformat()
+            assert row["plan_start_date"] < until < row["plan_end_date"]
+            assert row["created_at"][:10] < row["onboard_date"] < until
+        if row["participant_receives_statements"]:
+            assert row["email"]
+
+
+@both
+def test_one_abn_is_wrong_and_names_are_unique(book: Book) -> None:
+    rows = book["providers"]
+    assert sum(not abn.is_valid(row["abn"]) for row in rows) == 1
+    for member in ("abn", "entity_name", "email"):
+        assert len({row[member] for row in rows}) == len(rows)
+    assert {row["active"] for row in rows} == {True, False}
+
+
+@both
+def test_team_members_are_users_of_their_plan_manager(book: Book) -> None:
+    rows = book["team-members"]
+    others = {row["email"] for row in (*book["participants"], *book["account-managers"])}
+    users: dict[str, str] = {}
+    for row in rows:
+        if row["email"] is None:
+            assert row["id"] == row["pm_profile_id"] != row["user_id"]
+            assert row["permissions"] == ["no_access"]
+        else:
+            assert (row["id"], row["pm_profile_id"]) == (row["user_id"], None)
+            assert row["email"] not in others
+            assert users.setdefault(row["email"].lower(), row["user_id"]) == row["user_id"]
+        assert len(set(row["permissions"])) == len(row["permissions"]) > 0
+    assert len(set(users.values())) == len(users)
+    assert any(row["email"] is None for row in rows)
+
+
+@both
+def test_teams_are_small_and_share_their_coordinators(book: Book) -> None:
+    rows = book["team-members"]
+    sizes = Counter(row["participant_id"] for row in rows)
+    assert set(sizes.values()) == {1, 2, 3}
+    assert len(book["participants"]) * 0.8 < len(sizes) < len(book["participants"])
+    assert len({(row["participant_id"], row["id"]) for row in rows}) == len(rows)
+    held = [(row["participant_id"], row["contact_priority"]) for row in rows if row["contact_priority"]]
+    assert len(set(held)) == len(held)
+    assert {rank for _, rank in held} == {1, 2}
+    assert max(Counter(row["id"] for row in rows).values()) > 2
+
+
+@both
+def test_every_warning_occurs_and_most_invoices_have_none(book: Book) -> None:
+    found = warnings_of(book)
+    assert sum(not codes for codes in found.values()) > len(found) * 0.85
+    assert all(len(codes) <= 1 for codes in found.values())
+    assert {code for codes in found.values() for code in codes} == WARNINGS.keys()
+    ignoring = [row for row in book["invoices"] if row["state_management"]["ignored_errors"]]
+    assert ignoring
+    for row in ignoring:
+        assert row["state_management"]["ignored_errors"] == found[row["id"]]
+    for code in WARNINGS:
+        assert sum(codes == [code] for codes in found.values()) >= 4
+
+
+@both
+def test_item_codes_are_well_formed_but_where_that_is_warned_of(book: Book) -> None:
+    found = warnings_of(book)
+    for row in book["invoices"]:
+        if found[row["id"]] != ["check_item_code"]:
+            assert all(is_item_code(line["service_item_number"]) for line in row["line_items"])
+
+
+@both
+def test_view_sessions_are_consistent_and_a_few_are_open(book: Book) -> None:
+    open_ones = 0
+    for row in book["invoice-view-sessions"]:
+        assert row["session_started"] == row["created_at"] <= row["last_heartbeat"]
+        rest = [row[f"{name}_seconds"] for name in ("duration", "active_duration", "engaged_duration")]
+        if row["session_ended"] is None:
+            open_ones += 1
+            assert [*rest, row["idle_count"]] == [None] * 4
+            continue
+        started, ended = (datetime.fromisoformat(row[f"session_{name}"]) for name in ("started", "ended"))
+        assert row["last_heartbeat"] <= row["session_ended"]
+        assert (ended - started).total_seconds() == row["duration_seconds"]
+        assert rest[0] >= rest[1] >= rest[2] > 0
+        assert (row["idle_count"] == 0) == (rest[0] == rest[1])
+    assert 2 <= open_ones < 10

@@ -1,0 +1,98 @@
+"""A client for one plan manager with one key; every answer is checked against the committed OpenAPI document."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+from jsonschema import Draft202012Validator, FormatChecker
+
+PREFIX = "/api/public/v1"
+DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())
+
+
+class Client:
+    """Sends requests as a client would. `get("/participants")` is relative to the API's prefix."""
+
+    def __init__(self, url: str, key: str, plan_manager_id: UUID | str) -> None:
+        self.key = key
+        self.plan_manager_id = str(plan_manager_id)
+        self.http = httpx.Client(base_url=url, timeout=30)
+
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}", "X-Plan-Manager-Id": self.plan_manager_id}
+
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        headers = self.headers() | more.pop("headers", {})
+        return self.send(method, path, headers={k: v for k, v in headers.items() if v is not None}, **more)
+
+    def send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """With no headers but those given."""
+        answer = self.http.request(method, PREFIX + path, **more)
+        check(answer)
+        return answer
+
+    def get(self, path: str, **params: Any) -> httpx.Response:
+        return self.request("GET", path, params=params or None)
+
+    def post(self, path: str, body: Any, **more: Any) -> httpx.Response:
+        return self.request("POST", path, json=body, **more)
+
+    def put(self, path: str, body: Any, **more: Any) -> httpx.Response:
+        return self.request("PUT", path, json=body, **more)
+
+    def delete(self, path: str) -> httpx.Response:
+        return self.request("DELETE", path)
+
+    def made(self, path: str, body: Any) -> dict[str, Any]:
+        """What a create answered."""
+        answer = self.post(path, body)
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+
+def check(answer: httpx.Response) -> None:
+    """An answer has the status, the body and the headers that the document promises."""
+    request = answer.request
+    assert answer.headers["x-request-id"]
+    if answer.status_code >= 400:
+        body = answer.json() if request.method != "HEAD" else {}
+        if body:
+            assert set(body) <= {"success", "error", "detail", "errors", "request_id"}, body
+            assert body["success"] is False
+            assert body["request_id"] == answer.headers["x-request-id"]
+    operation = _operation(request.method, request.url.path)
+    if operation is None or request.method in ("HEAD", "OPTIONS") or answer.status_code == 405:
+        return
+    assert str(answer.status_code) in operation["responses"], (request.method, request.url.path, answer.status_code)
+    assert answer.headers["content-type"] == "application/json"
+    errors = list(_validator(request.method, _template(request.url.path), answer.status_code).iter_errors(answer.json()))
+    assert not errors, (errors[0].message, list(errors[0].absolute_path), answer.text[:500])
+
+
+@cache
+def _template(path: str) -> str | None:
+    for template in sorted(DOCUMENT["paths"], key=lambda each: "{" in each):
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+            return template
+    return None
+
+
+def _operation(method: str, path: str) -> dict[str, Any] | None:
+    template = _template(path)
+    return DOCUMENT["paths"][template].get(method.lower()) if template else None
+
+
+@cache
+def _validator(method: str, template: str, status: int) -> Draft202012Validator:
+    operation = DOCUMENT["paths"][template][method.lower()]
+    schema = operation["responses"][str(status)]["content"]["application/json"]["schema"]
+    closed = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
+    for each in closed["components"]["schemas"].values():
+        # An answer has no member that the document does not name.
+        if "properties" in each:
+            each["additionalProperties"] = False
+    return Draft202012Validator(closed, format_checker=FormatChecker())

@@ -1,0 +1,35 @@
+"""Importing in tests, through the same door as the command line."""
+
+import io
+from typing import Any
+from uuid import UUID
+
+from plankeeper.bulk.explanations import EXPLANATIONS
+from plankeeper.bulk.loading import Report, load
+from plankeeper.bulk.resources import RESOURCES
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.shapes import json_text
+from support.server import RunningServer
+
+
+class _RolledBack(Exception):
+    pass
+
+
+async def import_all(server: RunningServer, plan_manager_id: UUID, resource: str, rows: list[dict[str, Any]]) -> Report:
+    text = "".join(json_text(row) + "\n" for row in rows)
+    return await import_bytes(server, plan_manager_id, resource, text.encode())
+
+
+async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: str, content: bytes) -> Report:
+    """The report of an import; with bad lines nothing was written."""
+    report = Report()
+    try:
+        async with server.db.transaction() as tx:
+            call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+            report = await load(call, RESOURCES[resource], io.BytesIO(content), EXPLANATIONS, lambda _lines: None)
+            if report.bad_lines:
+                raise _RolledBack
+    except _RolledBack:
+        pass
+    return report

@@ -1,0 +1,72 @@
+"""The application on a real socket, in a thread of the test process."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import uvicorn
+
+from plankeeper.app import application
+from plankeeper.database.pool import Database
+from plankeeper.settings import Settings
+
+T = TypeVar("T")
+
+
+class RunningServer:
+    """A server with its own event loop; `run` runs a coroutine there, beside it, on a pool of its own (`db`)."""
+
+    def __init__(self, dsn: str, **changes: Any) -> None:
+        self.dsn = dsn
+        self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **changes)
+        self.db = Database(dsn, pool_size=5)
+        self.loop = asyncio.new_event_loop()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._main, daemon=True)
+
+    def start(self) -> "RunningServer":
+        self._thread.start()
+        assert self._ready.wait(20), "the server did not start"
+        return self
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        assert not self._thread.is_alive(), "the server did not stop"
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(self._serve())
+        self.loop.close()
+
+    async def _serve(self) -> None:
+        config = uvicorn.Config(
+            application(self.settings), loop="none", log_level="warning", lifespan="on", access_log=False,
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        async with self.db.opened():
+            serving = asyncio.create_task(self._server.serve([self._socket]))
+            while not self._server.started and not serving.done():
+                await asyncio.sleep(0.01)
+            self._ready.set()
+            await serving
+
+
+def wait_until(condition: Any, seconds: float = 5) -> Any:
+    """Ask until the answer is true; fails after some seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if answer := condition():
+            return answer
+        time.sleep(0.02)
+    raise AssertionError("it did not come true in time")
