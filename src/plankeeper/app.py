@@ -4,7 +4,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -77,7 +77,7 @@ def application(settings: Settings) -> ASGIApp:
 
 def _lifespan(db: Database, keyring: Keyring) -> Any:
     @asynccontextmanager
-    async def lifespan(_app: object) -> AsyncIterator[None]:
+    async def lifespan(_app: object) -> AsyncGenerator[None]:
         _stop_with_parent()
         async with db.opened():
             tasks = [asyncio.create_task(keyring.watch()), asyncio.create_task(sequencer.run(db))]

@@ -96,7 +96,7 @@ class Settings:
     )  # fmt: skip
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,
-        "The service operator's name: account managers whose email's domain contains it are never shown. Empty: none are hidden.",
+        "The service operator's name: account managers whose email's domain contains it are hidden. Empty: none are.",
     )  # fmt: skip
     time_zone: ZoneInfo = setting(
         "PLANKEEPER_TIME_ZONE", "Australia/Sydney", _zone,

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,9 +37,7 @@ with Cluster(Path(sys.argv[1])) as cluster:
 """
 
 needs_root = pytest.mark.skipif(not ROOT, reason="changing to another system user takes root")
-needs_death_signal = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux has a parent-death signal"
-)
+needs_death_signal = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
 
 
 class Program:
@@ -147,10 +145,7 @@ def server_of(cluster: Cluster) -> int:
 
 
 def sockets_of(cluster: Cluster) -> Path:
-    record = postmaster.read(cluster.location)
-    assert record
-    assert record.sockets
-    return record.sockets
+    return Path(cluster.dsn.partition("host=")[2].partition("&")[0])
 
 
 def children_of(pid: int) -> list[int]:
@@ -158,7 +153,7 @@ def children_of(pid: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def changed(file: Path, text: str) -> Iterator[None]:
+def changed(file: Path, text: str) -> Generator[None, None, None]:
     before = file.read_text()
     file.write_text(text)
     yield
@@ -232,8 +227,7 @@ def test_programs_that_start_at_once_on_a_fresh_folder_share_one_server(
 ) -> None:
     programs = [start(fresh_dir) for _ in range(3)]
     addresses = {program.says() for program in programs}
-    assert len(addresses) == 1
-    assert sql(addresses.pop(), "select 1") == "1"
+    assert [sql(address, "select 1") for address in addresses] == ["1"]
 
 
 @pytest.mark.parametrize("how", ["finish", "kill"])
@@ -263,9 +257,7 @@ def test_a_killed_server_is_restarted_without_losing_a_row(data_dir: Path, victi
             sql(address, "insert into kept values (7)")
         server = server_of(cluster)
         busy = subprocess.Popen([PSQL, "-Xqc", "select pg_sleep(3)", address], stderr=subprocess.DEVNULL)
-        wait_until(
-            lambda: sql(address, "select count(*) from pg_stat_activity where wait_event = 'PgSleep'") == "1"
-        )
+        wait_until(lambda: sql(address, "select count(*) from pg_stat_activity where wait_event = 'PgSleep'") == "1")
         for child in children_of(server) if victims == "every process" else []:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -310,6 +302,7 @@ def test_a_stale_pid_file_with_the_number_of_another_process_is_seen_through(
     program = start(data_dir)
     address = program.says()
     cluster = Cluster(data_dir)
+    cluster.ensure()
     server, sockets = server_of(cluster), sockets_of(cluster)
     crowd = [server, *children_of(server)]
     program.process.send_signal(signal.SIGSTOP)
@@ -332,10 +325,9 @@ def test_an_empty_pid_file_is_seen_through(data_dir: Path) -> None:
 
 
 def test_another_major_version_is_refused_with_the_way_out(data_dir: Path) -> None:
-    with changed(data_dir / "postgres" / "PG_VERSION", "16\n"):
-        refusal = r"made by PostgreSQL 16,.*version 18.*pg_dump.*pg_restore"
-        with pytest.raises(ClusterError, match=refusal):
-            Cluster(data_dir).ensure()
+    refusal = pytest.raises(ClusterError, match=r"made by PostgreSQL 16,.*version 18.*pg_dump.*pg_restore")
+    with changed(data_dir / "postgres" / "PG_VERSION", "16\n"), refusal:
+        Cluster(data_dir).ensure()
 
 
 def test_a_server_that_does_not_start_says_why_and_leaves_the_lock_to_others(data_dir: Path) -> None:
@@ -394,9 +386,7 @@ def test_a_server_is_started_from_the_main_thread_only(data_dir: Path) -> None:
     assert refusals == ["the database server must be started from the main thread"]
 
 
-def test_variables_for_other_servers_lead_nothing_astray(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_for_other_servers_lead_nothing_astray(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "PGPORT": "6000",
         "PGDATA": "/nowhere",
@@ -423,9 +413,7 @@ def test_the_socket_is_for_the_servers_user_alone(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("trap", ["folder", "link"])
-def test_a_socket_folder_that_another_user_has_made_is_not_used(
-    data_dir: Path, home: Path, trap: str
-) -> None:
+def test_a_socket_folder_that_another_user_has_made_is_not_used(data_dir: Path, home: Path, trap: str) -> None:
     with Cluster(data_dir) as cluster:
         sockets = sockets_of(cluster)
     assert not sockets.exists()
@@ -460,9 +448,7 @@ def test_root_with_a_closed_folder_keeps_it_closed(
         with Cluster(closed / "data") as cluster:
             places.add(cluster.location)
             assert cluster.location.parent == home / "shared"
-            assert cluster.note
-            assert str(cluster.location) in cluster.note
-            assert "nobody" in cluster.note
+            assert str(cluster.location) in (cluster.note or "")
             assert sql(cluster.dsn, "select to_regclass('kept') is null") == "t"
             sql(cluster.dsn, KEEP)
         with Cluster(closed / "data") as cluster:

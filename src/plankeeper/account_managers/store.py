@@ -48,9 +48,7 @@ async def count(db: Queries, plan_manager_id: UUID, query: AccountManagerListQue
     )  # fmt: skip
 
 
-async def visible(
-    db: Queries, plan_manager_id: UUID, account_manager_id: UUID, operator: str
-) -> AccountManager | None:
+async def visible(db: Queries, plan_manager_id: UUID, account_manager_id: UUID, operator: str) -> AccountManager | None:
     """An account manager that the list would return."""
     return await db.one_or_none(
         AccountManager,

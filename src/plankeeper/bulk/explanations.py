@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-import asyncpg
-
-from plankeeper.database.pool import Queries
+from plankeeper.database.pool import Broken, Queries
 from plankeeper.edge.errors import Invalid, Refusal
 from plankeeper.edge.routes import Explanation
 from plankeeper.participants.routes import routes as participants
@@ -13,9 +11,7 @@ from plankeeper.team_members.routes import routes as team_members
 
 
 def _says(**faults: str) -> Explanation:
-    async def explain(
-        _db: Queries, _plan_manager_id: UUID, _error: asyncpg.IntegrityConstraintViolationError
-    ) -> Refusal:
+    async def explain(_db: Queries, _plan_manager_id: UUID, _fault: Broken) -> Refusal:
         return Invalid(**faults)
 
     return explain
@@ -24,12 +20,8 @@ def _says(**faults: str) -> Explanation:
 EXPLANATIONS: Mapping[str, Explanation] = {
     **participants.constraints,
     **team_members.constraints,
-    "team_members_participant_id_fkey": _says(
-        participant_id="must be the id of a participant of this plan manager"
-    ),
+    "team_members_participant_id_fkey": _says(participant_id="must be the id of a participant of this plan manager"),
     "users_email_key": _says(email="is another user's of this plan manager"),
-    "exit_reasons_parent_id_fkey": _says(
-        parent_id="must be the id of an exit reason in this file or known before"
-    ),
+    "exit_reasons_parent_id_fkey": _says(parent_id="must be the id of an exit reason in this file or known before"),
     "invoice_lines_pkey": _says(line_items="two lines have the same id"),
 }

@@ -43,9 +43,7 @@ async def merge(call: Write, lines: Sequence[InvoiceLine]) -> Tally:
     after = await store.fetch(call.tx, call.plan_manager_id, sorted(touched))
     known = {id_: each for id_, each in before.items() if id_ in old or id_ not in ids}
     pairs = [(known.get(key(each.id)), each) for each in after]
-    await record_many(
-        call, [("invoice.updated" if was else "invoice.created", was, each) for was, each in pairs]
-    )
+    await record_many(call, [("invoice.updated" if was else "invoice.created", was, each) for was, each in pairs])
     changed = sum(key(each.id) in old and was != each for was, each in pairs)
     return Tally(len(lines) - len(old), changed, len(old) - changed)
 
@@ -60,11 +58,7 @@ def _record(line: InvoiceLine, id_: str, old: InvoiceRecord | None) -> InvoiceRe
 
 async def _put_lines(call: Write, lines: Sequence[InvoiceLine], records: Sequence[InvoiceRecord]) -> None:
     """The lines of an invoice are replaced as a whole, where the file has any word of them."""
-    told = [
-        (line, record)
-        for line, record in zip(lines, records, strict=True)
-        if line.values.line_items is not UNSET
-    ]
+    told = [(line, record) for line, record in zip(lines, records, strict=True) if line.values.line_items is not UNSET]
     await store.remove_lines(call.tx, call.plan_manager_id, [record.id for _, record in told])
     items = [
         _line(item, position, record)
@@ -75,9 +69,11 @@ async def _put_lines(call: Write, lines: Sequence[InvoiceLine], records: Sequenc
 
 
 def _line(item: LineImport, position: int, invoice: InvoiceRecord) -> LineRecord:
-    sent = {name: value for name in item.__struct_fields__ if (value := getattr(item, name)) is not UNSET}
+    sent: dict[str, Any] = {
+        name: value for name in item.__struct_fields__ if (value := getattr(item, name)) is not UNSET
+    }
     sent.pop("invoice", None)
-    defaults = {"id": uuid7(), "created_at": datetime.now(UTC)}
+    defaults: dict[str, Any] = {"id": uuid7(), "created_at": datetime.now(UTC)}
     return LineRecord(**(defaults | sent), invoice_id=invoice.id, position=position)
 
 

@@ -9,8 +9,8 @@ import asyncpg
 from plankeeper.bulk.merging import BadLines, Tally
 from plankeeper.bulk.reading import BadLine, Line, read
 from plankeeper.bulk.resources import Resource
+from plankeeper.database.pool import broken
 from plankeeper.edge.call import Write
-from plankeeper.edge.errors import Refusal
 from plankeeper.edge.routes import Explanation
 
 BATCH = 1000
@@ -102,10 +102,11 @@ async def _merge(
 async def _explained(
     call: Write, line: Line[Any], error: asyncpg.PostgresError, explanations: Mapping[str, Explanation]
 ) -> BadLine:
-    explain = explanations.get(str(error.constraint_name))
-    if explain is None or not isinstance(error, asyncpg.IntegrityConstraintViolationError):
+    fault = broken(error) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
+    explain = explanations.get(fault.constraint) if fault else None
+    if explain is None or fault is None:
         raise error
-    refusal: Refusal = await explain(call.tx, call.plan_manager_id, error)
+    refusal = await explain(call.tx, call.plan_manager_id, fault)
     for fault in refusal.errors or []:
         return BadLine(line.number, fault.field, fault.message)
     return BadLine(line.number, "", refusal.detail)

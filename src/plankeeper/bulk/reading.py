@@ -44,9 +44,11 @@ def read(file: BinaryIO, shape: type[S]) -> Iterator[Line[S] | BadLine]:
 
     A file whose first character is `{` is JSON Lines, any other is CSV. Raises Unreadable.
     """
-    buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # pyright: ignore[reportArgumentType]
-    head = buffered.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return _json_lines(buffered, shape) if head.startswith(b"{") else _csv_lines(buffered, shape)
+    raw: Any = file
+    buffered: Any = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
+    head: bytes = buffered.peek(64)
+    is_json = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    return _json_lines(buffered, shape) if is_json else _csv_lines(buffered, shape)
 
 
 def _json_lines(file: BinaryIO, shape: type[S]) -> Iterator[Line[S] | BadLine]:
@@ -56,7 +58,7 @@ def _json_lines(file: BinaryIO, shape: type[S]) -> Iterator[Line[S] | BadLine]:
         if not line:
             continue
         try:
-            yield Line(number, parser.parse(line))  # pyright: ignore[reportArgumentType]
+            yield Line(number, parser.parse(line))
         except Invalid as fault:
             yield from (BadLine(number, each.field, each.message) for each in fault.errors or [])
         except Refusal as fault:
@@ -86,7 +88,7 @@ def _header(rows: Iterator[list[str]], shape: type[Struct]) -> dict[str, Any]:
     """The columns of a CSV file with the types of their fields; raises Unreadable."""
     known = {field.encode_name: field.type for field in fields(shape)}
     try:
-        names = next(rows, [])
+        names: list[str] = next(rows, list[str]())
     except csv.Error as error:
         raise Unreadable(f"line 1: not valid CSV: {error}") from None
     if not names:
@@ -100,9 +102,7 @@ def _header(rows: Iterator[list[str]], shape: type[Struct]) -> dict[str, Any]:
     return {name: known[name] for name in names}
 
 
-def _csv_line(
-    number: int, header: dict[str, Any], row: list[str], shape: type[S]
-) -> Iterator[Line[S] | BadLine]:
+def _csv_line(number: int, header: dict[str, Any], row: list[str], shape: type[S]) -> Iterator[Line[S] | BadLine]:
     if len(row) != len(header):
         yield BadLine(number, "", f"has {len(row)} cells, and the header {len(header)}")
         return
@@ -127,9 +127,7 @@ def _csv_line(
 
 def nullable(kind: Any) -> bool:
     """Whether an empty cell is null; in a field that cannot be null it is as if the column were not there."""
-    return type(None) in getattr(kind, "__args__", ()) or (
-        hasattr(kind, "__metadata__") and nullable(kind.__origin__)
-    )
+    return type(None) in getattr(kind, "__args__", ()) or (hasattr(kind, "__metadata__") and nullable(kind.__origin__))
 
 
 def _cell(kind: Any, cell: str) -> Any:
@@ -137,9 +135,10 @@ def _cell(kind: Any, cell: str) -> Any:
     if not cell:
         return None
     plain = plain_type(kind)
-    if plain is list and not cell.startswith("["):
+    is_list = issubclass(plain, list)
+    if is_list and not cell.startswith("["):
         return cell.split(";")
-    if plain is list or issubclass(plain, Struct):
+    if is_list or issubclass(plain, Struct):
         try:
             return json.loads(cell, parse_float=Decimal)
         except (ValueError, RecursionError):
@@ -150,5 +149,5 @@ def _cell(kind: Any, cell: str) -> Any:
 
 
 def only_quotes(text: str) -> bool:
-    """Whether a text is nothing but pairs of quotes: in CSV such a text has one pair more, so that empty is not null."""
+    """Whether a text is nothing but pairs of quotes: such a text gets one more, so that empty is not null."""
     return len(text) % 2 == 0 and not text.strip('"')

@@ -36,10 +36,7 @@ async def merge(call: Write, lines: Sequence[MemberLine]) -> Tally:
     pairs = [each.participant_id for each in identities], [each.id for each in identities]
     locked = await store.records_for_update(call.tx, call.plan_manager_id, *pairs)
     old = {(key(each.participant_id), key(each.id)): each for each in locked}
-    records = [
-        _record(line, identity, old.get(identity[:2]))
-        for line, identity in zip(lines, identities, strict=True)
-    ]
+    records = [_record(line, identity, old.get(identity[:2])) for line, identity in zip(lines, identities, strict=True)]
     known = [new for new in records if (new.participant_id, new.id) in old]
     changed = [new for new in known if differs(old[new.participant_id, new.id], new)]
     created = [new for new in records if (new.participant_id, new.id) not in old]
@@ -51,10 +48,7 @@ async def _write(call: Write, created: list[Any], changed: list[Any]) -> None:
     written = [*created, *changed]
     users = [User(each.user_id, each.email) for each in written]
     pairs = [each.participant_id for each in written], [each.id for each in written]
-    before = {
-        (each.participant_id, each.id): each
-        for each in await store.fetch(call.tx, call.plan_manager_id, *pairs)
-    }
+    before = {(each.participant_id, each.id): each for each in await store.fetch(call.tx, call.plan_manager_id, *pairs)}
     unique = {key(user.id): user for user in users}
     await put_users(call.tx, call.plan_manager_id, json_text(list(unique.values())))
     await store.free_priorities(call.tx, call.plan_manager_id, json_text(changed))
@@ -77,9 +71,7 @@ def _record(line: MemberLine, identity: Identity, old: TeamMemberRecord | None) 
     if old is not None and old.email is not None and new.email is None:
         raise BadLines([BadLine(line.number, "email", "cannot be cleared")])
     if new.email is None and needs_email(new.permissions):
-        raise BadLines(
-            [BadLine(line.number, "permissions", "a member without an email can hold only no_access")]
-        )
+        raise BadLines([BadLine(line.number, "permissions", "a member without an email can hold only no_access")])
     new.permissions = effective(new.permissions)
     return new
 
@@ -126,11 +118,7 @@ async def _participants(call: Write, lines: Sequence[MemberLine]) -> list[str]:
         elif number is None:
             faults.append(BadLine(line.number, "participant_id", "or participant_number is required"))
         else:
-            reason = (
-                "is shared by two participants; use participant_id"
-                if shared[number]
-                else "is no participant's"
-            )
+            reason = "is shared by two participants; use participant_id" if shared[number] else "is no participant's"
             faults.append(BadLine(line.number, "participant_number", reason))
     if faults:
         raise BadLines(faults)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Struct
@@ -55,7 +55,11 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value + '""' if only_quotes(value) else value
-    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):  # pyright: ignore[reportUnknownVariableType]
-        return ";".join(value)  # pyright: ignore[reportUnknownArgumentType]
-    text = json_text(value)
+    if isinstance(value, list) and (words := _words(cast("list[object]", value))):
+        return ";".join(words)
+    text = json_text(cast("object", value))
     return text[1:-1] if text.startswith('"') else text
+
+
+def _words(items: list[object]) -> list[str]:
+    return [each for each in items if isinstance(each, str)]

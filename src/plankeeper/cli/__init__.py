@@ -14,7 +14,8 @@ from plankeeper.cli.upkeep import doctor, migrate, openapi, recheck
 
 @click.group()
 @click.version_option(__version__, prog_name="plankeeper")
-def plankeeper() -> None:
+@click.option("--traceback", is_flag=True, help="Show where an unforeseen error happened.")
+def plankeeper(traceback: bool) -> None:  # noqa: ARG001 - main looks for it
     """A plan manager's system of record with an HTTP JSON API."""
 
 
@@ -33,3 +34,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
+    except Exception as error:
+        if "--traceback" in sys.argv:
+            raise
+        message = f"{type(error).__name__}: {error}. This should not happen; `plankeeper --traceback ...` shows where."
+        click.ClickException(message).show()
+        sys.exit(1)

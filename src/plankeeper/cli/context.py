@@ -4,7 +4,7 @@ import asyncio
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
@@ -33,7 +33,7 @@ def settings() -> Settings:
 
 
 @contextmanager
-def cluster_of(found: Settings) -> Iterator[Cluster | None]:
+def cluster_of(found: Settings) -> Generator[Cluster | None]:
     """The embedded cluster, running, or null where the settings name a database of one's own."""
     if found.database_url:
         yield None
@@ -95,22 +95,18 @@ def run(work: Any) -> Any:
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
     except Exception as error:
         if unavailable(error):
-            raise click.ClickException(
-                f"The database does not answer: {str(error) or type(error).__name__}."
-            ) from None
+            raise click.ClickException(f"The database does not answer: {str(error) or type(error).__name__}.") from None
         raise
 
 
 async def writing(tx: Transaction, found: Settings, plan_manager_id: UUID, command: str) -> Write:
     """A write by the system itself, for a plan manager that there is."""
     if await fetch(tx, plan_manager_id) is None:
-        raise click.ClickException(
-            f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`."
-        )
+        raise click.ClickException(f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`.")
     return Write(tx, plan_manager_id, found, Actor("system", None, f"plankeeper {command}"))
 
 
-class UuidType(click.ParamType):
+class UuidType(click.ParamType[UUID]):
     """A UUID with its hyphens."""
 
     name = "uuid"
@@ -120,7 +116,7 @@ class UuidType(click.ParamType):
         return found or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
 
 
-class DurationType(click.ParamType):
+class DurationType(click.ParamType[timedelta]):
     """A duration such as 30s, 15m, 12h or 90d."""
 
     name = "duration"

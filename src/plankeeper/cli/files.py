@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 from uuid import UUID
@@ -81,7 +81,7 @@ def _sentence(fault: BadLine) -> str:
 
 
 @contextmanager
-def _progress(file: BinaryIO) -> Iterator[Callable[[int], None]]:
+def _progress(file: BinaryIO) -> Generator[Callable[[int], None]]:
     """A bar on a terminal, by the bytes of the file; elsewhere a line every few seconds."""
     if sys.stderr.isatty():
         with _bar(file) as told:
@@ -99,7 +99,7 @@ def _progress(file: BinaryIO) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def _bar(file: BinaryIO) -> Iterator[Callable[[int], None]]:
+def _bar(file: BinaryIO) -> Generator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -28,9 +28,7 @@ def keys() -> None:
     "--scope", "scopes", type=click.Choice(["read", "write"]), multiple=True, default=("read", "write"),
     help="What the key may do; may be repeated. Both, unless given.",
 )  # fmt: skip
-@click.option(
-    "--expires-in", type=DURATION, help="How long the key lasts, such as 90d. For ever, unless given."
-)
+@click.option("--expires-in", type=DURATION, help="How long the key lasts, such as 90d. For ever, unless given.")
 def create(
     name: str, plan_manager_ids: tuple[UUID, ...], scopes: tuple[str, ...], expires_in: timedelta | None
 ) -> None:
@@ -40,9 +38,8 @@ def create(
 
     async def work(db: Database, found: Settings) -> str:
         async with db.transaction() as tx:
-            for each in plan_manager_ids:
-                call = await writing(tx, found, each, "keys create")
-            return await making.create(call, name, plan_manager_ids, scopes, expires_in)
+            calls = [await writing(tx, found, each, "keys create") for each in plan_manager_ids]
+            return await making.create(calls[0], name, plan_manager_ids, scopes, expires_in)
 
     click.echo(with_database(work))
 

@@ -30,9 +30,7 @@ def create(name: str, plan_manager_id: UUID | None) -> None:
             made = await store.insert(tx, plan_manager_id or uuid7(), name)
             if made is None:
                 raise click.ClickException(f"There is a plan manager {plan_manager_id} already.")
-            await record(
-                await writing(tx, found, made.id, "plan-managers create"), "plan_manager.created", None, made
-            )
+            await record(await writing(tx, found, made.id, "plan-managers create"), "plan_manager.created", None, made)
         return made.id
 
     click.echo(with_database(work))

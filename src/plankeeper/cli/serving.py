@@ -22,12 +22,8 @@ _EMBEDDED_CONNECTIONS = 80
 
 @click.command()
 @click.option("--host", help="The address to listen on (PLANKEEPER_HOST, else 127.0.0.1).")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="The port to listen on (PLANKEEPER_PORT, else 8000)."
-)
-@click.option(
-    "--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, else one a core)."
-)
+@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on (PLANKEEPER_PORT, else 8000).")
+@click.option("--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, else one a core).")
 @click.option("--demo", is_flag=True, help="Fill in demonstration data once, and print a key for it.")
 @click.option(
     "--data-dir",

@@ -57,9 +57,7 @@ def _database_lines(found: Settings) -> list[tuple[bool, str]]:
     except click.ClickException as error:
         return [*lines, (False, error.message)]
     major = int(number) // 10_000
-    lines.append(
-        (major >= 15, f"PostgreSQL {major}, {where}" + ("" if major >= 15 else ": 15 or newer is needed"))
-    )
+    lines.append((major >= 15, f"PostgreSQL {major}, {where}" + ("" if major >= 15 else ": 15 or newer is needed")))
     advice = "" if version == schema.EXPECTED else f", {schema.EXPECTED} is needed: run `plankeeper migrate`"
     lines.append((not advice, f"schema {version or 'empty'}{advice}"))
     return lines
@@ -71,9 +69,7 @@ async def _ask(dsn: str) -> tuple[str, str | None]:
 
 
 @click.command()
-@click.option(
-    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose invoices to check."
-)
+@click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose invoices to check.")
 def recheck(plan_manager_id: UUID) -> None:
     """Check every invoice anew: its participant, its provider or the day may have changed."""
     from plankeeper.invoices.checks import recheck as recheck_batch

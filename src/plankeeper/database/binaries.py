@@ -87,9 +87,7 @@ class Programs:
         done = _run([str(self.folder / program), *arguments], self.account, statement, holding)
         if done.returncode != 0:
             complaint = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            raise ClusterError(
-                f"PostgreSQL's {program} failed: {complaint[-1] if complaint else done.returncode}."
-            )
+            raise ClusterError(f"PostgreSQL's {program} failed: {complaint[-1] if complaint else done.returncode}.")
 
     def spawn(self, program: str, *arguments: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start a program that ends with us, in a session of its own: a terminal's Ctrl-C must not reach it.

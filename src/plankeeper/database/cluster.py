@@ -163,9 +163,7 @@ class Cluster:
         give_up = time.monotonic() + _LEFTOVER_SECONDS
         while complaint := self._launch(programs, sockets, deadline):
             if time.monotonic() > give_up or not _PREDECESSOR.search(complaint):
-                raise ClusterError(
-                    f"PostgreSQL does not start, see {self.data_dir / 'postgres.log'}: {complaint}"
-                )
+                raise ClusterError(f"PostgreSQL does not start, see {self.data_dir / 'postgres.log'}: {complaint}")
             time.sleep(0.1)
 
     def _launch(self, programs: Programs, sockets: Path, deadline: float) -> str | None:
@@ -194,9 +192,7 @@ class Cluster:
             made_by = (location / "PG_VERSION").read_text().strip()
         except FileNotFoundError:
             raise ClusterError(
-                f"There is no database in {link}"
-                + (f", a link to {location}" if link.is_symlink() else "")
-                + ". "
+                f"There is no database in {link}" + (f", a link to {location}" if link.is_symlink() else "") + ". "
                 "Bring it back from a backup, or remove that to start with an empty one."
             ) from None
         if account and not account.can_enter(location):
@@ -273,9 +269,11 @@ def _make_home(part: Path, account: Account | None) -> Path:
     """An empty folder for the cluster that its server can enter: `part`, or one that `part` links to."""
     home = part
     if account and not account.can_enter(part.parent):
-        # A name by chance: a data folder that is removed and made again must not find the old cluster.
+        # Named for whoever finds it there, and by chance: a data folder that is removed and made again must
+        # not find the old cluster.
         binaries.open_shared()
-        home = binaries.SHARED / secrets.token_hex(8)
+        origin = re.sub(r"[^\w.-]+", "-", str(part.parent).strip("/"))[-60:]
+        home = binaries.SHARED / f"{origin}-{secrets.token_hex(4)}"
     home.mkdir(mode=0o700)
     if account:
         os.chown(home, account.uid, account.gid)

@@ -1,8 +1,8 @@
 """The way to PostgreSQL: statements as literals in, structs out; transactions."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString, NamedTuple, TypeVar
 
 import asyncpg
 from msgspec import Struct
@@ -10,7 +10,8 @@ from msgspec import Struct
 from plankeeper.database.rows import reader
 
 T = TypeVar("T")
-Runner = Any  # asyncpg's Pool or Connection: both have fetch, fetchrow and execute, and no types
+Runner = Any  # asyncpg's Pool or Connection: both have fetch, fetchrow and execute
+_asyncpg: Any = asyncpg  # its functions have no types that a strict check can use
 
 # What is raised where the server is away, starting, stopping, full, too slow, or took another in our place.
 _AWAY = (
@@ -35,6 +36,18 @@ def unavailable(error: Exception) -> bool:
     """Whether the database, and not the request or the code, is at fault: the same may succeed a moment later."""
     # asyncpg counts an argument of the wrong type as an interface error: that one is ours.
     return isinstance(error, _AWAY) and not isinstance(error, asyncpg.DataError | ValueError)
+
+
+class Broken(NamedTuple):
+    """A constraint that a statement broke: its name, and what PostgreSQL says of the key."""
+
+    constraint: str
+    detail: str
+
+
+def broken(error: asyncpg.IntegrityConstraintViolationError) -> Broken:
+    told: Any = error
+    return Broken(str(told.constraint_name), str(told.detail))
 
 
 class Queries:
@@ -74,7 +87,7 @@ class Transaction(Queries):
         await self._run.copy_records_to_table(table, records=records, columns=names)
 
     @asynccontextmanager
-    async def savepoint(self) -> AsyncIterator[None]:
+    async def savepoint(self) -> AsyncGenerator[None]:
         """What happens inside is undone by an exception, and the transaction goes on."""
         async with self._run.transaction():
             yield
@@ -102,8 +115,8 @@ class Database(Queries):
         self._timeout = statement_timeout
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator["Database"]:
-        pool: Any = asyncpg.create_pool(
+    async def opened(self) -> AsyncGenerator["Database"]:
+        pool = _asyncpg.create_pool(
             self._dsn, min_size=0, max_size=self._pool_size, reset=_keep, **_options(self._timeout)
         )
         self._run = await pool
@@ -114,16 +127,16 @@ class Database(Queries):
             pool.terminate()
 
     @asynccontextmanager
-    async def transaction(self, *, snapshot: bool = False) -> AsyncIterator[Transaction]:
+    async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
         """One transaction: committed at the end, rolled back by an exception. `snapshot`: read only, one moment."""
         how = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
         async with self._run.acquire() as connection, connection.transaction(**how):
             yield Transaction(connection)
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Queries]:
+    async def session(self) -> AsyncGenerator[Queries]:
         """A connection of its own, outside the pool, for what a session holds (an advisory lock)."""
-        connection: Any = await asyncpg.connect(self._dsn, **_options(self._timeout))
+        connection = await _asyncpg.connect(self._dsn, **_options(self._timeout))
         try:
             yield Queries(connection)
         finally:

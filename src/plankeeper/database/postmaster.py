@@ -136,9 +136,7 @@ def _is_private(folder: Path, owner: int) -> bool:
 def _at_work(location: Path) -> list[int]:
     if (_PROC / "self" / "cwd").exists():
         return [
-            int(entry.name)
-            for entry in _PROC.iterdir()
-            if entry.name.isdigit() and runs_in(int(entry.name), location)
+            int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit() and runs_in(int(entry.name), location)
         ]
     record = read(location)
     return [record.pid] if record and runs_in(record.pid, location) else []

@@ -63,7 +63,7 @@ def _taker(annotation: Any) -> Taker | None:
     annotation = _bare(annotation)
     nested = _nested(annotation)
     if nested:
-        make = reader(nested)
+        make: Callable[[Record], Any] = reader(nested)
         if msgspec.UnsetType in get_args(annotation):
             return len(columns(nested)), lambda part: UNSET if part[0] is None else make(part)
         return len(columns(nested)), make

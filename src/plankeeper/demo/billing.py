@@ -27,13 +27,9 @@ class _Case(NamedTuple):
     received: datetime
 
 
-def invoices(
-    rng: Random, count: int, participants: Sequence[Row], businesses: Sequence[Business]
-) -> list[Row]:
+def invoices(rng: Random, count: int, participants: Sequence[Row], businesses: Sequence[Business]) -> list[Row]:
     """Give `count` invoices in the order of their creation: about nine in ten are sound."""
-    numbers = {
-        business.row["id"]: (rng.choice(_STYLES), counter(rng.randint(100, 4000))) for business in businesses
-    }
+    numbers = {business.row["id"]: (rng.choice(_STYLES), counter(rng.randint(100, 4000))) for business in businesses}
     twins = _share(count, "possible_duplicate")
     cases = sorted(_cases(rng, count - twins, participants, businesses), key=lambda case: case.received)
     rows: list[Row] = []
@@ -54,19 +50,14 @@ def _share(count: int, flaw: str) -> int:
     return max(4, round(count * SHARES[flaw] / 100))
 
 
-def _cases(
-    rng: Random, count: int, participants: Sequence[Row], businesses: Sequence[Business]
-) -> list[_Case]:
+def _cases(rng: Random, count: int, participants: Sequence[Row], businesses: Sequence[Business]) -> list[_Case]:
     flaws: list[tuple[str | None, int]] = [
         (flaw, turn) for flaw in SHARES if flaw != "possible_duplicate" for turn in range(_share(count, flaw))
     ]
     flaws += [(None, 0)] * (count - len(flaws))
-    by_status = {
-        status: [row for row in participants if row["status"] == status] for status in ("Active", "Inactive")
-    }
+    by_status = {status: [row for row in participants if row["status"] == status] for status in ("Active", "Inactive")}
     regulars = {
-        row["id"]: rng.sample(businesses, rng.randint(1, 4))
-        for row in (*by_status["Active"], *by_status["Inactive"])
+        row["id"]: rng.sample(businesses, rng.randint(1, 4)) for row in (*by_status["Active"], *by_status["Inactive"])
     }
     cases: list[_Case] = []
     for flaw, turn in flaws:

@@ -63,9 +63,7 @@ def _date_before_plan(rng: Random, invoice: Row, participant: Row) -> None:
 
 def _date_after_plan(rng: Random, invoice: Row, participant: Row) -> None:
     ends = date.fromisoformat(participant["plan_end_date"])
-    invoice["invoice_date"] = day_between(
-        rng, ends + timedelta(days=1), ends + timedelta(days=20)
-    ).isoformat()
+    invoice["invoice_date"] = day_between(rng, ends + timedelta(days=1), ends + timedelta(days=20)).isoformat()
 
 
 def _swap_the_year_s_digits(_rng: Random, invoice: Row, _participant: Row) -> None:

@@ -14,8 +14,7 @@ def view_sessions(rng: Random, count: int, invoices: Sequence[Row], managers: Se
     settled = [row for row in invoices if parse(row["created_at"]).date() < days_before(6)]
     viewers = assignable(managers)
     rows = [
-        _session(rng, rng.choice(settled), rng.choice(viewers), is_open=number < still_open)
-        for number in range(count)
+        _session(rng, rng.choice(settled), rng.choice(viewers), is_open=number < still_open) for number in range(count)
     ]
     return sorted(rows, key=lambda row: row["id"])
 

@@ -22,9 +22,7 @@ def settle(rng: Random, invoice: Row, participant: Row, *, doubtful: bool) -> No
     if len(lines) == 1 and status in _PARTLY:
         status = _PARTLY[status][0]
     invoice["claim_status"] = status
-    invoice["approval_status"] = (
-        _approval(rng, status) if participant["approval_required"] else "not_required"
-    )
+    invoice["approval_status"] = _approval(rng, status) if participant["approval_required"] else "not_required"
     invoice["wont_claim"] = status == "cancelled" and chance(rng, 60)
     _settle_lines(rng, status, invoice["line_items"], lines)
 

@@ -50,9 +50,7 @@ def _team(rng: Random, participant: Row, coordinators: Sequence[Row], taken: set
             team.append(_relative(rng, participant, taken))
     priorities = (1, 2 if chance(rng, 70) else None, None) if chance(rng, 92) else (None, None, None)
     head = {"participant_id": participant["id"]}
-    return [
-        head | member | {"contact_priority": rank} for member, rank in zip(team, priorities, strict=False)
-    ]
+    return [head | member | {"contact_priority": rank} for member, rank in zip(team, priorities, strict=False)]
 
 
 def _member(rng: Random, created: datetime, person: names.Name, role: str, email: str | None) -> Row:

@@ -41,9 +41,7 @@ def _each(code: str, description: str, price: str) -> Item:
     return Item(code, description, Decimal(price), "each")
 
 
-_TRAVEL = Item(
-    "01_799_0107_1_1", "Provider travel - non-labour costs, self-care", Decimal("1.00"), "kilometre"
-)
+_TRAVEL = Item("01_799_0107_1_1", "Provider travel - non-labour costs, self-care", Decimal("1.00"), "kilometre")
 _KINDS = (
     _Kind(
         "Home Care",
@@ -133,9 +131,7 @@ def businesses(rng: Random, count: int) -> list[Business]:
     prefixes = rng.sample(_PREFIXES, len(_PREFIXES))
     # Each kind in turn, a step on in each round of prefixes: so even a few providers are of every kind.
     made = [
-        _business(
-            rng, prefixes[number % len(prefixes)], _KINDS[(number + number // len(prefixes)) % len(_KINDS)]
-        )
+        _business(rng, prefixes[number % len(prefixes)], _KINDS[(number + number // len(prefixes)) % len(_KINDS)])
         for number in range(count)
     ]
     wrong = rng.choice(made).row

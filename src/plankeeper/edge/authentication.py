@@ -52,6 +52,4 @@ def plan_manager_of(grant: Grant, header: bytes | None) -> UUID:
 
 def require(grant: Grant, need: Need) -> None:
     if need not in grant.scopes:
-        raise Refusal(
-            "insufficient_scope", f"The API key lacks the scope `{need}`, which this request needs."
-        )
+        raise Refusal("insufficient_scope", f"The API key lacks the scope `{need}`, which this request needs.")

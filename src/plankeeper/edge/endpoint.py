@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.database.pool import Database, unavailable
+from plankeeper.database.pool import Database, broken, unavailable
 from plankeeper.edge.authentication import Authenticate, bearer_key, plan_manager_of, require
 from plankeeper.edge.call import Read, Write
 from plankeeper.edge.errors import Refusal
@@ -47,9 +47,7 @@ class Endpoint:
             answer = refused(error, request_id.decode())
         await answer.send(request_id, send)
 
-    async def _respond(
-        self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, request_id: str
-    ) -> Answer:
+    async def _respond(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, request_id: str) -> Answer:
         operation = self._operations.get(scope["method"])
         if operation is None:
             return self._without_operation(scope["method"])
@@ -65,10 +63,11 @@ class Endpoint:
                 write = Write(tx, plan_manager_id, self._edge.settings, grant.actor, request_id)
                 answer = Answer.of(operation.status, await operation.handler(write, **values))
         except asyncpg.IntegrityConstraintViolationError as error:
-            explain = operation.constraints.get(str(error.constraint_name))
+            fault = broken(error)
+            explain = operation.constraints.get(fault.constraint)
             if explain is None:
                 raise
-            raise await explain(self._edge.db, plan_manager_id, error) from None
+            raise await explain(self._edge.db, plan_manager_id, fault) from None
         return answer
 
     def _without_operation(self, method: str) -> Answer:
@@ -82,9 +81,7 @@ async def _values(
 ) -> dict[str, Any]:
     """The handler's arguments: the path's ids, the query, the body."""
     texts = scope["path_params"]
-    values: dict[str, Any] = {
-        name: path_id(name, kind, texts[name]) for name, kind in operation.path_ids.items()
-    }
+    values: dict[str, Any] = {name: path_id(name, kind, texts[name]) for name, kind in operation.path_ids.items()}
     query = parse_query(operation.query, scope["query_string"])
     if operation.query_name:
         values[operation.query_name] = query
@@ -109,6 +106,6 @@ def refused(error: Exception, request_id: str) -> Answer:
 class Unknown:
     """Every path that is none of ours."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         request_id = request_id_of(headers_of(scope))
         await refused(Refusal("not_found"), request_id.decode()).send(request_id, send)

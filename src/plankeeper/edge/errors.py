@@ -22,7 +22,7 @@ class ErrorCode(NamedTuple):
 CODES: Mapping[str, ErrorCode] = {
     "invalid_request": ErrorCode(
         400, "Invalid request",
-        "A parameter or a member of the body is not as documented. `errors` names each one and says what would be right.",
+        "A parameter or a member of the body is not as documented. `errors` names each, and what would be right.",
     ),
     "invalid_json": ErrorCode(
         400, "Invalid JSON",
@@ -71,7 +71,7 @@ CODES: Mapping[str, ErrorCode] = {
         500, "Internal error", "Something went wrong on the server; nothing was written. Quote the request id.",
     ),
     "service_unavailable": ErrorCode(
-        503, "Service unavailable", "The database does not answer at the moment. Try again after `Retry-After` seconds.",
+        503, "Service unavailable", "The database does not answer just now. Try again after `Retry-After` seconds.",
     ),
 }  # fmt: skip
 
@@ -124,8 +124,8 @@ class Refusal(Exception):
 class Invalid(Refusal):
     """One or more fields are wrong: `Invalid(email="must ...")`."""
 
-    def __init__(self, faults: list[FieldError] | None = None, **named: str) -> None:
-        errors = (faults or []) + [FieldError(name, message) for name, message in named.items()]
+    def __init__(self, *faults: FieldError, **named: str) -> None:
+        errors = [*faults, *(FieldError(name, message) for name, message in named.items())]
         detail = "; ".join(f"{each.field}: {each.message}" for each in errors[:3])
         more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
         super().__init__("invalid_request", f"{detail}{more}.", errors=errors)

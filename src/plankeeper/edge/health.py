@@ -19,7 +19,7 @@ class Probe:
     def __init__(self, check: _Status) -> None:
         self._check = check
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         answer = await self._check()
         await answer.send(request_id_of(headers_of(scope)), send)
 
@@ -38,9 +38,7 @@ def ready(db: Database) -> _Status:
             log.warning("not ready: %r", error)
             return Answer.of(503, {"status": "unavailable", "detail": "The database does not answer."})
         if found != schema.EXPECTED:
-            detail = (
-                f"The schema is {found}, and this server needs {schema.EXPECTED}: run plankeeper migrate."
-            )
+            detail = f"The schema is {found}, and this server needs {schema.EXPECTED}: run plankeeper migrate."
             return Answer.of(503, {"status": "unavailable", "detail": detail})
         return Answer.of(200, {"status": "ok"})
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -17,7 +17,6 @@ from plankeeper.edge.errors import FieldError, Invalid, Refusal
 from plankeeper.edge.shapes import UUID_PATTERN, ListQuery, Query, checked
 from plankeeper.edge.validation import shaped
 
-Q = TypeVar("Q", bound=Query)
 S = TypeVar("S", bound=Struct)
 
 MAX_BODY = 1024 * 1024
@@ -41,18 +40,18 @@ def path_id(name: str, kind: Any, text: str) -> UUID | int:
     """A path's id as the handler wants it; raises Invalid naming it."""
     if kind is int:
         if not _NUMBER.fullmatch(text):
-            raise Invalid(**{name: "must be a whole number"})
+            raise Invalid(FieldError(name, "must be a whole number"))
         # Beyond a bigint there is no row: 0 is no row's id either.
         return int(text) if abs(int(text)) < 2**63 else 0
     found = uuid_of(text)
     if kind is LooseId:
         return found or _NOBODY
     if found is None:
-        raise Invalid(**{name: "must be a UUID with its hyphens"})
+        raise Invalid(FieldError(name, "must be a UUID with its hyphens"))
     return found
 
 
-def parse_query(shape: type[Q] | None, query_string: bytes) -> Q | None:
+def parse_query(shape: type[Query] | None, query_string: bytes) -> Query | None:
     """The query parameters; raises Invalid naming every one that is unknown, empty, repeated or wrong."""
     if not query_string:
         return shape() if shape else None
@@ -62,7 +61,7 @@ def parse_query(shape: type[Q] | None, query_string: bytes) -> Q | None:
         wrong = [FieldError("offset", "must be 0 or absent together with `after`")]
     if faults or wrong or parsed is None:
         named = {fault.field for fault in faults}
-        raise Invalid(faults + [fault for fault in wrong if fault.field not in named])
+        raise Invalid(*faults, *(fault for fault in wrong if fault.field not in named))
     return parsed if shape else None
 
 
@@ -118,27 +117,31 @@ def from_text(kind: type, text: str) -> Any:
     return _FROM_TEXT.get(kind, _plain)(text)
 
 
-def plain_type(annotation: Any) -> type:
+def plain_type(annotation: Any) -> type[Any]:
     """The type that stands inside unions, Annotated and Literal: what a text must be turned into."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return plain_type(get_args(annotation)[0])
     if origin is Literal:
-        return type(get_args(annotation)[0])
+        choice: object = get_args(annotation)[0]
+        return type(choice)
     if origin in (Union, UnionType):
         return next(plain_type(each) for each in get_args(annotation) if each not in (NoneType, UnsetType))
     return origin or annotation
 
 
-class BodyParser:
+class BodyParser(Generic[S]):
     """Turns the bytes of a body into a struct: one typed decode, and only a body that fails it is looked at closely."""
 
-    def __init__(self, shape: type[Struct]) -> None:
+    def __init__(self, shape: type[S]) -> None:
         self._shape = shape
         self._decoder = msgspec.json.Decoder(shape, dec_hook=checked)
 
-    def parse(self, body: bytes, own_id: str | None = None) -> Struct:
-        """The struct; raises Refusal `invalid_json`, or Invalid naming every fault. An `id` equal to `own_id` is let pass."""
+    def parse(self, body: bytes, own_id: str | None = None) -> S:
+        """The struct; raises Refusal `invalid_json`, or Invalid naming every fault.
+
+        An `id` equal to `own_id` is let pass, so that a client can put back what it got.
+        """
         try:
             if b"\\u0000" not in body:
                 return self._decoder.decode(body)
@@ -149,7 +152,7 @@ class BodyParser:
             del document["id"]
         parsed, faults = shaped(self._shape, document)
         if parsed is None:
-            raise Invalid(faults)
+            raise Invalid(*faults)
         return parsed
 
 
@@ -178,8 +181,13 @@ _TOO_DEEP = f"Nested more than {MAX_DEPTH} levels deep."
 def depth(document: Any) -> int:
     """How many lists and objects stand within one another; a plain value has 0."""
     deepest = 0
-    level = [document]
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    level: list[Any] = _containers([document])
+    while level:
         deepest += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for each in level for inner in _containers(each)]
     return deepest
+
+
+def _containers(within: Any) -> list[Any]:
+    members: list[Any] = list(within.values() if isinstance(within, dict) else within)  # pyright: ignore[reportUnknownArgumentType]
+    return [each for each in members if isinstance(each, dict | list)]

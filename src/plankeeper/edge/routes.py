@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 from uuid import UUID
 
-import asyncpg
 from msgspec import Struct
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.pool import Broken, Queries
 from plankeeper.edge.call import Need, Read, Write
 from plankeeper.edge.errors import Refusal
 from plankeeper.edge.parsing import BodyParser
@@ -23,7 +22,7 @@ WRITE: Need = "write"
 
 Handler = Callable[..., Awaitable[Any]]
 # What a broken constraint means: asked after the rollback, so it may look things up.
-Explanation = Callable[[Queries, UUID, asyncpg.IntegrityConstraintViolationError], Awaitable[Refusal]]
+Explanation = Callable[[Queries, UUID, Broken], Awaitable[Refusal]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Operation:
     query: type[Query] | None
     body_name: str | None
     body: type[Struct] | None
-    parser: BodyParser | None
+    parser: BodyParser[Any] | None
     answer: Any
 
 
@@ -103,7 +102,7 @@ def _signature(handler: Handler, path: str) -> dict[str, Any]:
         kind = hints[name]
         if name in in_path:
             parts["path_ids"][name] = kind
-        elif isinstance(kind, type) and issubclass(kind, Query):
+        elif issubclass(kind, Query):
             parts |= {"query_name": name, "query": kind}
         elif name != "call":
             parts |= {"body_name": name, "body": kind, "parser": BodyParser(kind)}

@@ -41,7 +41,8 @@ class StateCode(str):
 def checked(kind: type, value: Any) -> Any:
     """Msgspec's `dec_hook`: makes an Email or a StateCode of a string; ValueError says what would be right."""
     if not isinstance(value, str):
-        raise ValueError(f"must be a string, not {_NAMES.get(type(value), 'this')}")  # noqa: TRY004 - msgspec's contract
+        got = next((name for kind, name in _NAMES.items() if isinstance(value, kind)), "this")
+        raise ValueError(f"must be a string, not {got}")  # noqa: TRY004 - msgspec's contract
     if kind is StateCode:
         if value.upper() in STATES and value.isascii():
             return StateCode(value.upper())
@@ -58,9 +59,9 @@ def checked(kind: type, value: Any) -> Any:
 _NAMES: dict[type, str] = {
     dict: "an object",
     list: "a list",
+    bool: "a boolean",  # before int, which it is a kind of
     int: "a number",
     float: "a number",
-    bool: "a boolean",
 }
 
 
@@ -74,9 +75,7 @@ def custom_schema(kind: type) -> dict[str, Any]:
 def applied(change: Struct, before: S) -> S:
     """`before` with the members that `change` has; those that it leaves out stay as they are."""
     sent = {name: getattr(change, name) for name in change.__struct_fields__}
-    return msgspec.structs.replace(
-        before, **{name: value for name, value in sent.items() if value is not UNSET}
-    )
+    return msgspec.structs.replace(before, **{name: value for name, value in sent.items() if value is not UNSET})
 
 
 class Empty(Struct):
@@ -108,9 +107,7 @@ class Query(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items of a page.")]
-Offset = Annotated[
-    int, Meta(ge=0, le=2**63 - 1, description="The items to skip; cannot be combined with a cursor.")
-]
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1, description="The items to skip; cannot be combined with a cursor.")]
 _AFTER = "Answers the records after this id, ascending by id. `0` starts a walk; not together with a non-zero `offset`."
 
 

@@ -61,9 +61,7 @@ def fault_of(kind: Any, value: Any) -> str | None:
 def _unknown(name: str, known: Mapping[str, Any]) -> FieldError:
     if not name.isprintable() or len(name) > 100:
         name = name[:100].encode("unicode_escape").decode()
-    return FieldError(
-        name, f"is not known; known are {', '.join(known)}" if known else "is not known; none is taken"
-    )
+    return FieldError(name, f"is not known; known are {', '.join(known)}" if known else "is not known; none is taken")
 
 
 def _holds_nul(value: Any) -> bool:
@@ -86,7 +84,7 @@ def _plain(fault: str, kind: Any) -> str:
     return _reworded(message, kind) + at + path
 
 
-def _reworded(message: str, kind: Any) -> str:
+def _reworded(message: str, kind: Any) -> str:  # noqa: PLR0911 - one return for each kind of sentence
     if match := re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", message):
         bound = "at most" if match[2] == "<=" else "at least"
         return f"must be {bound} {match[3]} {'characters long' if match[1] == 'str' else 'items long'}"
@@ -100,9 +98,7 @@ def _reworded(message: str, kind: Any) -> str:
     if message.startswith("Invalid enum value"):
         return f"must be one of {', '.join(str(choice) for choice in choices(kind))}"
     if message.startswith("Expected `str` matching regex"):
-        return next(
-            (words for part, words in _PATTERNS.items() if part in message), "is not of the right form"
-        )
+        return next((words for part, words in _PATTERNS.items() if part in message), "is not of the right form")
     if message.startswith("Invalid RFC3339 encoded"):
         return f"must be {_WORDS[message.rsplit(' ', 1)[-1]]}"
     return message[:1].lower() + message[1:]

@@ -10,10 +10,7 @@ from plankeeper.invoices.rules import WARNINGS
 
 ENTRIES = sorted(
     [CatalogueEntry(code, "api", each.status, each.title, each.description) for code, each in CODES.items()]
-    + [
-        CatalogueEntry(code, each.applies_to, None, each.title, each.description)
-        for code, each in WARNINGS.items()
-    ],
+    + [CatalogueEntry(code, each.applies_to, None, each.title, each.description) for code, each in WARNINGS.items()],
     key=lambda entry: entry.error_code,
 )
 
@@ -21,7 +18,7 @@ routes = Routes("error_catalogue")
 
 
 @routes.get("/error-catalogue", need=READ, extension=True)
-async def list_(call: Read, query: CatalogueListQuery) -> Page[CatalogueEntry]:
+async def list_(call: Read, query: CatalogueListQuery) -> Page[CatalogueEntry]:  # noqa: ARG001 - the same for all
     """List every error code with its meaning, ascending by code."""
     following = [entry for entry in ENTRIES if entry.error_code > query.start]
     total = None if query.by_cursor else len(ENTRIES)

@@ -25,7 +25,7 @@ async def run(db: Database) -> None:
 
 
 async def _serve(session: Queries) -> None:
-    while not await store.lead(session):
+    while not await store.lead(session):  # noqa: ASYNC110 - it is PostgreSQL that knows
         await asyncio.sleep(0.5)
     while True:
         if await store.sequence(session, BATCH) < BATCH:

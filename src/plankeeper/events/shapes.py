@@ -61,7 +61,5 @@ class EventRow(Struct):
 class EventListQuery(UuidListQuery):
     """Filters of the feed, which is walked by cursor only."""
 
-    type: Annotated[
-        Text255 | UnsetType, Meta(description="An exact type, such as `participant.updated`.")
-    ] = UNSET
+    type: Annotated[Text255 | UnsetType, Meta(description="An exact type, such as `participant.updated`.")] = UNSET
     resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET

@@ -26,7 +26,7 @@ async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
 async def page(
     db: Queries, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str | None, limit: int
 ) -> list[Event]:
-    """Events behind `after` in the order of their positions. An `after` that is gone stands for its neighbour before."""
+    """Events behind `after` in the order of their positions. An `after` that is gone stands for the one before."""
     return await db.rows(
         Event,
         """

@@ -8,9 +8,7 @@ from plankeeper.edge.shapes import given
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery
 
 
-async def page(
-    db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
-) -> list[InvoiceViewSession]:
+async def page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> list[InvoiceViewSession]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         InvoiceViewSession,

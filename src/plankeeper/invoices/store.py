@@ -58,16 +58,17 @@ def _filters(query: InvoiceListQuery) -> tuple[object, ...]:
     return tuple(given(each) for each in wanted)
 
 
-async def fetch(
-    db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]
-) -> list[InvoiceWithLines]:
+async def fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
     """Those of the ids that there are, with their lines."""
     return await db.rows(
         InvoiceWithLines,
         """
-        select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.plan_manager_id as plan_manager, invoice.participant_id,
-            invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id, invoice.s3_key, invoice.email_message_id, invoice.errors,
-            invoice.error_codes as state_management_errors, invoice.ignored_error_codes as state_management_ignored_errors,
+        select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
+            invoice.plan_manager_id as plan_manager, invoice.participant_id,
+            invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id,
+            invoice.s3_key, invoice.email_message_id,
+            invoice.errors, invoice.error_codes as state_management_errors,
+            invoice.ignored_error_codes as state_management_ignored_errors,
             invoice.is_deleted, invoice.wont_claim, invoice.is_reimbursement, invoice.is_duplicate,
             coalesce((
                 select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
@@ -94,9 +95,12 @@ async def by_provider_and_number(
     return await db.rows(
         Invoice,
         """
-        select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.plan_manager_id as plan_manager, invoice.participant_id,
-            invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id, invoice.s3_key, invoice.email_message_id, invoice.errors,
-            invoice.error_codes as state_management_errors, invoice.ignored_error_codes as state_management_ignored_errors,
+        select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
+            invoice.plan_manager_id as plan_manager, invoice.participant_id,
+            invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id,
+            invoice.s3_key, invoice.email_message_id,
+            invoice.errors, invoice.error_codes as state_management_errors,
+            invoice.ignored_error_codes as state_management_ignored_errors,
             invoice.is_deleted, invoice.wont_claim, invoice.is_reimbursement, invoice.is_duplicate
         from invoices invoice
         join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
@@ -181,9 +185,12 @@ def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceWithL
     return tx.stream(
         InvoiceWithLines,
         """
-        select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.plan_manager_id as plan_manager, invoice.participant_id,
-            invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id, invoice.s3_key, invoice.email_message_id, invoice.errors,
-            invoice.error_codes as state_management_errors, invoice.ignored_error_codes as state_management_ignored_errors,
+        select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
+            invoice.plan_manager_id as plan_manager, invoice.participant_id,
+            invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id,
+            invoice.s3_key, invoice.email_message_id,
+            invoice.errors, invoice.error_codes as state_management_errors,
+            invoice.ignored_error_codes as state_management_ignored_errors,
             invoice.is_deleted, invoice.wont_claim, invoice.is_reimbursement, invoice.is_duplicate,
             coalesce((
                 select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,

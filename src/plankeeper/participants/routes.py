@@ -3,14 +3,13 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-import asyncpg
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import visible
-from plankeeper.database.pool import Queries
+from plankeeper.database.pool import Broken, Queries
 from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.errors import Invalid, Refusal
+from plankeeper.edge.errors import FieldError, Invalid, Refusal
 from plankeeper.edge.paging import page_of
 from plankeeper.edge.routes import READ, WRITE, Routes
 from plankeeper.edge.shapes import Empty, Page, applied, json_text
@@ -27,12 +26,10 @@ from plankeeper.participants.shapes import (
 from plankeeper.team_members import store as teams
 
 
-async def _unknown_reference(
-    _db: Queries, _plan_manager_id: UUID, error: asyncpg.IntegrityConstraintViolationError
-) -> Refusal:
-    column = str(error.constraint_name).removeprefix("participants_").removesuffix("_fkey")
+async def _unknown_reference(_db: Queries, _plan_manager_id: UUID, fault: Broken) -> Refusal:
+    column = fault.constraint.removeprefix("participants_").removesuffix("_fkey")
     what = "account manager" if column == "account_manager_id" else "exit reason"
-    return Invalid(**{column: f"must be the id of an {what} of this plan manager"})
+    return Invalid(FieldError(column, f"must be the id of an {what} of this plan manager"))
 
 
 routes = Routes(

@@ -70,9 +70,7 @@ class Participant(Struct):
     address_line_1: str | None
     address_line_2: str | None
     city: str | None
-    service_region_id: Annotated[
-        str | None, Meta(description="`remote` or `very_remote`, where that is known.")
-    ]
+    service_region_id: Annotated[str | None, Meta(description="`remote` or `very_remote`, where that is known.")]
     status: Status
     approval_required: bool
     onboard_date: date | None
@@ -183,9 +181,7 @@ class NumberedId(Struct):
 class ViewQuery(Query):
     """Which shape is answered."""
 
-    view: Annotated[
-        View | UnsetType, EXTENSION, Meta(description="`full` answers the shape of the list.")
-    ] = UNSET
+    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` answers the shape of the list.")] = UNSET
 
 
 class ParticipantListQuery(UuidListQuery):

@@ -147,9 +147,7 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def fetch_contact(
-    tx: Transaction, plan_manager_id: UUID, participant_id: UUID
-) -> BasicParticipant | None:
+async def fetch_contact(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> BasicParticipant | None:
     """A participant that cannot be deleted until the transaction ends."""
     return await tx.one_or_none(
         BasicParticipant,

@@ -37,6 +37,4 @@ async def fetch(db: Queries, plan_manager_id: UUID) -> PlanManager | None:
 
 async def fetch_all(db: Queries) -> list[PlanManager]:
     """Every plan manager, oldest first."""
-    return await db.rows(
-        PlanManager, "select id, name, created_at from plan_managers order by created_at, id"
-    )
+    return await db.rows(PlanManager, "select id, name, created_at from plan_managers order by created_at, id")

@@ -56,9 +56,7 @@ async def fetch(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provid
     )  # fmt: skip
 
 
-async def records_for_update(
-    tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]
-) -> list[Provider]:
+async def records_for_update(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
     """Those of the ids that there are, locked until the transaction ends."""
     return await tx.rows(
         Provider,

@@ -3,11 +3,10 @@
 import re
 from uuid import UUID
 
-import asyncpg
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.pool import Broken, Queries
 from plankeeper.edge.call import Read, Write, found
 from plankeeper.edge.errors import Invalid, NotFound, Refusal
 from plankeeper.edge.paging import page_of
@@ -28,27 +27,19 @@ from plankeeper.team_members.shapes import (
 from plankeeper.users.store import insert as insert_user
 
 
-async def priority_taken(
-    db: Queries, plan_manager_id: UUID, error: asyncpg.IntegrityConstraintViolationError
-) -> Refusal:
+async def priority_taken(db: Queries, plan_manager_id: UUID, fault: Broken) -> Refusal:
     """The 409 that names who holds the priority; PostgreSQL tells participant and priority in the error's detail."""
-    key = re.search(r"=\(\S+, (\S+), (\d)\)", str(error.detail))
+    key = re.search(r"=\(\S+, (\S+), (\d)\)", fault.detail)
     holder = await store.holder(db, plan_manager_id, UUID(key[1]), int(key[2])) if key else None
     held = f"Team member {holder} holds" if holder else "Another team member held"
-    return Refusal(
-        "contact_priority_taken", f"{held} contact priority {key[2] if key else ''} of this participant."
-    )
+    return Refusal("contact_priority_taken", f"{held} contact priority {key[2] if key else ''} of this participant.")
 
 
-async def member_exists(
-    _db: Queries, _plan_manager_id: UUID, _error: asyncpg.IntegrityConstraintViolationError
-) -> Refusal:
+async def member_exists(_db: Queries, _plan_manager_id: UUID, _fault: Broken) -> Refusal:
     return Refusal("team_member_exists")
 
 
-async def _participant_gone(
-    _db: Queries, _plan_manager_id: UUID, _error: asyncpg.IntegrityConstraintViolationError
-) -> Refusal:
+async def _participant_gone(_db: Queries, _plan_manager_id: UUID, _fault: Broken) -> Refusal:
     return NotFound()
 
 
@@ -73,9 +64,7 @@ async def list_(call: Read, participant_id: UUID, query: TeamMemberListQuery) ->
     return page_of(query, rows, total)
 
 
-@routes.post(
-    "/participants/{participant_id}/team-members", need=WRITE, extension=True, status=201, conflicts=True
-)
+@routes.post("/participants/{participant_id}/team-members", need=WRITE, extension=True, status=201, conflicts=True)
 async def create(call: Write, participant_id: UUID, new: TeamMemberCreate) -> TeamMember:
     """Create a team member. Without `permissions` it has no access; without an email it can have none."""
     participant = found(await fetch_contact(call.tx, call.plan_manager_id, participant_id))
@@ -108,9 +97,7 @@ async def get(call: Read, participant_id: UUID, team_member_id: LooseId) -> Team
 
 
 @routes.put("/participants/{participant_id}/team-members/{team_member_id}", need=WRITE, conflicts=True)
-async def update(
-    call: Write, participant_id: UUID, team_member_id: LooseId, change: TeamMemberChange
-) -> TeamMember:
+async def update(call: Write, participant_id: UUID, team_member_id: LooseId, change: TeamMemberChange) -> TeamMember:
     """Update a team member. Absent members stay as they are; null clears. The email cannot be changed."""
     pair = [participant_id], [team_member_id]
     old = found(next(iter(await store.records_for_update(call.tx, call.plan_manager_id, *pair)), None))

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-Slug = Literal[
-    "view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents", "no_access"
-]
+Slug = Literal["view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents", "no_access"]
 
 NO_ACCESS: Slug = "no_access"
 

@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from plankeeper.edge.shapes import (
     Email,
     LongText,
-    StateCode,
     Text20,
     Text50,
     Text255,
@@ -41,9 +40,7 @@ class Permission(Struct):
 class TeamMember(Struct):
     """A contact on a participant's team."""
 
-    id: Annotated[
-        UUID, Meta(description="Equals user_id for a member with an email, pm_profile_id for one without.")
-    ]
+    id: Annotated[UUID, Meta(description="Equals user_id for a member with an email, pm_profile_id for one without.")]
     user_id: UUID
     pm_profile_id: UUID | None
     participant_id: UUID
@@ -115,7 +112,6 @@ class TeamMemberRecord(Struct, kw_only=True):
 class TeamMemberImport(TeamMemberCreate):
     """One line of an import. It names its participant by id or by number."""
 
-    state: StateCode | None | UnsetType = UNSET
     participant_id: UuidText | UnsetType = UNSET
     participant_number: Text50 | UnsetType = UNSET
     id: UuidText | UnsetType = UNSET

@@ -1,6 +1,7 @@
 """Alembic's entry: runs the migrations in one transaction over asyncpg, one program at a time."""
 
 import asyncio
+from typing import Any
 
 import asyncpg
 from alembic import context
@@ -19,11 +20,13 @@ def run(connection: Connection) -> None:
         context.run_migrations()
 
 
+async def _connect() -> Any:
+    connect: Any = asyncpg.connect  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return await connect(context.config.attributes["dsn"], timeout=5)
+
+
 async def main() -> None:
-    dsn = context.config.attributes["dsn"]
-    engine = create_async_engine(
-        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(dsn, timeout=5), poolclass=NullPool
-    )
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=_connect, poolclass=NullPool)
     async with engine.begin() as connection:
         await connection.run_sync(run)
     await engine.dispose()
