@@ -1,6 +1,8 @@
 """One cluster and one server for each test process; each test has a plan manager of its own."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -24,11 +26,15 @@ for name in [name for name in os.environ if name.startswith("PLANKEEPER_")]:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """An embedded cluster with the schema."""
-    with Cluster(tmp_path_factory.mktemp("cluster")) as running:
+    # Not pytest's own folders: they are closed to the system user that PostgreSQL runs as under root.
+    folder = Path(tempfile.mkdtemp(prefix="plankeeper-tests-"))
+    folder.chmod(0o711)
+    with Cluster(folder) as running:
         schema.migrate(running.dsn)
         yield running
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
@@ -110,5 +116,3 @@ def import_rows(server: RunningServer) -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def project() -> Path:
     return Path(__file__).parents[1]
-
-

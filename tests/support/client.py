@@ -69,7 +69,9 @@ def check(answer: httpx.Response) -> None:
         return
     assert str(answer.status_code) in operation["responses"], (request.method, request.url.path, answer.status_code)
     assert answer.headers["content-type"] == "application/json"
-    errors = list(_validator(request.method, _template(request.url.path), answer.status_code).iter_errors(answer.json()))
+    errors = list(
+        _validator(request.method, _template(request.url.path), answer.status_code).iter_errors(answer.json())
+    )
     assert not errors, (errors[0].message, list(errors[0].absolute_path), answer.text[:500])
 
 

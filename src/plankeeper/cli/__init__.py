@@ -15,7 +15,7 @@ from plankeeper.cli.upkeep import doctor, migrate, openapi, recheck
 @click.group()
 @click.version_option(__version__, prog_name="plankeeper")
 @click.option("--traceback", is_flag=True, help="Show where an unforeseen error happened.")
-def plankeeper(traceback: bool) -> None:  # noqa: ARG001 - main looks for it
+def plankeeper(traceback: bool) -> None:  # `main` looks for it itself
     """A plan manager's system of record with an HTTP JSON API."""
 
 

@@ -147,7 +147,12 @@ def _options(command_timeout: float) -> dict[str, Any]:
     return {
         "timeout": 5,
         "command_timeout": command_timeout,
-        "server_settings": {"application_name": "plankeeper", "timezone": "UTC", "jit": "off"},
+        "server_settings": {
+            "application_name": "plankeeper",
+            "timezone": "UTC",
+            "jit": "off",
+            "random_page_cost": "1.1",
+        },
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import Parameter, signature
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -32,11 +32,43 @@ def reader(shape: type[T]) -> Callable[[Record], T]:
     """
     if not issubclass(shape, Struct):
         return lambda record: record[0]
-    takers = [_taker(field.type) for field in fields(shape)]
     make = _maker(shape)
-    if not any(takers):
+    parts = _parts(shape)
+    if all(part.make is None for part in parts):
         return make
-    return lambda record: make(_taken(record, takers))
+    return lambda record: make(_taken(record, parts))
+
+
+class _Part(NamedTuple):
+    """Columns from `start` to `stop`: values as they are, or what one value is made of."""
+
+    start: int
+    stop: int
+    make: Callable[[Record], Any] | None
+
+
+def _taken(record: Record, parts: Sequence[_Part]) -> list[Any]:
+    values: list[Any] = []
+    for start, stop, make in parts:
+        if make is None:
+            values.extend(record[start:stop])
+        else:
+            values.append(make(record[start:stop]))
+    return values
+
+
+def _parts(shape: type[Struct]) -> list[_Part]:
+    """The columns of a shape, neighbours that are taken as they are in one part."""
+    parts: list[_Part] = []
+    at = 0
+    for field in fields(shape):
+        width, make = _taker(field.type)
+        if make is None and parts and parts[-1].make is None:
+            parts[-1] = parts[-1]._replace(stop=at + 1)
+        else:
+            parts.append(_Part(at, at + width, make))
+        at += width
+    return parts
 
 
 def _maker(shape: type[T]) -> Callable[[Record], T]:
@@ -46,20 +78,8 @@ def _maker(shape: type[T]) -> Callable[[Record], T]:
     return lambda values: shape(*values)
 
 
-Taker = tuple[int, Callable[[Record], Any]]  # how many columns, and what is made of them
-
-
-def _taken(record: Record, takers: Sequence[Taker | None]) -> list[Any]:
-    values: list[Any] = []
-    at = 0
-    for taker in takers:
-        width, make = taker or (1, None)
-        values.append(make(record[at : at + width]) if make else record[at])
-        at += width
-    return values
-
-
-def _taker(annotation: Any) -> Taker | None:
+def _taker(annotation: Any) -> tuple[int, Callable[[Record], Any] | None]:
+    """How many columns a field takes, and what makes its value of them; null where the value stands as it is."""
     annotation = _bare(annotation)
     nested = _nested(annotation)
     if nested:
@@ -73,7 +93,7 @@ def _taker(annotation: Any) -> Taker | None:
     if item and isinstance(item[0], type) and issubclass(item[0], Struct):
         decoder = msgspec.json.Decoder(annotation)
         return 1, lambda part: decoder.decode(part[0])
-    return None
+    return 1, None
 
 
 def _bare(annotation: Any) -> Any:

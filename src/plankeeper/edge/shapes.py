@@ -102,6 +102,9 @@ class Page(Struct, Generic[T]):
     pagination: PaginationMeta
 
 
+_NO_FILTERS = {"limit", "offset", "after", "view"}
+
+
 class Query(Struct, forbid_unknown_fields=True, kw_only=True):
     """The query parameters of an operation."""
 
@@ -121,6 +124,13 @@ class ListQuery(Query):
     @property
     def by_cursor(self) -> bool:
         return self.after is not UNSET
+
+    @property
+    def filtered(self) -> bool:
+        """Whether any filter was given. Without one a list is read by a statement that has none: PostgreSQL plans
+        a statement once for all values, and would take twenty optional filters for twenty that are used.
+        """
+        return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NO_FILTERS)
 
 
 class UuidListQuery(ListQuery):

@@ -10,6 +10,27 @@ from plankeeper.invoices.shapes import Invoice, InvoiceListQuery, InvoiceRecord,
 
 async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     """The rows of one page and one more, which tells whether there are more."""
+    return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
+
+
+async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+    return await db.rows(
+        Invoice,
+        """
+        select id, invoice_number, invoice_date, total, tax, subtotal, plan_manager_id as plan_manager, participant_id,
+            claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id, errors,
+            error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
+            is_deleted, wont_claim, is_reimbursement, is_duplicate
+        from invoices
+        where plan_manager_id = $1 and id > $2
+        order by id
+        limit $3 offset $4
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _matching_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     return await db.rows(
         Invoice,
         """

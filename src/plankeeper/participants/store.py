@@ -16,6 +16,10 @@ from plankeeper.participants.shapes import (
 
 async def page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
     """The rows of one page and one more, which tells whether there are more."""
+    return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
+
+
+async def _plain_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
     return await db.rows(
         Participant,
         """
@@ -33,22 +37,59 @@ async def page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) 
             participant.account_manager_id, manager.name as account_manager_name, participant.is_pace_plan,
             participant.plan_start_date, participant.plan_end_date, participant.postal_statement,
             participant.participant_receives_statements
-        from participants participant
+        from (
+            select * from participants where plan_manager_id = $1 and id > $2 order by id limit $3 offset $4
+        ) participant
         left join exit_reasons category on category.plan_manager_id = $1
             and category.id = participant.exit_reason_category_id
         left join exit_reasons subcategory on subcategory.plan_manager_id = $1
             and subcategory.id = participant.exit_reason_subcategory_id
         left join account_managers manager on manager.plan_manager_id = $1
             and manager.id = participant.account_manager_id
-        where participant.plan_manager_id = $1 and participant.id > $2
-            and ($3::text is null or participant.status = $3)
-            and ($4::text is null or participant.state = upper($4))
-            and ($5::uuid[] is null or participant.account_manager_id = any ($5))
-            and ($6::text is null or participant.participant_number = $6)
-            and ($7::text is null or lower(participant.email) = lower($7))
-            and ($8::timestamptz is null or participant.updated_at >= $8)
         order by participant.id
-        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _matching_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+    return await db.rows(
+        Participant,
+        """
+        select
+            participant.id, participant.first_name, participant.middle_name, participant.last_name,
+            participant.preferred_name, participant.participant_number, participant.email,
+            participant.phone_number, participant.date_of_birth, participant.gender, participant.pronouns,
+            participant.state, participant.postcode, participant.address_line_1,
+            participant.address_line_2, participant.city, participant.service_region_id,
+            participant.status, participant.approval_required, participant.onboard_date,
+            participant.created_at, participant.date_ceased, participant.reason_for_leaving,
+            participant.exit_reason_category_id, category.name as exit_reason_category_name,
+            participant.exit_reason_subcategory_id,
+            subcategory.name as exit_reason_subcategory_name,
+            participant.account_manager_id, manager.name as account_manager_name, participant.is_pace_plan,
+            participant.plan_start_date, participant.plan_end_date, participant.postal_statement,
+            participant.participant_receives_statements
+        from (
+            select *
+            from participants
+            where plan_manager_id = $1 and id > $2
+                and ($3::text is null or status = $3)
+                and ($4::text is null or state = upper($4))
+                and ($5::uuid[] is null or account_manager_id = any ($5))
+                and ($6::text is null or participant_number = $6)
+                and ($7::text is null or lower(email) = lower($7))
+                and ($8::timestamptz is null or updated_at >= $8)
+            order by id
+            limit $9 offset $10
+        ) participant
+        left join exit_reasons category on category.plan_manager_id = $1
+            and category.id = participant.exit_reason_category_id
+        left join exit_reasons subcategory on subcategory.plan_manager_id = $1
+            and subcategory.id = participant.exit_reason_subcategory_id
+        left join account_managers manager on manager.plan_manager_id = $1
+            and manager.id = participant.account_manager_id
+        order by participant.id
         """,
         plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
     )  # fmt: skip

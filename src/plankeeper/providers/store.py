@@ -10,6 +10,25 @@ from plankeeper.providers.shapes import Provider, ProviderListQuery
 
 async def page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
     """The rows of one page and one more, which tells whether there are more."""
+    return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
+
+
+async def _plain_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
+    return await db.rows(
+        Provider,
+        """
+        select id, entity_name, abn, email, active, primary_phone_number, address, city, state, postcode,
+            ndis_provider_number, created_at
+        from providers
+        where plan_manager_id = $1 and id > $2
+        order by id
+        limit $3 offset $4
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _matching_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
     return await db.rows(
         Provider,
         """
