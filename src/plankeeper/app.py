@@ -18,6 +18,7 @@ from plankeeper.database.pool import Database
 from plankeeper.edge.docs import documentation_routes
 from plankeeper.edge.endpoint import Edge, Endpoint, Unknown
 from plankeeper.edge.health import Probe, alive, ready
+from plankeeper.edge.keyless import Keyless
 from plankeeper.edge.openapi import document
 from plankeeper.edge.routes import Operation
 from plankeeper.error_catalogue.routes import routes as error_catalogue
@@ -64,7 +65,7 @@ def application(settings: Settings) -> ASGIApp:
     keyring = Keyring(db)
     edge = Edge(db, keyring.authenticate, settings)
     routes = [Route(path, Endpoint(edge, methods)) for path, methods in by_path(operations()).items()]
-    routes += [Route("/healthz", Probe(alive)), Route("/readyz", Probe(ready(db)))]
+    routes += [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
     routes += documentation_routes(document(operations()))
     router = Router(routes, redirect_slashes=False, default=Unknown(), lifespan=_lifespan(db, keyring))
     if not settings.cors_origins:

@@ -1,6 +1,7 @@
 """Recognises API keys without a query a request: what is known of a key is confirmed every half second."""
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from datetime import UTC, datetime
@@ -8,9 +9,11 @@ from datetime import UTC, datetime
 from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, well_formed
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.database.pool import Database, unavailable
+from plankeeper.database.pool import Database, Queries, unavailable
 from plankeeper.edge.authentication import Grant, unauthorised
 from plankeeper.edge.call import Actor
+
+log = logging.getLogger("plankeeper")
 
 PERIOD = 0.5  # seconds between two questions for the version
 TRUSTED_FOR = 1.0  # seconds for which an answer counts, from the moment of its question
@@ -45,17 +48,21 @@ class Keyring:
         """Until cancelled: ask for the version of keys and grants, and forget all of them when it has changed."""
         while True:
             try:
-                await self._confirm()
+                # A connection of its own: a busy pool must not make known keys look unconfirmed.
+                async with self._db.session() as session:
+                    while True:
+                        await self._confirm(session)
+                        await asyncio.sleep(PERIOD)
             except Exception as error:
                 self._forget()
                 if not unavailable(error):
-                    raise
+                    log.exception("the version of keys and grants cannot be read")
             await asyncio.sleep(PERIOD)
 
-    async def _confirm(self) -> None:
+    async def _confirm(self, session: Queries) -> None:
         asked = time.monotonic()
         # Longer than the trust lasts it is not worth waiting: the cache is useless by then.
-        version = await asyncio.wait_for(store.version(self._db), TRUSTED_FOR)
+        version = await asyncio.wait_for(store.version(session), TRUSTED_FOR)
         if version != self._version:
             self._forget()
             self._version = version

@@ -46,7 +46,7 @@ def serve(host: str | None, port: int | None, workers: int | None, demo: bool, d
         # The workers read their settings from the environment, as every program does.
         os.environ["PLANKEEPER_DATABASE_URL"] = dsn
         if cluster:
-            share = max(2, _EMBEDDED_CONNECTIONS // found.workers - 1)
+            share = max(2, _EMBEDDED_CONNECTIONS // found.workers - 2)
             os.environ["PLANKEEPER_POOL_SIZE"] = str(min(found.pool_size, share))
         _serve(found, cluster, lines)
 

@@ -6,6 +6,7 @@ from typing import Any
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from plankeeper.edge.keyless import Keyless
 from plankeeper.edge.openapi import rendered
 
 _STATIC = Path(__file__).with_name("static")
@@ -24,5 +25,5 @@ def documentation_routes(openapi: dict[str, Any]) -> list[BaseRoute]:
     files = {"/docs": "docs.html"} | {
         f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }
-    served = [Route(path, FileResponse(_STATIC / name, headers=_SECURITY)) for path, name in files.items()]
-    return [Route("/openapi.json", document), *served]
+    served = [Route(path, Keyless(FileResponse(_STATIC / name, headers=_SECURITY))) for path, name in files.items()]
+    return [Route("/openapi.json", Keyless(document)), *served]

@@ -7,12 +7,12 @@ from typing import Any
 import asyncpg
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.database.pool import Database, broken, unavailable
+from plankeeper.database.pool import Database, broken
 from plankeeper.edge.authentication import Authenticate, bearer_key, plan_manager_of, require
 from plankeeper.edge.call import Read, Write
 from plankeeper.edge.errors import Refusal
 from plankeeper.edge.parsing import parse_query, path_id
-from plankeeper.edge.request import Answer, ClientGone, headers_of, log, read_body, request_id_of
+from plankeeper.edge.request import Answer, ClientGone, headers_of, read_body, refused, request_id_of
 from plankeeper.edge.routes import Operation
 from plankeeper.settings import Settings
 
@@ -89,18 +89,6 @@ async def _values(
         own_id = next(reversed(texts.values())) if operation.method == "PUT" else None
         values[operation.body_name] = operation.parser.parse(await read_body(headers, receive), own_id)
     return values
-
-
-def refused(error: Exception, request_id: str) -> Answer:
-    """The answer to whatever went wrong; what was not foreseen is logged, and told to nobody else."""
-    if not isinstance(error, Refusal):
-        if unavailable(error):
-            log.warning("request %s: the database is not available: %r", request_id, error)
-            error = Refusal("service_unavailable", headers={"retry-after": "1"})
-        else:
-            log.error("request %s failed", request_id, exc_info=error)
-            error = Refusal("internal_error")
-    return Answer.of(error.status, error.body(request_id), error.headers)
 
 
 class Unknown:

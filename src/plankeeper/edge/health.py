@@ -14,7 +14,7 @@ class _Status(Protocol):
 
 
 class Probe:
-    """A GET that needs no key and is answered by `check`."""
+    """Answers with what `check` says."""
 
     def __init__(self, check: _Status) -> None:
         self._check = check

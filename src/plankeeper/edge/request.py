@@ -9,6 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.pool import unavailable
 from plankeeper.edge.errors import Refusal
 from plankeeper.edge.parsing import MAX_BODY
 
@@ -76,3 +77,15 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
             raise Refusal("body_too_large")
         if not message.get("more_body"):
             return body
+
+
+def refused(error: Exception, request_id: str) -> Answer:
+    """The answer to whatever went wrong; what was not foreseen is logged, and told to nobody else."""
+    if not isinstance(error, Refusal):
+        if unavailable(error):
+            log.warning("request %s: the database is not available: %r", request_id, error)
+            error = Refusal("service_unavailable", headers={"retry-after": "1"})
+        else:
+            log.error("request %s failed", request_id, exc_info=error)
+            error = Refusal("internal_error")
+    return Answer.of(error.status, error.body(request_id), error.headers)

@@ -32,8 +32,9 @@ async def put(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
         """
         insert into users (plan_manager_id, id, email)
         select $1, id, email from json_populate_recordset(null::users, $2)
+        -- An email, once known, is not taken away: who has none can hold no permission.
         on conflict (plan_manager_id, id) do update set email = excluded.email
-            where users.email is distinct from excluded.email
+            where users.email is distinct from excluded.email and excluded.email is not null
         """,
         plan_manager_id, users,
     )  # fmt: skip
