@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt openapi lock
+.PHONY: help run test check fmt openapi lock fuzz bench bench-quick bench-flat
 
 help:
 	@echo "make run      start Plankeeper with demonstration data on http://$(HOST):$(PORT)"
@@ -15,6 +15,8 @@ help:
 	@echo "make fmt      format the code"
 	@echo "make openapi  write openapi.json anew"
 	@echo "make lock     pin the dependencies anew"
+	@echo "make fuzz     schemathesis against a server of its own, two minutes (EXAMPLES=, SEED=)"
+	@echo "make bench    Plankeeper beside its peers, half an hour; make bench-quick: two minutes"
 
 run: .venv/run
 	@exec $(BIN)/plankeeper serve --demo --host $(HOST) --port $(PORT)
@@ -34,6 +36,18 @@ fmt: .venv/dev
 
 openapi: .venv/dev
 	$(BIN)/plankeeper openapi > openapi.json
+
+fuzz: .venv/dev
+	scripts/fuzz.sh
+
+bench: .venv/run
+	$(BIN)/python -m benchmarks run
+
+bench-quick: .venv/run
+	$(BIN)/python -m benchmarks run --quick
+
+bench-flat: .venv/run
+	$(BIN)/python -m benchmarks flat
 
 .venv/run: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Plankeeper needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'

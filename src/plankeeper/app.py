@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
@@ -18,7 +17,7 @@ from plankeeper.database.pool import Database
 from plankeeper.edge.docs import documentation_routes
 from plankeeper.edge.endpoint import Edge, Endpoint, Unknown
 from plankeeper.edge.health import Probe, alive, ready
-from plankeeper.edge.keyless import Keyless
+from plankeeper.edge.keyless import Keyless, OtherOrigins
 from plankeeper.edge.openapi import document
 from plankeeper.edge.routes import Operation
 from plankeeper.error_catalogue.routes import routes as error_catalogue
@@ -70,7 +69,7 @@ def application(settings: Settings) -> ASGIApp:
     router = Router(routes, redirect_slashes=False, default=Unknown(), lifespan=_lifespan(db, keyring))
     if not settings.cors_origins:
         return router
-    return CORSMiddleware(
+    return OtherOrigins(
         router, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
         allow_headers=["*"], expose_headers=["X-Request-Id"],
     )  # fmt: skip

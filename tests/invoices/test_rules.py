@@ -12,9 +12,7 @@ ITEM = "01_011_0107_1_1"
 CENTS = st.integers(0, 10_000_000).map(lambda cents: Decimal(cents) / 100)
 
 
-def line(
-    quantity: str | None = "2", unit_price: str | None = "50.00", total_price: str | None = "100.00"
-) -> Line:
+def line(quantity: str | None = "2", unit_price: str | None = "50.00", total_price: str | None = "100.00") -> Line:
     return Line(dollars(quantity), dollars(unit_price), dollars(total_price), ITEM, is_deleted=False)
 
 
@@ -63,9 +61,7 @@ def test_a_blank_number_is_no_number(number: str | None) -> None:
     "status,expected",
     [(None, ["missing_participant"]), ("Inactive", ["inactive_participant"]), ("Active", []), ("Lead", [])],
 )
-def test_only_a_participant_who_is_absent_or_left_is_warned_of(
-    status: str | None, expected: list[str]
-) -> None:
+def test_only_a_participant_who_is_absent_or_left_is_warned_of(status: str | None, expected: list[str]) -> None:
     assert findings(CLEAN._replace(participant_status=status), TODAY) == expected
 
 
@@ -88,9 +84,7 @@ def test_an_absent_provider_and_an_earlier_twin_are_warned_of() -> None:
         (None, "10.00", None),
     ],
 )
-def test_amounts_that_disagree_with_one_another(
-    total: str | None, tax: str | None, subtotal: str | None
-) -> None:
+def test_amounts_that_disagree_with_one_another(total: str | None, tax: str | None, subtotal: str | None) -> None:
     assert amounts(total, tax, subtotal, line()) == ["check_total"]
 
 
@@ -153,9 +147,7 @@ def test_deleted_lines_do_not_count() -> None:
         (TODAY + timedelta(days=1), ["check_dates"]),
     ],
 )
-def test_an_invoice_is_dated_within_the_plan_and_not_in_the_future(
-    day: date | None, expected: list[str]
-) -> None:
+def test_an_invoice_is_dated_within_the_plan_and_not_in_the_future(day: date | None, expected: list[str]) -> None:
     assert findings(CLEAN._replace(invoice_date=day), TODAY) == expected
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.edge.shapes import Email, Text255, UuidListQuery, UuidText
+from plankeeper.edge.shapes import Email, NewId, Text255, UuidListQuery
 
 
 class AccountManager(Struct):
@@ -34,7 +34,7 @@ class AccountManagerRecord(Struct, kw_only=True):
 class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an import; what is absent stays as it is."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     email: Email | None | UnsetType = UNSET

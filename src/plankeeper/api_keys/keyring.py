@@ -61,8 +61,10 @@ class Keyring:
 
     async def _confirm(self, session: Queries) -> None:
         asked = time.monotonic()
-        # Longer than the trust lasts it is not worth waiting: the cache is useless by then.
-        version = await asyncio.wait_for(store.version(session), TRUSTED_FOR)
+        # Longer than the trust lasts it is not worth waiting: the cache is useless by then. (Not `wait_for`: in
+        # Python 3.11 it can swallow the cancellation that ends the watch, and the server would never stop.)
+        async with asyncio.timeout(TRUSTED_FOR):
+            version = await store.version(session)
         if version != self._version:
             self._forget()
             self._version = version

@@ -1,6 +1,6 @@
 """The merge of invoices: their lines come with them, and each is checked, with those that have its number."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,7 +16,7 @@ from plankeeper.edge.shapes import given, json_text
 from plankeeper.events.record import record_many
 from plankeeper.invoices import facts, store
 from plankeeper.invoices.checks import check
-from plankeeper.invoices.shapes import InvoiceImport, InvoiceRecord, LineImport, LineRecord
+from plankeeper.invoices.shapes import InvoiceImport, InvoiceRecord, InvoiceWithLines, LineImport, LineRecord
 
 InvoiceLine = Line[InvoiceImport]
 
@@ -35,7 +35,7 @@ async def merge(call: Write, lines: Sequence[InvoiceLine]) -> Tally:
     before = by_id(await store.fetch(call.tx, call.plan_manager_id, sorted(touched)))
     records = [_record(line, id_, old.get(id_)) for line, id_ in zip(lines, ids, strict=True)]
     await store.put(call.tx, call.plan_manager_id, json_text(records))
-    await _put_lines(call, lines, records)
+    await _put_lines(call, lines, records, before)
     new = {*await facts.twins(call.tx, call.plan_manager_id, numbered)} - touched
     before |= by_id(await store.fetch(call.tx, call.plan_manager_id, sorted(new)))
     touched |= new
@@ -44,8 +44,9 @@ async def merge(call: Write, lines: Sequence[InvoiceLine]) -> Tally:
     known = {id_: each for id_, each in before.items() if id_ in old or id_ not in ids}
     pairs = [(known.get(key(each.id)), each) for each in after]
     await record_many(call, [("invoice.updated" if was else "invoice.created", was, each) for was, each in pairs])
-    changed = sum(key(each.id) in old and was != each for was, each in pairs)
-    return Tally(len(lines) - len(old), changed, len(old) - changed)
+    changed = [each.id for was, each in pairs if key(each.id) in old and was != each]
+    await store.touch(call.tx, call.plan_manager_id, changed)
+    return Tally(len(lines) - len(old), len(changed), len(old) - len(changed))
 
 
 def _record(line: InvoiceLine, id_: str, old: InvoiceRecord | None) -> InvoiceRecord:
@@ -56,24 +57,27 @@ def _record(line: InvoiceLine, id_: str, old: InvoiceRecord | None) -> InvoiceRe
     return merged(InvoiceRecord, line, known, old, now_created)
 
 
-async def _put_lines(call: Write, lines: Sequence[InvoiceLine], records: Sequence[InvoiceRecord]) -> None:
+async def _put_lines(
+    call: Write, lines: Sequence[InvoiceLine], records: Sequence[InvoiceRecord], before: Mapping[str, InvoiceWithLines]
+) -> None:
     """The lines of an invoice are replaced as a whole, where the file has any word of them."""
+    made = {key(item.id): item.created_at for invoice in before.values() for item in invoice.line_items}
     told = [(line, record) for line, record in zip(lines, records, strict=True) if line.values.line_items is not UNSET]
     await store.remove_lines(call.tx, call.plan_manager_id, [record.id for _, record in told])
     items = [
-        _line(item, position, record)
+        _line(item, position, record, made)
         for line, record in told
         for position, item in enumerate(given(line.values.line_items) or [])
     ]
     await store.insert_lines(call.tx, call.plan_manager_id, json_text(items))
 
 
-def _line(item: LineImport, position: int, invoice: InvoiceRecord) -> LineRecord:
+def _line(item: LineImport, position: int, invoice: InvoiceRecord, made: Mapping[str, datetime]) -> LineRecord:
     sent: dict[str, Any] = {
         name: value for name in item.__struct_fields__ if (value := getattr(item, name)) is not UNSET
     }
     sent.pop("invoice", None)
-    defaults: dict[str, Any] = {"id": uuid7(), "created_at": datetime.now(UTC)}
+    defaults: dict[str, Any] = {"id": uuid7(), "created_at": made.get(key(item.id)) or datetime.now(UTC)}
     return LineRecord(**(defaults | sent), invoice_id=invoice.id, position=position)
 
 
@@ -99,4 +103,4 @@ def _amount_faults(number: int, place: str, shape: Struct) -> Iterator[BadLine]:
 
 def _is_amount(value: Decimal) -> bool:
     exponent = value.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= _FINEST and abs(value) < _MOST
+    return isinstance(exponent, int) and exponent >= _FINEST and value.copy_abs() < _MOST

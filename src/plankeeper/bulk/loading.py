@@ -1,8 +1,8 @@
 """An import: a whole file in one transaction, or nothing of it and a report of every bad line."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 import asyncpg
 
@@ -45,7 +45,7 @@ class Report:
 async def load(
     call: Write,
     resource: Resource,
-    file: BinaryIO,
+    file: Iterable[bytes],
     explanations: Mapping[str, Explanation],
     progress: Callable[[int], None],
 ) -> Report:
@@ -66,6 +66,8 @@ async def load(
             await _merge(call, resource, batch, explanations, report)
             progress(report.lines)
             batch = []
+            if report.lines == BATCH:
+                await call.tx.analyze(*resource.tables)
     if batch:
         await _merge(call, resource, batch, explanations, report)
         progress(report.lines)
@@ -93,10 +95,35 @@ async def _merge(
     except _BROKEN as error:
         if len(batch) == 1:
             report.refuse(await _explained(call, batch[0], error, explanations))
-            return
-        for line in batch:
-            if len(report.bad) < SHOWN:
-                await _merge(call, resource, [line], explanations, report)
+        elif len(report.bad) < SHOWN:
+            await _merge_each(call, resource, batch, explanations, report)
+
+
+async def _merge_each(
+    call: Write,
+    resource: Resource,
+    batch: Sequence[Line[Any]],
+    explanations: Mapping[str, Explanation],
+    report: Report,
+) -> None:
+    """Merge line by line. One that fails is tried again after the others: what it refers to may stand behind it."""
+    waiting = list(batch)
+    faults: list[BadLine] = []
+    while waiting:
+        failed: list[Line[Any]] = []
+        faults = []
+        for line in waiting:
+            alone = Report()
+            await _merge(call, resource, [line], explanations, alone)
+            report.tally.add(alone.tally)
+            if alone.bad:
+                failed.append(line)
+                faults += alone.bad
+        if len(failed) == len(waiting):
+            break
+        waiting = failed
+    for fault in faults:
+        report.refuse(fault)
 
 
 async def _explained(

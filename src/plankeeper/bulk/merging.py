@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
@@ -14,8 +15,13 @@ from uuid_utils.compat import uuid7
 from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.pool import Transaction
 from plankeeper.edge.call import Write
+from plankeeper.edge.parsing import plain_type
 from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record_many
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 
 Records = Callable[[Transaction, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
 
@@ -75,12 +81,17 @@ class PlainMerge:
 
     async def __call__(self, call: Write, lines: Sequence[Line[Any]]) -> Tally:
         made = iter(await self.new_ids(call.tx, sum(line.values.id is UNSET for line in lines)))
-        ids = [next(made) if line.values.id is UNSET else line.values.id for line in lines]
+        ids: list[Any] = [next(made) if line.values.id is UNSET else line.values.id for line in lines]
+        if len({key(id_) for id_ in ids}) < len(ids):
+            # Of the lines with one id, each meets what the one before it made.
+            tally = Tally()
+            for line in lines:
+                tally.add(await self(call, [line]))
+            return tally
         old = by_id(await self.locked(call.tx, call.plan_manager_id, ids))
-        records = [
-            merged(self.record, line, {"id": id_}, old.get(key(id_)), self.defaults)
-            for line, id_ in zip(lines, ids, strict=True)
-        ]
+        records = every(
+            lambda line, id_: merged(self.record, line, {"id": id_}, old.get(key(id_)), self.defaults), lines, ids
+        )
         changed = [new for new in records if key(new.id) not in old or differs(old[key(new.id)], new)]
         before = by_id(
             await self.view(call.tx, call.plan_manager_id, [i for new in changed if key(i := new.id) in old])
@@ -116,10 +127,41 @@ def merged(
     names = set(shape.__struct_fields__)
     sent = {name: getattr(line.values, name) for name in line.values.__struct_fields__ if name in names}
     sent = {name: value for name, value in sent.items() if value is not UNSET} | known
+    for name in _with_one_form(shape):
+        value = sent.get(name)
+        if isinstance(value, datetime):
+            sent[name] = value.astimezone(UTC)
+        elif isinstance(value, str):
+            sent[name] = value.lower()
     if old is not None:
         return msgspec.structs.replace(old, **sent)
     values = {**defaults(line.values), **sent}
-    missing = [field.name for field in fields(shape) if field.required and values.get(field.name) is None]
+    missing = [name for name in _required(shape) if values.get(name) is None]
     if missing:
         raise BadLines([BadLine(line.number, name, "is required for a new record") for name in missing])
     return shape(**values)
+
+
+def every(make: Callable[[A, B], T], lines: Sequence[A], others: Sequence[B]) -> list[T]:
+    """What `make` makes of each line and what belongs to it; raises BadLines with the faults of all."""
+    made: list[T] = []
+    faults: list[BadLine] = []
+    for line, other in zip(lines, others, strict=True):
+        try:
+            made.append(make(line, other))
+        except BadLines as bad:
+            faults += bad.faults
+    if faults:
+        raise BadLines(faults)
+    return made
+
+
+@cache
+def _with_one_form(shape: type[Struct]) -> list[str]:
+    """The ids and datetimes, which a file may write otherwise than they are kept, and still mean the same."""
+    return [field.name for field in fields(shape) if {UUID, datetime} & {plain_type(field.type), *get_args(field.type)}]
+
+
+@cache
+def _required(shape: type[Struct]) -> list[str]:
+    return [field.name for field in fields(shape) if field.required]

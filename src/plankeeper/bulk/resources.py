@@ -41,13 +41,15 @@ def _no_doubt(_values: Any) -> str | None:
 class Resource:
     """How one resource goes in and out.
 
-    `shape` is a line of an import, `record` a line of an export. `doubt` says what is odd of a line that is taken.
+    `shape` is a line of an import, `record` a line of an export, `tables` are what an import writes.
+    `doubt` says what is odd of a line that is taken.
     """
 
     shape: type[Struct]
     merge: Callable[[Write, Sequence[Line[Any]]], Awaitable[Tally]]
     record: type[Struct]
     export: Callable[[Transaction, UUID], AsyncIterator[Struct]]
+    tables: tuple[str, ...]
     doubt: Callable[[Any], str | None] = _no_doubt
 
 
@@ -84,10 +86,11 @@ RESOURCES: Mapping[str, Resource] = {
             ExitReason, exit_reasons.records_for_update, exit_reasons.put, exit_reasons.records_for_update,
             created_or_updated("exit_reason"),
         ),
-        ExitReason, exit_reasons.export,
+        ExitReason, exit_reasons.export, ("exit_reasons",),
     ),
     "account-managers": Resource(
-        AccountManagerImport, account_manager_merge.merge, AccountManagerRecord, account_managers.export
+        AccountManagerImport, account_manager_merge.merge, AccountManagerRecord, account_managers.export,
+        ("account_managers", "users"),
     ),
     "participants": Resource(
         ParticipantImport,
@@ -95,7 +98,7 @@ RESOURCES: Mapping[str, Resource] = {
             ParticipantRecord, participants.records_for_update, participants.put, participants.fetch,
             created_or_updated("participant"), now_created,
         ),
-        ParticipantRecord, participants.export, _participant_doubt,
+        ParticipantRecord, participants.export, ("participants",), _participant_doubt,
     ),
     "providers": Resource(
         ProviderImport,
@@ -103,7 +106,7 @@ RESOURCES: Mapping[str, Resource] = {
             Provider, providers.records_for_update, providers.put, providers.records_for_update,
             created_or_updated("provider"), now_created,
         ),
-        Provider, providers.export, _provider_doubt,
+        Provider, providers.export, ("providers",), _provider_doubt,
     ),
     "note-types": Resource(
         NoteTypeImport,
@@ -111,16 +114,21 @@ RESOURCES: Mapping[str, Resource] = {
             NoteTypeRecord, note_types.records_for_update, _put_note_types, note_types.fetch,
             created_or_updated("note_type"), new_ids=note_types.next_ids,
         ),
-        NoteTypeRecord, note_types.export,
+        NoteTypeRecord, note_types.export, ("note_types",),
     ),
-    "team-members": Resource(TeamMemberImport, team_member_merge.merge, TeamMemberRecord, team_members.export),
-    "invoices": Resource(InvoiceImport, invoice_merge.merge, InvoiceWithLines, invoices.export),
+    "team-members": Resource(
+        TeamMemberImport, team_member_merge.merge, TeamMemberRecord, team_members.export,
+        ("team_members", "team_member_permissions", "users"),
+    ),
+    "invoices": Resource(
+        InvoiceImport, invoice_merge.merge, InvoiceWithLines, invoices.export, ("invoices", "invoice_lines")
+    ),
     "invoice-view-sessions": Resource(
         InvoiceViewSessionImport,
         PlainMerge(
             InvoiceViewSession, invoice_view_sessions.records_for_update, invoice_view_sessions.put,
             invoice_view_sessions.records_for_update, _session_event, _session_defaults,
         ),
-        InvoiceViewSession, invoice_view_sessions.export,
+        InvoiceViewSession, invoice_view_sessions.export, ("invoice_view_sessions",),
     ),
 }  # fmt: skip

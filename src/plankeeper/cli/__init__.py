@@ -34,6 +34,10 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
+    except OSError as error:
+        # The standard output is full, the current folder is gone: it is told as the system tells it.
+        click.ClickException(f"{error.strerror or error}.").show()
+        sys.exit(1)
     except Exception as error:
         if "--traceback" in sys.argv:
             raise

@@ -4,6 +4,7 @@ import asyncio
 import re
 import signal
 import sys
+import unicodedata
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -70,29 +71,40 @@ async def _with_schema(
 
 async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
     """Migrate an embedded database; refuse one of one's own whose schema is another."""
+    version = await known_version(db)
     if embedded:
         await schema.migrate_if_older(db, dsn)
-        return
-    version = await schema.version(db)
-    if version != schema.EXPECTED:
+    elif version != schema.EXPECTED:
         raise click.ClickException(
             f"The database's schema is {version or 'empty'}, and this Plankeeper needs {schema.EXPECTED}."
             " Run `plankeeper migrate`."
         )
 
 
+async def known_version(db: Database) -> str | None:
+    """The schema's version, which is no newer than this program. The first question, so a bad address shows here."""
+    try:
+        version = await schema.version(db)
+    except (ValueError, OverflowError) as error:  # a port or an option of the address that is none
+        raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
+    if version is not None and version > schema.EXPECTED:
+        raise click.ClickException(
+            f"The database's schema is {version}, of a newer Plankeeper: this one knows {schema.EXPECTED}."
+            " Run the newer one, or restore a backup from before it."
+        )
+    return version
+
+
 def run(work: Any) -> Any:
     """Run a coroutine; where the database is at fault, say so."""
     try:
         return asyncio.run(work)
-    except (
-        asyncpg.InvalidPasswordError,
-        asyncpg.InvalidAuthorizationSpecificationError,
-        ValueError,
-    ) as error:
-        if isinstance(error, ValueError) and not isinstance(error, asyncpg.ClientConfigurationError):
-            raise
+    except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise click.ClickException(f"The database's user may not do this: {error}.") from None
+    except BrokenPipeError:
+        raise  # of our own output: the database is a socket, and asyncpg tells of it otherwise
     except Exception as error:
         if unavailable(error):
             raise click.ClickException(f"The database does not answer: {str(error) or type(error).__name__}.") from None
@@ -116,6 +128,18 @@ class UuidType(click.ParamType[UUID]):
         return found or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
 
 
+class NameType(click.ParamType[str]):
+    """A name for people: one line of text."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        odd = any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value)
+        if odd or not value.strip() or len(value) > 255:
+            self.fail("it must be one line of 1 to 255 characters, not all blank", param, ctx)
+        return value
+
+
 class DurationType(click.ParamType[timedelta]):
     """A duration such as 30s, 15m, 12h or 90d."""
 
@@ -132,4 +156,5 @@ class DurationType(click.ParamType[timedelta]):
 
 
 UUID_TYPE = UuidType()
+NAME = NameType()
 DURATION = DurationType()

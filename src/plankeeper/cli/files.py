@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 from uuid import UUID
@@ -41,7 +41,7 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID) -> None:
         with _progress(file) as progress:
             async with db.transaction() as tx:
                 call = await writing(tx, found, plan_manager_id, "import")
-                report = await load(call, RESOURCES[resource], file, EXPLANATIONS, progress)
+                report = await load(call, RESOURCES[resource], _lines(file), EXPLANATIONS, progress)
                 if report.bad_lines:
                     raise _RolledBack
 
@@ -53,6 +53,13 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID) -> None:
     except Unreadable as error:
         raise click.ClickException(f"{file.name}: {error}. Nothing was written.") from None
     _say_done(resource, report)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    try:
+        yield from file
+    except OSError as error:
+        raise click.ClickException(f"{file.name} cannot be read: {error.strerror}. Nothing was written.") from None
 
 
 def _say_bad(report: Report) -> None:
@@ -117,6 +124,17 @@ def _bar(file: BinaryIO) -> Generator[Callable[[int], None]]:
         yield tell
 
 
+@contextmanager
+def _output() -> Generator[None]:
+    """What goes wrong with standard output is not the database's fault. That its reader has gone is nobody's."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise click.ClickException(f"Standard output cannot be written: {error.strerror}.") from None
+
+
 @click.command(name="export")
 @_resource
 @_plan_manager
@@ -130,10 +148,13 @@ def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
     async def work(db: Database, found: Settings) -> None:
         async with db.transaction(snapshot=True) as tx:
             await writing(tx, found, plan_manager_id, "export")
-            out.write(writer.head().encode())
+            with _output():
+                out.write(writer.head().encode())
             async for record in chosen.export(tx, plan_manager_id):
-                out.write(writer.line(record).encode())
-        out.flush()
+                with _output():
+                    out.write(writer.line(record).encode())
+        with _output():
+            out.flush()
 
     try:
         with_database(work)

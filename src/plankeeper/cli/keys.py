@@ -7,7 +7,7 @@ import click
 
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.cli.context import DURATION, UUID_TYPE, with_database, writing
+from plankeeper.cli.context import DURATION, NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.pool import Database
 from plankeeper.edge.call import SYSTEM, Write
 from plankeeper.settings import Settings
@@ -19,7 +19,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--name", required=True, help="What the key is for.")
+@click.option("--name", type=NAME, required=True, help="What the key is for.")
 @click.option(
     "--plan-manager", "plan_manager_ids", type=UUID_TYPE, multiple=True, required=True,
     help="A plan manager that the key may act for; may be repeated.",
@@ -33,8 +33,6 @@ def create(
     name: str, plan_manager_ids: tuple[UUID, ...], scopes: tuple[str, ...], expires_in: timedelta | None
 ) -> None:
     """Make a key and print it: it is shown this once, and kept nowhere."""
-    if not name.strip() or len(name) > 255 or "\0" in name:
-        raise click.BadParameter("must be 1 to 255 characters, not all blank", param_hint="--name")
 
     async def work(db: Database, found: Settings) -> str:
         async with db.transaction() as tx:

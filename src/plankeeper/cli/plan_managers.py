@@ -5,7 +5,7 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
-from plankeeper.cli.context import UUID_TYPE, with_database, writing
+from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.pool import Database
 from plankeeper.events.record import record
 from plankeeper.plan_managers import store
@@ -18,12 +18,10 @@ def plan_managers() -> None:
 
 
 @plan_managers.command()
-@click.option("--name", required=True, help="The organisation's name.")
+@click.option("--name", type=NAME, required=True, help="The organisation's name.")
 @click.option("--id", "plan_manager_id", type=UUID_TYPE, help="An id of your own; else one is made.")
 def create(name: str, plan_manager_id: UUID | None) -> None:
     """Make a plan manager and print its id."""
-    if not name.strip() or len(name) > 255 or "\0" in name:
-        raise click.BadParameter("must be 1 to 255 characters, not all blank", param_hint="--name")
 
     async def work(db: Database, found: Settings) -> UUID:
         async with db.transaction() as tx:

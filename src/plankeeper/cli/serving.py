@@ -16,6 +16,7 @@ from plankeeper.database.pool import Database
 from plankeeper.settings import Settings
 
 DRAIN_SECONDS = 10
+_ADDRESS = "{address}"
 # Connections that an embedded cluster has for workers; the rest is for the command line.
 _EMBEDDED_CONNECTIONS = 80
 
@@ -60,14 +61,14 @@ async def _prepare(found: Settings, dsn: str, *, embedded: bool, demo: bool) -> 
         from plankeeper.cli.demo import fill
 
         plan_manager_id, name, key = await fill(db, found)
-    return _demo_lines(found, plan_manager_id, name, key)
+    return _demo_lines(plan_manager_id, name, key)
 
 
-def _demo_lines(found: Settings, plan_manager_id: UUID, name: str, key: str) -> list[str]:
-    address = f"http://{found.host}:{found.port}"
+def _demo_lines(plan_manager_id: UUID, name: str, key: str) -> list[str]:
+    """What to tell of the demonstration; `{address}` is known once the socket is open."""
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
-        f" '{address}/api/public/v1/participants?limit=3'"
+        f" '{_ADDRESS}/api/public/v1/participants?limit=3'"
     )
     return [f"Plan manager:   {plan_manager_id} ({name})", f"API key:        {key}", "", curl, ""]
 
@@ -110,9 +111,10 @@ def _listen(found: Settings) -> socket.socket:
 
 def _announce(sock: socket.socket, lines: list[str]) -> None:
     host, port = sock.getsockname()[:2]
-    click.echo(f"Documentation:  http://{f'[{host}]' if ':' in host else host}:{port}/docs")
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    click.echo(f"Documentation:  {address}/docs")
     for line in lines:
-        click.echo(line)
+        click.echo(line.replace(_ADDRESS, address))
     click.echo("Plankeeper is ready. Ctrl-C stops it.")
 
 

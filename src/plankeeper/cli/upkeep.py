@@ -8,7 +8,7 @@ from uuid import UUID
 import click
 
 from plankeeper import __version__
-from plankeeper.cli.context import UUID_TYPE, cluster_of, run, settings, with_database, writing
+from plankeeper.cli.context import UUID_TYPE, cluster_of, known_version, run, settings, with_database, writing
 from plankeeper.database import schema
 from plankeeper.database.pool import Database
 from plankeeper.settings import SettingError, Settings
@@ -23,6 +23,7 @@ def migrate() -> None:
 
         async def work() -> bool:
             async with Database(dsn, pool_size=1, statement_timeout=3600).opened() as db:
+                await known_version(db)
                 return await schema.migrate_if_older(db, dsn)
 
         done = run(work())
@@ -65,7 +66,8 @@ def _database_lines(found: Settings) -> list[tuple[bool, str]]:
 
 async def _ask(dsn: str) -> tuple[str, str | None]:
     async with Database(dsn, pool_size=1, statement_timeout=10).opened() as db:
-        return await schema.server_version(db), await schema.version(db)
+        version = await known_version(db)
+        return await schema.server_version(db), version
 
 
 @click.command()
@@ -102,5 +104,5 @@ def openapi(check: Path | None) -> None:
     text = rendered(document(operations()))
     if check is None:
         click.echo(text, nl=False)
-    elif not check.exists() or check.read_text() != text:
+    elif not check.exists() or check.read_bytes() != text.encode():
         raise click.ClickException(f"{check} is not what the server says: run `make openapi`.")

@@ -29,6 +29,8 @@ _AWAY = (
     asyncpg.InternalClientError,
     asyncpg.TransactionRollbackError,
     asyncpg.InvalidCatalogNameError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.InvalidCachedStatementError,
 )
 
 
@@ -86,6 +88,10 @@ class Transaction(Queries):
         records = [[getattr(row, name) for name in names] for row in rows]
         await self._run.copy_records_to_table(table, records=records, columns=names)
 
+    async def analyze(self, *tables: str) -> None:
+        """Count what is in tables, with what this transaction wrote: a plan made for empty ones reads all there is."""
+        await self._run.execute(f"analyze {', '.join(tables)}")
+
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
         """What happens inside is undone by an exception, and the transaction goes on."""
@@ -135,25 +141,23 @@ class Database(Queries):
 
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[Queries]:
-        """A connection of its own, outside the pool, for what a session holds (an advisory lock)."""
-        connection = await _asyncpg.connect(self._dsn, **_options(self._timeout))
+        """A connection of its own, outside the pool, for what a session holds (an advisory lock).
+
+        It must be used every few seconds: PostgreSQL ends one that is silent for ten, so that a machine which has
+        vanished does not keep its lock.
+        """
+        connection = await _asyncpg.connect(self._dsn, **_options(self._timeout, idle_session_timeout="10s"))
         try:
             yield Queries(connection)
         finally:
             connection.terminate()
 
 
-def _options(command_timeout: float) -> dict[str, Any]:
-    return {
-        "timeout": 5,
-        "command_timeout": command_timeout,
-        "server_settings": {
-            "application_name": "plankeeper",
-            "timezone": "UTC",
-            "jit": "off",
-            "random_page_cost": "1.1",
-        },
-    }
+def _options(command_timeout: float, **settings: str) -> dict[str, Any]:
+    # Who waits for a row that another transaction holds gives up in time for everybody behind it in the pool.
+    fixed = {"application_name": "plankeeper", "timezone": "UTC", "jit": "off", "random_page_cost": "1.1"}
+    lock = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}
+    return {"timeout": 5, "command_timeout": command_timeout, "server_settings": fixed | lock | settings}
 
 
 async def _keep(_connection: object) -> None:

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from plankeeper.database.pool import Database, broken
 from plankeeper.edge.authentication import Authenticate, bearer_key, plan_manager_of, require
 from plankeeper.edge.call import Read, Write
-from plankeeper.edge.errors import Refusal
+from plankeeper.edge.errors import NotFound, Refusal
 from plankeeper.edge.parsing import parse_query, path_id
 from plankeeper.edge.request import Answer, ClientGone, headers_of, read_body, refused, request_id_of
 from plankeeper.edge.routes import Operation
@@ -48,6 +48,8 @@ class Endpoint:
         await answer.send(request_id, send)
 
     async def _respond(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, request_id: str) -> Answer:
+        if b"%2f" in scope.get("raw_path", b"").lower():
+            raise NotFound  # an encoded slash is part of a name, and no name of ours has one
         operation = self._operations.get(scope["method"])
         if operation is None:
             return self._without_operation(scope["method"])

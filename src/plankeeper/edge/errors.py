@@ -8,9 +8,11 @@ A handler raises a Refusal; the edge answers it in the one shape:
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
+
+from plankeeper.edge.shapes import EXTENSION
 
 
 class ErrorCode(NamedTuple):
@@ -76,6 +78,9 @@ CODES: Mapping[str, ErrorCode] = {
 }  # fmt: skip
 
 
+MOST_FAULTS = 100
+
+
 class FieldError(Struct, frozen=True):
     """What is wrong with one parameter or one member of the body."""
 
@@ -89,8 +94,8 @@ class ErrorBody(Struct):
     success: bool
     error: str
     detail: str
-    errors: list[FieldError] | UnsetType = UNSET
-    request_id: str | UnsetType = UNSET
+    errors: Annotated[list[FieldError] | UnsetType, EXTENSION] = UNSET
+    request_id: Annotated[str | UnsetType, EXTENSION] = UNSET
 
 
 class Refusal(Exception):
@@ -122,13 +127,13 @@ class Refusal(Exception):
 
 
 class Invalid(Refusal):
-    """One or more fields are wrong: `Invalid(email="must ...")`."""
+    """One or more fields are wrong: `Invalid(email="must ...")`. Of more than 100 faults the first 100 are told."""
 
     def __init__(self, *faults: FieldError, **named: str) -> None:
         errors = [*faults, *(FieldError(name, message) for name, message in named.items())]
         detail = "; ".join(f"{each.field}: {each.message}" for each in errors[:3])
         more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
-        super().__init__("invalid_request", f"{detail}{more}.", errors=errors)
+        super().__init__("invalid_request", f"{detail}{more}.", errors=errors[:MOST_FAULTS])
 
 
 class NotFound(Refusal):

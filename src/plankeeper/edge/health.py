@@ -6,7 +6,8 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.database import schema
 from plankeeper.database.pool import Database
-from plankeeper.edge.request import Answer, headers_of, log, request_id_of
+from plankeeper.edge.errors import Refusal
+from plankeeper.edge.request import Answer, headers_of, log, refused, request_id_of
 
 
 class _Status(Protocol):
@@ -20,12 +21,20 @@ class Probe:
         self._check = check
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        answer = await self._check()
-        await answer.send(request_id_of(headers_of(scope)), send)
+        request_id = request_id_of(headers_of(scope))
+        try:
+            answer = await self._check()
+        except Refusal as refusal:
+            answer = refused(refusal, request_id.decode())
+        await answer.send(request_id, send)
 
 
 async def alive() -> Answer:
     return Answer.of(200, {"status": "ok"})
+
+
+def _not_ready(detail: str) -> Refusal:
+    return Refusal("service_unavailable", detail, headers={"retry-after": "1"})
 
 
 def ready(db: Database) -> _Status:
@@ -34,12 +43,12 @@ def ready(db: Database) -> _Status:
     async def check() -> Answer:
         try:
             found = await schema.version(db)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the server is not ready
+        except Exception as error:
             log.warning("not ready: %r", error)
-            return Answer.of(503, {"status": "unavailable", "detail": "The database does not answer."})
+            raise _not_ready("The database does not answer.") from error
         if found != schema.EXPECTED:
             detail = f"The schema is {found}, and this server needs {schema.EXPECTED}: run plankeeper migrate."
-            return Answer.of(503, {"status": "unavailable", "detail": detail})
+            raise _not_ready(detail)
         return Answer.of(200, {"status": "ok"})
 
     return check

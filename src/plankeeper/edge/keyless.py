@@ -1,5 +1,8 @@
-"""Paths that need no key: documentation and health."""
+"""What needs no key: documentation, health, a browser's question before a request from another origin."""
 
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plankeeper.edge.errors import Refusal
@@ -27,9 +30,19 @@ class Keyless:
 
 def _with_id(request_id: bytes, send: Send) -> Send:
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = [each for each in message["headers"] if each[0] != b"x-request-id"]
-            message["headers"] = [*headers, (b"x-request-id", request_id)]
+        starts = message["type"] == "http.response.start"
+        if starts and not any(name == b"x-request-id" for name, _ in message["headers"]):
+            message["headers"] = [*message["headers"], (b"x-request-id", request_id)]
         await send(message)
 
     return sending
+
+
+class OtherOrigins(CORSMiddleware):
+    """Its answer to a browser's question is as all others are: JSON with a request id. A refusal lacks the origin."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        allowed = super().preflight_response(request_headers).headers
+        headers = {name: value for name, value in allowed.items() if not name.startswith("content-")}
+        request_id = request_id_of(headers_of({"headers": request_headers.raw})).decode()
+        return Response("{}", 200, headers | {"x-request-id": request_id}, "application/json")

@@ -3,11 +3,11 @@
 import inspect
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args, get_origin
 
 import msgspec
-from msgspec import NODEFAULT, UNSET, Struct
+from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 from msgspec.structs import fields
 
 from plankeeper import __version__
@@ -127,6 +127,7 @@ def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
             schema["default"] = field.default
         if schema.get("type") == "array":
             parameter |= {"style": "form", "explode": False}
+            schema["minItems"] = 1
         else:
             schema["minLength"] = 1
         if schema.get("type") in ("integer", "boolean") or "enum" in schema:
@@ -145,6 +146,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
     for status in sorted(statuses):
         codes = [code for code, each in CODES.items() if each.status == status]
         responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR)
+        if status in (413, 415, 503):
+            responses[str(status)]["x-plankeeper-extension"] = True
     return responses
 
 
@@ -183,6 +186,9 @@ def _components(shapes: Sequence[Any]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(shapes, schema_hook=custom_schema, ref_template=_REF)
     text = json.dumps(components)
     cleaned: dict[str, Any] = json.loads(_named(text))
+    for name, absent in {each for shape in shapes for each in _may_be_absent(shape)}:
+        if absent in cleaned[name].get("required", []):
+            cleaned[name]["required"].remove(absent)
     for schema in cleaned.values():
         schema.pop("title", None)
         for member in schema.get("properties", {}).values():
@@ -190,6 +196,18 @@ def _components(shapes: Sequence[Any]) -> dict[str, Any]:
             if isinstance(member.get("type"), list):
                 member.pop("anyOf", None)
     return {_named(name): schema for name, schema in cleaned.items()}
+
+
+def _may_be_absent(shape: Any) -> Iterator[tuple[str, str]]:
+    """The members that are UNSET where there is nothing to say: names of struct and member, of all structs within."""
+    for part in (get_origin(shape) or shape, *get_args(shape)):
+        if isinstance(part, type) and issubclass(part, Struct):
+            for field in fields(part):
+                if UnsetType in get_args(field.type):
+                    yield part.__name__, field.encode_name
+                yield from _may_be_absent(field.type)
+        elif part is not shape and get_args(part):
+            yield from _may_be_absent(part)
 
 
 def _named(text: str) -> str:

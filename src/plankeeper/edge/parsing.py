@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union, get_args, get_origin
 from urllib.parse import parse_qsl
@@ -11,11 +12,10 @@ from uuid import UUID
 
 import msgspec
 from msgspec import Struct, UnsetType
-from msgspec.structs import fields
 
 from plankeeper.edge.errors import FieldError, Invalid, Refusal
 from plankeeper.edge.shapes import UUID_PATTERN, ListQuery, Query, checked
-from plankeeper.edge.validation import shaped
+from plankeeper.edge.validation import known_fields, shaped
 
 S = TypeVar("S", bound=Struct)
 
@@ -71,10 +71,8 @@ def _parameters(shape: type[Query] | None, query_string: bytes) -> tuple[dict[st
             query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=100
         )  # fmt: skip
     except ValueError:
-        raise Refusal(
-            "invalid_request", "The query string is not percent-encoded UTF-8 of at most 100 parameters."
-        ) from None
-    kinds = {field.encode_name: plain_type(field.type) for field in fields(shape or Query)}
+        raise Invalid(FieldError("query", "must be percent-encoded UTF-8 of at most 100 parameters")) from None
+    kinds = _kinds(shape or Query)
     values: dict[str, Any] = {}
     faults: list[FieldError] = []
     for name, text in pairs:
@@ -84,6 +82,12 @@ def _parameters(shape: type[Query] | None, query_string: bytes) -> tuple[dict[st
             faults.append(FieldError(name, "must not be empty"))
         values[name] = from_text(kinds.get(name, str), text)
     return values, faults
+
+
+@cache
+def _kinds(shape: type[Query]) -> Mapping[str, type[Any]]:
+    """What the text of each parameter is turned into."""
+    return {name: plain_type(field.type) for name, field in known_fields(shape).items()}
 
 
 def _number(text: str) -> int | str:
@@ -148,7 +152,7 @@ class BodyParser(Generic[S]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
         document = json_object(body)
-        if own_id is not None and str(document.get("id")).lower() == own_id.lower():
+        if own_id is not None and "id" in document and str(document["id"]).lower() == own_id.lower():
             del document["id"]
         parsed, faults = shaped(self._shape, document)
         if parsed is None:

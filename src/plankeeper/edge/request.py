@@ -15,7 +15,8 @@ from plankeeper.edge.parsing import MAX_BODY
 
 log = logging.getLogger("plankeeper")
 
-_encoder = msgspec.json.Encoder(decimal_format="number")
+# `enc_hook`: an Email or a StateCode that came with the request is answered as the string that it is.
+_encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 _JSON = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 

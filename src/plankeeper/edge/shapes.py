@@ -15,6 +15,10 @@ UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 EXTENSION = Meta(extra_json_schema={"x-plankeeper-extension": True})
 
 UuidText = Annotated[str, Meta(pattern=f"^{UUID_PATTERN}$", extra_json_schema={"format": "uuid"})]
+# The id of something new: any UUID but the nil one, which stands for no row.
+NewId = Annotated[
+    str, Meta(pattern=f"^(?!00000000-0000-0000-0000-000000000000){UUID_PATTERN}$", extra_json_schema={"format": "uuid"})
+]
 Text20 = Annotated[str, Meta(max_length=20)]
 Text50 = Annotated[str, Meta(max_length=50)]
 Text254 = Annotated[str, Meta(max_length=254)]

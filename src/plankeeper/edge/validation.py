@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import FieldInfo, fields
 
 from plankeeper.edge.errors import FieldError
 from plankeeper.edge.shapes import checked
@@ -23,6 +25,7 @@ _WORDS = {
 
 # What a pattern asks for, by a part of it that no other pattern has.
 _PATTERNS = {
+    "^(?!0000": "must be a UUID with its hyphens, and not the nil UUID",
     "^(0|[0-9a-f": "must be 0 or a UUID with its hyphens",
     "{12}": "must be a UUID with its hyphens",
     "{1,18}": "must be 0 or a whole number",
@@ -33,13 +36,11 @@ _PATTERNS = {
 
 def shaped(shape: type[S], values: Mapping[str, Any]) -> tuple[S | None, list[FieldError]]:
     """`values` as a `shape`, or every fault that they have."""
-    known = {field.encode_name: field for field in fields(shape)}
+    known = known_fields(shape)
     faults = [_unknown(name, known) for name in values if name not in known]
     for name, field in known.items():
         if name in values:
-            fault = fault_of(field.type, values[name])
-            if fault:
-                faults.append(FieldError(*_at(name, fault)))
+            faults += [FieldError(*_at(name, fault)) for fault in faults_of(field.type, values[name])]
         elif field.required:
             faults.append(FieldError(name, "is required"))
     if faults:
@@ -47,15 +48,41 @@ def shaped(shape: type[S], values: Mapping[str, Any]) -> tuple[S | None, list[Fi
     return msgspec.convert(dict(values), shape, dec_hook=checked), []
 
 
+@cache
+def known_fields(shape: type[Struct]) -> Mapping[str, FieldInfo]:
+    """The fields of a struct by name. Remembered: msgspec resolves the annotations anew each time."""
+    return {field.encode_name: field for field in fields(shape)}
+
+
+def faults_of(kind: Any, value: Any) -> list[str]:
+    """What is wrong with a value that should be of a type; of a list, each wrong item (at most 100 of them)."""
+    fault = fault_of(kind, value)
+    if not fault or " - at `$[" not in fault:
+        return [fault] if fault else []
+    found = ((place, fault_of(kind, [item])) for place, item in enumerate(value))
+    placed = (text.replace("`$[0]", f"`$[{place}]", 1) for place, text in found if text)
+    return list(islice(placed, 100))
+
+
 def fault_of(kind: Any, value: Any) -> str | None:
     """What is wrong with a value that should be of a type; null where nothing is."""
     if _holds_nul(value):
         return "must not contain the character U+0000"
     try:
-        msgspec.convert(value, kind, dec_hook=checked)
+        converted = msgspec.convert(value, kind, dec_hook=checked)
     except msgspec.ValidationError as error:
         return _plain(str(error), kind)
-    return None
+    return "must lie within the years 1 to 9999 in UTC" if _is_beyond(converted) else None
+
+
+def _is_beyond(value: Any) -> bool:
+    """Whether a datetime, moved from its own zone to UTC, leaves the calendar."""
+    try:
+        if isinstance(value, datetime):
+            value.astimezone(UTC)
+    except OverflowError:
+        return True
+    return False
 
 
 def _unknown(name: str, known: Mapping[str, Any]) -> FieldError:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
-from plankeeper.edge.shapes import Text255, UuidText
+from plankeeper.edge.shapes import NewId, Text255, UuidText
 
 
 class ExitReason(Struct, kw_only=True):
@@ -18,6 +18,6 @@ class ExitReason(Struct, kw_only=True):
 class ExitReasonImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an import. A new exit reason needs a name."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     name: Text255 | UnsetType = UNSET
     parent_id: UuidText | None | UnsetType = UNSET

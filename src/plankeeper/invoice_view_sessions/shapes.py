@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.edge.shapes import Moment, Text255, UuidListQuery, UuidText
+from plankeeper.edge.shapes import Moment, NewId, Text255, UuidListQuery, UuidText
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -30,7 +30,7 @@ class InvoiceViewSession(Struct, kw_only=True):
 class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an import. A new session needs invoice_id, user_id, user_name and session_started."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     invoice_id: UuidText | UnsetType = UNSET
     user_id: Text255 | UnsetType = UNSET
     user_name: Text255 | UnsetType = UNSET

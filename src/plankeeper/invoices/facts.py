@@ -99,7 +99,7 @@ async def keep(tx: Transaction, plan_manager_id: UUID, findings: str) -> list[UU
         """
         update invoices invoice set
             errors = found.errors, error_codes = found.error_codes, is_duplicate = found.is_duplicate,
-            updated_at = now()
+            updated_at = clock_timestamp()
         from json_populate_recordset(null::invoices, $2) found
         where invoice.plan_manager_id = $1 and invoice.id = found.id
             and (invoice.errors, invoice.error_codes, invoice.is_duplicate)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.edge.shapes import LongText, Moment, Text254, Text255, UuidListQuery, UuidText
+from plankeeper.edge.shapes import LongText, Moment, NewId, Text254, Text255, UuidListQuery, UuidText
 
 ClaimStatus = Literal[
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected",
@@ -158,7 +158,7 @@ class StateManagementImport(Struct, forbid_unknown_fields=True, kw_only=True):
 class LineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an invoice in an import."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     invoice: UuidText | UnsetType = UNSET
     description: LongText | None | UnsetType = UNSET
     service_item_number: Text255 | None | UnsetType = UNSET
@@ -176,7 +176,7 @@ class LineImport(Struct, forbid_unknown_fields=True, kw_only=True):
 class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an import. What the checks find is taken from no file: it is found anew."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     invoice_number: Text255 | None | UnsetType = UNSET
     invoice_date: date | None | UnsetType = UNSET
     total: Decimal | None | UnsetType = UNSET

@@ -153,7 +153,7 @@ async def records_for_update(
 
 
 async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole invoices, new or not. `records` is a JSON list of InvoiceRecord."""
+    """Write whole invoices, new or not. `records` is a JSON list of InvoiceRecord. What did change is for `touch`."""
     await tx.execute(
         """
         insert into invoices (plan_manager_id, id, invoice_number, invoice_date, total, tax, subtotal,
@@ -171,9 +171,19 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
             pm_provider_id = excluded.pm_provider_id, s3_key = excluded.s3_key,
             email_message_id = excluded.email_message_id, ignored_error_codes = excluded.ignored_error_codes,
             is_deleted = excluded.is_deleted, wont_claim = excluded.wont_claim,
-            is_reimbursement = excluded.is_reimbursement, updated_at = now()
+            is_reimbursement = excluded.is_reimbursement
         """,
         plan_manager_id, records,
+    )  # fmt: skip
+
+
+async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
+    """Invoices, or their lines, have changed."""
+    await tx.execute(
+        """
+        update invoices set updated_at = clock_timestamp() where plan_manager_id = $1 and id = any ($2)
+        """,
+        plan_manager_id, invoice_ids,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from plankeeper.edge.shapes import (
     Email,
     LongText,
     Moment,
+    NewId,
     Query,
     StateCode,
     Text20,
@@ -167,7 +168,7 @@ class ParticipantRecord(Struct, kw_only=True):
 class ParticipantImport(ParticipantChange):
     """One line of an import."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     created_at: Moment | UnsetType = UNSET
 
 

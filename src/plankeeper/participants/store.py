@@ -65,8 +65,7 @@ async def _matching_page(db: Queries, plan_manager_id: UUID, query: ParticipantL
             participant.status, participant.approval_required, participant.onboard_date,
             participant.created_at, participant.date_ceased, participant.reason_for_leaving,
             participant.exit_reason_category_id, category.name as exit_reason_category_name,
-            participant.exit_reason_subcategory_id,
-            subcategory.name as exit_reason_subcategory_name,
+            participant.exit_reason_subcategory_id, subcategory.name as exit_reason_subcategory_name,
             participant.account_manager_id, manager.name as account_manager_name, participant.is_pace_plan,
             participant.plan_start_date, participant.plan_end_date, participant.postal_statement,
             participant.participant_receives_statements
@@ -248,7 +247,7 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
             plan_end_date = excluded.plan_end_date, postal_statement = excluded.postal_statement,
             participant_receives_statements = excluded.participant_receives_statements, created_at =
             excluded.created_at,
-            updated_at = now()
+            updated_at = clock_timestamp()
         """,
         plan_manager_id, records,
     )  # fmt: skip

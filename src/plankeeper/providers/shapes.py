@@ -9,6 +9,7 @@ from plankeeper.edge.shapes import (
     EXTENSION,
     Email,
     Moment,
+    NewId,
     Query,
     StateCode,
     Text20,
@@ -17,7 +18,6 @@ from plankeeper.edge.shapes import (
     Text255,
     Text500,
     UuidListQuery,
-    UuidText,
 )
 from plankeeper.participants.shapes import View
 
@@ -66,7 +66,7 @@ class ProviderChange(Struct, forbid_unknown_fields=True, kw_only=True):
 class ProviderImport(ProviderChange):
     """One line of an import."""
 
-    id: UuidText | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
     created_at: Moment | UnsetType = UNSET
 
 

@@ -105,7 +105,7 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
             active = excluded.active, primary_phone_number = excluded.primary_phone_number,
             address = excluded.address, city = excluded.city, state = excluded.state,
             postcode = excluded.postcode, ndis_provider_number = excluded.ndis_provider_number,
-            created_at = excluded.created_at, updated_at = now()
+            created_at = excluded.created_at, updated_at = clock_timestamp()
         """,
         plan_manager_id, records,
     )  # fmt: skip

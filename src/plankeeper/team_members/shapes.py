@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from plankeeper.edge.shapes import (
     Email,
     LongText,
+    NewId,
     Text20,
     Text50,
     Text255,
@@ -114,9 +115,9 @@ class TeamMemberImport(TeamMemberCreate):
 
     participant_id: UuidText | UnsetType = UNSET
     participant_number: Text50 | UnsetType = UNSET
-    id: UuidText | UnsetType = UNSET
-    user_id: UuidText | UnsetType = UNSET
-    pm_profile_id: UuidText | None | UnsetType = UNSET
+    id: NewId | UnsetType = UNSET
+    user_id: NewId | UnsetType = UNSET
+    pm_profile_id: NewId | None | UnsetType = UNSET
 
 
 class TeamMemberListQuery(UuidListQuery):

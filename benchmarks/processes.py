@@ -1,0 +1,145 @@
+"""Programs that end with us, and the memory that they hold."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+_READY_SECONDS = 60
+_STOP_SECONDS = 20
+
+
+class ProgramError(Exception):
+    """A program that did not do its work: which, and the end of what it said."""
+
+
+class Program:
+    """A server in a session of its own: a terminal's Ctrl-C reaches us, and we end it."""
+
+    def __init__(self, command: Sequence[str | Path], log: Path, more: Mapping[str, str] | None = None) -> None:
+        """`more` is added to the environment."""
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as said:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment(more),
+                start_new_session=True, preexec_fn=_ending_with_us(),  # noqa: PLW1509 - one system call, before any thread
+            )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_until_it_answers(self, url: str) -> None:
+        """Until something comes back over HTTP, an error too, but not that it is not ready (503).
+
+        ProgramError if the program ends or takes too long.
+        """
+        deadline = time.monotonic() + _READY_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            if _answers(url):
+                return
+            time.sleep(0.02)
+        self.stop()
+        raise ProgramError(f"{self._process.args} does not answer: {_tail(self.log)}")
+
+    def stop(self) -> None:
+        """Ask the program to end; whatever is left of its session after that is killed."""
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def finish(
+    command: Sequence[str | Path], *, more: Mapping[str, str] | None = None, given: Path | str | None = None,
+    seconds: float | None = None,
+) -> str:  # fmt: skip
+    """Run a program to its end: what it wrote. `given` is its standard input: a file, or a text.
+
+    ProgramError if it fails; subprocess.TimeoutExpired, with the program gone, after `seconds`.
+    """
+    with contextlib.ExitStack() as stack:
+        source: dict[str, Any] = {"input": given or ""}
+        if isinstance(given, Path):
+            source = {"stdin": stack.enter_context(given.open())}
+        try:
+            done = subprocess.run(
+                command, check=False, text=True, capture_output=True, env=environment(more), timeout=seconds, **source
+            )
+        except FileNotFoundError:
+            raise ProgramError(f"{command[0]} is not installed, or not on the PATH") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise ProgramError(f"{Path(command[0]).name} failed with {done.returncode}: {said}")
+    return done.stdout
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours without what would lead the programs elsewhere."""
+    astray = ("PLANKEEPER_", "PG", "UVICORN_", "WEB_CONCURRENCY")
+    return {name: value for name, value in os.environ.items() if not name.startswith(astray)} | dict(more or {})
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def family(pid: int) -> list[int]:
+    """A process with all its descendants; none where the system has no /proc."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    found = [pid] if pid in parents else []
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found
+
+
+def held(pids: Iterable[int]) -> list[int]:
+    """The bytes that each process holds: its own, and its share of what it has together with others (PSS)."""
+    sizes: list[int] = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            sizes += [int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")]
+    return sizes
+
+
+def _answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=5).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code != 503
+    except OSError:
+        return False
+    return True
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(errors="replace")[-2000:].strip()
+
+
+def _ending_with_us() -> Callable[[], None] | None:
+    """What a child does before it becomes the program, so that our end, however sudden, ends it. Linux alone has it."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

@@ -1,0 +1,112 @@
+"""The tables: for a terminal, and in Markdown for the documentation."""
+
+from benchmarks.load import Figures
+from benchmarks.results import SizeResults, SystemResults
+from benchmarks.scenarios import Scenario
+
+_HEAD = f"{'':26}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'Plankeeper is':>15}"
+
+
+def table(size: SizeResults) -> str:
+    """One size for a terminal: a block for each scenario, then memory and loading."""
+    lines = [f"{size.rows:,} participants", "=" * len(_HEAD)]
+    for scenario in size.scenarios:
+        lines += ["", f"{scenario.title:26}{_HEAD[26:]}"]
+        lines += [_line(size, system, scenario) for system in size.systems if system.median(scenario)]
+    lines += ["", f"{'memory, MB':26}{'own':>12}{'largest':>10}{'database':>10}{'together':>15}"]
+    lines += [_memory_line(system) for system in size.systems if system.memory.own]
+    lines += ["", f"{'loading':26}{'rows':>12}{'seconds':>10}{'rows/s':>10}"]
+    lines += [_load_line(system) for system in size.systems]
+    return "\n".join([*lines, *_notes(size), ""])
+
+
+def markdown(size: SizeResults) -> str:
+    """One size for the documentation: a row for each scenario, a column for each system."""
+    rows = [["", *(system.title for system in size.systems)], ["---"] * (len(size.systems) + 1)]
+    rows += [[each.title, *(_cell(size, system, each) for system in size.systems)] for each in size.scenarios]
+    rows.append(["memory (own + PostgreSQL), MB", *(_memory_cell(system) for system in size.systems)])
+    rows.append(["loading, rows a second", *(f"{_load_rate(system):,.0f}" for system in size.systems)])
+    legend = "Requests a second · p50 / p99 in ms · Plankeeper's requests to one of theirs"
+    versions = ", ".join(f"{system.title} ({system.version})" for system in size.systems)
+    table_lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(
+        [
+            f"### {size.rows:,} participants",
+            "",
+            legend,
+            "",
+            *table_lines,
+            "",
+            f"Versions: {versions}.",
+            *_notes(size),
+            "",
+        ]
+    )
+
+
+def rate(figures: Figures) -> str:
+    """Requests a second with as many digits as mean something; `none` where nothing came back in time."""
+    if not figures.rate:
+        return f"none in {figures.seconds:.0f} s"
+    return f"{figures.rate:,.0f}" if figures.rate >= 100 else f"{figures.rate:.3g}"
+
+
+def times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:,.0f} x" if ratio >= 20 else f"{ratio:.2f} x"
+
+
+def _line(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
+    figures = system.median(scenario)
+    if figures is None:
+        return ""
+    failed = f"  {figures.failed:,} of {figures.requests:,} failed" if figures.failed else ""
+    name = ("  (" + system.title + ")") if system.is_floor else "  " + system.title
+    return (
+        f"{name:26}{rate(figures):>12}{figures.p50_ms:>10.2f}{figures.p99_ms:>10.2f}"
+        f"{times(size.ratio(system, scenario)):>15}{failed}"
+    )
+
+
+def _cell(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
+    figures = system.median(scenario)
+    if figures is None:
+        return ""
+    ratio = size.ratio(system, scenario)
+    parts = [f"**{rate(figures)}**", f"{figures.p50_ms:.1f} / {figures.p99_ms:.1f}"]
+    parts += [times(ratio).replace(" x", "×")] if ratio else []
+    parts += [f"{figures.failed:,} failed"] if figures.failed else []
+    return " · ".join(parts)
+
+
+def _memory_line(system: SystemResults) -> str:
+    own, largest, postgres = _megabytes(system)
+    return f"  {system.title:24}{own:>12.0f}{largest:>10.0f}{postgres:>10.0f}{own + postgres:>15.0f}"
+
+
+def _memory_cell(system: SystemResults) -> str:
+    own, _, postgres = _megabytes(system)
+    return f"{own:.0f} + {postgres:.0f}" if own else ""
+
+
+def _megabytes(system: SystemResults) -> tuple[float, float, float]:
+    held = system.memory
+    return held.own / 1e6, held.largest / 1e6, held.postgres / 1e6
+
+
+def _load_line(system: SystemResults) -> str:
+    loaded = system.loaded
+    return f"  {system.title:24}{loaded.rows:>12,}{loaded.seconds:>10.1f}{_load_rate(system):>10,.0f}"
+
+
+def _load_rate(system: SystemResults) -> float:
+    return system.loaded.rows / max(system.loaded.seconds, 0.1)
+
+
+def _notes(size: SizeResults) -> list[str]:
+    fewer = [each for each in size.systems if each.loaded.rows < size.rows]
+    notes = [
+        f"{each.title} could not load {size.rows:,} in time: its figures are of {each.loaded.rows:,}." for each in fewer
+    ]
+    return notes + [
+        f"{each.title} went wrong: {fault.splitlines()[-1]}" for each in size.systems for fault in each.faults
+    ]

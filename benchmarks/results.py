@@ -1,0 +1,107 @@
+"""What was measured: every run of every system, and the median of each scenario's."""
+
+import os
+import platform
+import re
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.load import CONNECTIONS, Figures
+from benchmarks.peers import Loaded, Memory, Peer
+from benchmarks.scenarios import Scenario
+
+US = "plankeeper"
+
+
+@dataclass
+class SystemResults:
+    """One system at one size."""
+
+    name: str
+    title: str
+    version: str
+    is_floor: bool
+    loaded: Loaded
+    runs: dict[str, list[Figures]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    memory: Memory = field(default_factory=lambda: Memory(0, 0, 0))
+
+    def median(self, scenario: Scenario) -> Figures | None:
+        """The run whose rate is the median; of an even number, the slower of the two."""
+        runs = sorted(self.runs.get(scenario.name, ()), key=lambda each: each.rate)
+        return runs[(len(runs) - 1) // 2] if runs else None
+
+    def remember(self, memory: Memory) -> None:
+        """Keep the most that was held."""
+        if memory.own + memory.postgres > self.memory.own + self.memory.postgres:
+            self.memory = memory
+
+    def as_dict(self, scenarios: list[Scenario]) -> dict[str, Any]:
+        return {
+            "system": self.title, "version": self.version, "floor": self.is_floor, "loaded": asdict(self.loaded),
+            "memory_bytes": asdict(self.memory), "faults": self.faults,
+            "scenarios": {
+                each.name: {
+                    "median": chosen.as_dict(),
+                    "runs": [run.as_dict() for run in self.runs[each.name]],
+                }
+                for each in scenarios
+                if (chosen := self.median(each))
+            },
+        }  # fmt: skip
+
+
+@dataclass
+class SizeResults:
+    """All systems at one size."""
+
+    rows: int
+    scenarios: list[Scenario]
+    systems: list[SystemResults] = field(default_factory=list)
+
+    def add(self, peer: Peer, loaded: Loaded) -> SystemResults:
+        self.systems.append(SystemResults(peer.name, peer.title, peer.version, peer.is_floor, loaded))
+        return self.systems[-1]
+
+    def ratio(self, system: SystemResults, scenario: Scenario) -> float | None:
+        """How many times the requests of a system Plankeeper answers."""
+        ours = next((each.median(scenario) for each in self.systems if each.name == US), None)
+        theirs = system.median(scenario)
+        if system.name == US or not ours or not theirs or not theirs.rate:
+            return None
+        return ours.rate / theirs.rate
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "participants": self.rows,
+            "scenarios": {each.name: each.title for each in self.scenarios},
+            "systems": {each.name: each.as_dict(self.scenarios) for each in self.systems},
+            "ratios": {
+                each.name: {
+                    scenario.name: round(ratio, 3)
+                    for scenario in self.scenarios
+                    if (ratio := self.ratio(each, scenario)) is not None
+                }
+                for each in self.systems
+            },
+        }  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """Where and when: figures of two machines do not compare."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "cores": os.cpu_count(),
+        "processor": _line("/proc/cpuinfo", r"model name\s*: (.+)") or platform.processor(),
+        "memory_gb": round(int(_line("/proc/meminfo", r"MemTotal:\s*(\d+)") or 0) / 1e6),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "connections": CONNECTIONS,
+    }
+
+
+def _line(path: str, pattern: str) -> str | None:
+    found = re.search(pattern, Path(path).read_text()) if Path(path).exists() else None
+    return found[1].strip() if found else None

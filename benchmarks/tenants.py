@@ -1,0 +1,62 @@
+"""Plankeeper with its participants spread over many plan managers, each request another's."""
+
+import time
+from pathlib import Path
+
+from benchmarks.data import Dataset, tenants
+from benchmarks.load import Row
+from benchmarks.plankeeper import Plankeeper, command_line, fill_references
+from benchmarks.scenarios import Scenario
+
+# What a first plan manager has for its participants to refer to, once more for each of the others.
+_REFERENCES = """
+create temporary table others as select unnest('{{{others}}}'::uuid[]) as id;
+insert into plan_managers (id, name) select id, 'Benchmark' from others;
+insert into users (plan_manager_id, id, email)
+    select others.id, users.id, users.email from others, users where plan_manager_id = '{first}';
+insert into account_managers (plan_manager_id, id, first_name, last_name, active, is_internal, deleted)
+    select others.id, known.id, first_name, last_name, active, is_internal, deleted
+    from others, account_managers known where plan_manager_id = '{first}';
+insert into exit_reasons (plan_manager_id, id, name, parent_id)
+    select others.id, known.id, name, parent_id from others, exit_reasons known where plan_manager_id = '{first}';
+"""
+
+
+class ManyTenants(Plankeeper):
+    """As many participants in all as `data` has, in `count` plan managers."""
+
+    name = "tenants"
+    made_of = ("tenants.py", *Plankeeper.made_of)
+    tenant_header = "{tenant}"
+
+    def __init__(self, work: Path, data: Dataset, count: int = 200) -> None:
+        self.tenants = tenants(count)
+        super().__init__(work, data)
+        self.each = data.rows // count
+
+    @property
+    def store(self) -> str:
+        return f"tenants-{len(self.tenants)}"
+
+    def fill(self, deadline: float) -> None:
+        first, *others = self.tenants
+        fill_references(self.postgres, self.data, first)
+        self.postgres.run(_REFERENCES.format(others=",".join(others), first=first))
+        for number, tenant in enumerate(self.tenants):
+            command_line(
+                self.postgres, "import", "participants", "-", "--plan-manager", tenant,
+                given=self.data.lines(number, self.each), seconds=max(0.0, deadline - time.monotonic()),
+            )  # fmt: skip
+        self.make_key(*self.tenants)
+
+    def data_of(self, tenant: str) -> Dataset:
+        return self.data.part(self.tenants.index(tenant), self.each)
+
+    def rows_of(self, scenario: Scenario) -> list[Row]:
+        """As many ids of each plan manager as there is room for, no two neighbours of the same."""
+        parts = [getattr(self.data_of(tenant), scenario.pool)()[:250] for tenant in self.tenants]
+        return [
+            (row_id, tenant)
+            for ids in zip(*parts, strict=False)
+            for row_id, tenant in zip(ids, self.tenants, strict=True)
+        ]

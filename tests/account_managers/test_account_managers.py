@@ -1,0 +1,161 @@
+"""Account managers over HTTP: list and get, and who is hidden from both."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.database.cluster import Cluster
+from support.client import Client
+from support.server import RunningServer
+
+ANN: dict[str, Any] = {"first_name": "Ann", "last_name": "Lee", "email": "Ann@pm.example"}
+HIDDEN: dict[str, dict[str, Any]] = {
+    "deleted": {"deleted": True},
+    "internal": {"is_internal": True},
+    "the operator's": {"email": "staff@plankeeper.example"},
+    "the operator's in capitals": {"email": "staff@PlanKeeper.COM"},
+    "of a domain with the operator's name in it": {"email": "staff@mail.theplankeepers.example"},
+}
+
+
+@pytest.fixture
+def put(api: Client, import_rows: Callable[..., Any]) -> Callable[..., str]:
+    """Imports one account manager, and answers its id."""
+
+    def work(**values: Any) -> str:
+        row = {"id": str(uuid7())} | values
+        assert not import_rows(api, "account-managers", [row]).bad
+        return row["id"]
+
+    return work
+
+
+def found(api: Client, **filters: Any) -> list[str]:
+    """The first names that a filter finds, in both modes, with the total that it states."""
+    page = api.get("/account-managers", **filters)
+    assert page.status_code == 200, page.text
+    assert api.get("/account-managers", **filters, after="0").json()["data"] == page.json()["data"]
+    names = [each["first_name"] for each in page.json()["data"]]
+    assert page.json()["pagination"]["total"] == len(names)
+    return names
+
+
+def test_an_account_manager_is_listed_and_can_be_read(api: Client, put: Callable[..., str]) -> None:
+    ident = put(**ANN)
+    shown = ANN | {"id": ident, "name": "Ann Lee", "active": True}
+    answer = api.get(f"/account-managers/{ident}")
+    assert (answer.status_code, answer.json()) == (200, shown)
+    assert list(answer.json()) == ["id", "first_name", "last_name", "name", "email", "active"]
+    meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
+    assert api.get("/account-managers").json() == {"data": [shown], "pagination": meta}
+    assert api.get(f"/account-managers/{ident.upper()}").json() == shown
+
+
+@pytest.mark.parametrize(
+    "first, last, name",
+    [
+        ("Ann", None, "Ann"),
+        (None, "Lee", "Lee"),
+        ("", "Lee", "Lee"),
+        (None, None, None),
+        ("Mary Ann", "Lee", "Mary Ann Lee"),
+    ],
+)
+def test_the_name_is_first_and_last_name_joined(
+    api: Client, put: Callable[..., str], first: str | None, last: str | None, name: str | None
+) -> None:
+    ident = put(first_name=first, last_name=last, active=False)
+    shown = {"id": ident, "first_name": first, "last_name": last, "name": name, "email": None, "active": False}
+    assert api.get(f"/account-managers/{ident}").json() == shown
+
+
+@pytest.mark.parametrize("why", HIDDEN)
+def test_a_hidden_account_manager_is_neither_listed_nor_read(api: Client, put: Callable[..., str], why: str) -> None:
+    hidden = put(**(ANN | HIDDEN[why]))
+    put(first_name="Bo", last_name="Ng", email="staff@keeper.example")
+    assert found(api) == ["Bo"]
+    assert found(api, email=HIDDEN[why].get("email", ANN["email"])) == []
+    assert found(api, active="true") == ["Bo"]
+    answer = api.get(f"/account-managers/{hidden}")
+    assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+
+
+def test_the_operators_name_before_the_at_sign_hides_nobody(api: Client, put: Callable[..., str]) -> None:
+    put(first_name="Ann", email="plankeeper@pm.example")
+    assert found(api) == ["Ann"]
+
+
+def test_an_account_manager_is_shown_again_once_nothing_hides_it(api: Client, put: Callable[..., str]) -> None:
+    ident = put(**ANN, deleted=True)
+    assert found(api) == []
+    put(id=ident, deleted=False)
+    assert found(api) == ["Ann"]
+
+
+@pytest.fixture
+def operated(cluster: Cluster) -> Iterator[Callable[[str], RunningServer]]:
+    """Starts a server of an operator of that name."""
+    running: list[RunningServer] = []
+
+    def start(name: str) -> RunningServer:
+        running.append(RunningServer(cluster.dsn, operator_name=name).start())
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def test_the_operators_name_is_a_setting(
+    api: Client, put: Callable[..., str], operated: Callable[[str], RunningServer]
+) -> None:
+    put(first_name="Ann", email="ann@plankeeper.example")
+    put(first_name="Bo", email="bo@ACME.example")
+    put(first_name="Cy")
+    for name, shown in (("Acme", ["Ann", "Cy"]), ("", ["Ann", "Bo", "Cy"])):
+        elsewhere = Client(operated(name).url, api.key, api.plan_manager_id)
+        assert found(elsewhere) == shown
+        elsewhere.http.close()
+    assert found(api) == ["Bo", "Cy"]
+
+
+def test_the_active_filter_takes_true_and_false(api: Client, put: Callable[..., str]) -> None:
+    put(first_name="Ann", active=True)
+    put(first_name="Bo", active=False)
+    put(first_name="Cy", active=False, deleted=True)
+    assert found(api) == ["Ann", "Bo"]
+    assert found(api, active="true") == ["Ann"]
+    assert found(api, active="false") == ["Bo"]
+    for wrong in ("True", "1", "yes"):
+        answer = api.get("/account-managers", active=wrong)
+        assert answer.status_code == 400
+        assert answer.json()["errors"] == [{"field": "active", "message": "must be true or false, not a string"}]
+
+
+def test_the_email_filter_is_exact_but_for_case_and_needs_no_address(api: Client, put: Callable[..., str]) -> None:
+    put(**ANN)
+    put(first_name="Bo", email="bo@pm.example", active=False)
+    assert found(api, email="aNN@PM.example") == ["Ann"]
+    assert found(api, email="bo@pm.example", active="true") == []
+    assert found(api, email="ann") == found(api, email="%") == found(api, email="a" * 255) == []
+    assert api.get("/account-managers", email="").status_code == 400
+
+
+def test_the_list_pages_by_id(api: Client, put: Callable[..., str]) -> None:
+    ids = [put(first_name=name, deleted=name == "b") for name in "abcd"]
+    meta = {"limit": 2, "offset": 0, "has_more": True, "total": None, "next_cursor": ids[2]}
+    page = api.get("/account-managers", limit=2, after="0").json()
+    assert ([each["id"] for each in page["data"]], page["pagination"]) == ([ids[0], ids[2]], meta)
+    rest = api.get("/account-managers", limit=2, after=ids[1]).json()["data"]
+    assert [each["id"] for each in rest] == ids[2:]
+
+
+def test_account_managers_are_not_written_over_http(api: Client, put: Callable[..., str]) -> None:
+    ident = put(**ANN)
+    for method, path in (
+        ("POST", "/account-managers"), ("PUT", f"/account-managers/{ident}"), ("DELETE", f"/account-managers/{ident}"),
+    ):  # fmt: skip
+        answer = api.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")

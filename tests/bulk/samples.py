@@ -1,0 +1,135 @@
+"""A book of one or two records of everything, in the import format, and how files are made."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from uuid_utils.compat import uuid7
+
+from plankeeper.bulk.loading import Report
+from plankeeper.bulk.merging import Tally
+from plankeeper.edge.shapes import json_text
+from support.client import Client
+
+Row = dict[str, Any]
+Import = Callable[..., Report]
+
+
+class Told(Struct):
+    """An event, as it is kept."""
+
+    type: str
+    resource_id: str
+    actor: str
+    data: str | None
+    previous: str | None
+
+
+Events = Callable[[Client], list[Told]]
+
+
+def an_id() -> str:
+    return str(uuid7())
+
+
+def by_json(rows: list[Row]) -> bytes:
+    return "".join(json_text(row) + "\n" for row in rows).encode()
+
+
+def by_csv(rows: list[Row]) -> bytes:
+    file = io.StringIO(newline="")
+    table = csv.writer(file)
+    table.writerow(rows[0])
+    table.writerows([[cell(value) for value in row.values()] for row in rows])
+    return file.getvalue().encode()
+
+
+def cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return '""' if value == "" else value or ""
+    if isinstance(value, list) and isinstance(value[0], str):
+        return ";".join(value)
+    return json.dumps(value)
+
+
+def clean(report: Report, created: int = 0, changed: int = 0, unchanged: int = 0) -> None:
+    assert report.bad == []
+    assert report.tally == Tally(created, changed, unchanged)
+    assert report.lines == created + changed + unchanged
+
+
+def shown(client: Client, path: str, **params: Any) -> Any:
+    answer = client.get(path, **params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+PERSON, PROVIDER, INVOICE, USER, LINE = (an_id() for _ in range(5))
+REASON, SUBREASON, MANAGER, SESSION = (an_id() for _ in range(4))
+EARLY = "2026-01-31T10:00:00.123456Z"
+
+REASONS: list[Row] = [
+    {"id": REASON, "name": "Moved", "parent_id": None},
+    {"id": SUBREASON, "name": "Overseas, for good", "parent_id": REASON},
+]
+MANAGERS: list[Row] = [
+    {
+        "id": MANAGER, "first_name": "Ama", "last_name": "Owusu", "email": "Ama@example.com", "active": False,
+        "is_internal": True, "deleted": False,
+    }
+]  # fmt: skip
+PARTICIPANT: Row = {
+    "id": PERSON, "first_name": "Zoë", "middle_name": "", "last_name": 'O"Dea, the', "preferred_name": None,
+    "participant_number": "430000001", "email": "Zoe@Example.com", "phone_number": "0491 570 006",
+    "date_of_birth": "1999-12-31", "gender": "Female", "pronouns": "she/her", "state": "NSW", "postcode": "2000",
+    "address_line_1": "1 A St\nRear", "address_line_2": None, "city": "Sydney", "service_region_id": "remote",
+    "status": "Inactive", "approval_required": True, "onboard_date": "2020-02-29", "created_at": EARLY,
+    "date_ceased": "2026-01-31", "reason_for_leaving": "moved", "exit_reason_category_id": REASON,
+    "exit_reason_subcategory_id": SUBREASON, "account_manager_id": MANAGER, "is_pace_plan": True,
+    "plan_start_date": "2025-02-01", "plan_end_date": "2026-01-31", "postal_statement": True,
+    "participant_receives_statements": True,
+}  # fmt: skip
+FULL_PROVIDER: Row = {
+    "id": PROVIDER, "entity_name": "Physio", "abn": "53004085616", "email": "p@example.com", "active": False,
+    "primary_phone_number": "02 5550 0000", "address": "2 B St", "city": "Perth", "state": "WA", "postcode": "6000",
+    "ndis_provider_number": "4050000000", "created_at": EARLY,
+}  # fmt: skip
+MEMBER: Row = {
+    "participant_id": PERSON, "id": USER, "user_id": USER, "pm_profile_id": None, "first_name": "Lee",
+    "last_name": "Ng", "email": "Lee@example.com", "role": "Support coordinator", "phone_number": "1", "note": "a\r\nb",
+    "secondary_email": "not an address", "secondary_phone_number": "2", "address_line_1": "3 C St", "city": "Hobart",
+    "state": "TAS", "postcode": "7000", "contact_priority": 2, "permissions": ["view_budget", "view_documents"],
+}  # fmt: skip
+ITEM: Row = {
+    "id": LINE, "description": 'Hour, "one"', "service_item_number": "15_056_0128_1_3", "quantity": 1.5,
+    "unit_price": 100, "total_price": 150, "claim_status": "paid", "claim_batch_ref": "b", "claim_number": "n",
+    "payment_ref": "p", "is_deleted": False, "created_at": EARLY,
+}  # fmt: skip
+FULL_INVOICE: Row = {
+    "id": INVOICE, "invoice_number": "INV-1", "invoice_date": "2026-01-30", "total": 165, "tax": 15, "subtotal": 150,
+    "participant_id": PERSON, "claim_status": "paid", "approval_status": "approved", "created_at": EARLY,
+    "pm_provider_id": PROVIDER, "s3_key": "k", "email_message_id": "m",
+    "state_management": {"errors": [], "ignored_errors": ["inactive_participant"]}, "is_deleted": False,
+    "wont_claim": True, "is_reimbursement": True, "line_items": [ITEM],
+}  # fmt: skip
+VIEWING: Row = {
+    "id": SESSION, "invoice_id": INVOICE, "user_id": "user 1", "user_name": "Ama Owusu",
+    "session_started": "2026-01-31T10:00:00Z", "session_ended": "2026-01-31T10:01:00Z",
+    "last_heartbeat": "2026-01-31T10:00:59Z", "duration_seconds": 60, "created_at": "2026-01-31T10:00:00Z",
+    "active_duration_seconds": 50, "engaged_duration_seconds": 0, "idle_count": None,
+}  # fmt: skip
+NOTE_TYPE: Row = {"id": 7, "note_type": "Phone call", "badge_color": "#0b7285", "highlight_color": None}
+
+BOOK: dict[str, list[Row]] = {
+    "exit-reasons": REASONS,
+    "account-managers": MANAGERS,
+    "participants": [PARTICIPANT],
+    "providers": [FULL_PROVIDER],
+    "note-types": [NOTE_TYPE],
+    "team-members": [MEMBER],
+    "invoices": [FULL_INVOICE],
+    "invoice-view-sessions": [VIEWING],
+}

@@ -1,0 +1,321 @@
+"""What an import makes of its lines: ids kept, the rest left as it is, an event for each change, or nothing at all."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from bulk.samples import (
+    BOOK,
+    FULL_INVOICE,
+    FULL_PROVIDER,
+    INVOICE,
+    ITEM,
+    LINE,
+    MANAGER,
+    MEMBER,
+    NOTE_TYPE,
+    PARTICIPANT,
+    PERSON,
+    PROVIDER,
+    REASON,
+    SESSION,
+    SUBREASON,
+    USER,
+    VIEWING,
+    Events,
+    Import,
+    Row,
+    an_id,
+    by_csv,
+    by_json,
+    clean,
+    shown,
+)  # fmt: skip
+from plankeeper.bulk.merging import Tally
+from plankeeper.bulk.reading import BadLine
+from plankeeper.demo import plan_managers, records
+from support.client import Client
+
+in_both = pytest.mark.parametrize("written", [by_json, by_csv])
+
+
+@in_both
+def test_every_resource_comes_in_whole(api: Client, taken: Import, written: Callable[[list[Row]], bytes]) -> None:
+    for resource, rows in BOOK.items():
+        clean(taken(api, resource, written(rows)), created=len(rows))
+    references = {"exit_reason_category_id", "exit_reason_subcategory_id", "account_manager_id"}
+    assert shown(api, f"/participants/{PERSON}", view="full") == {
+        **{name: value for name, value in PARTICIPANT.items() if name not in references},
+        "exit_reason_category": {"id": REASON, "name": "Moved"},
+        "exit_reason_subcategory": {"id": SUBREASON, "name": "Overseas, for good"},
+        "account_manager": {"id": MANAGER, "name": "Ama Owusu"},
+    }
+    assert shown(api, f"/providers/{PROVIDER}", view="full") == FULL_PROVIDER
+    assert shown(api, "/note-types/7") == NOTE_TYPE | {"plan_manager_id": api.plan_manager_id}
+    member = shown(api, f"/participants/{PERSON}/team-members/{USER}")
+    assert [each["name"] for each in member.pop("permissions")] == MEMBER["permissions"]
+    assert member == {name: value for name, value in MEMBER.items() if name != "permissions"}
+    found = {"plan_manager": api.plan_manager_id, "errors": False, "is_duplicate": False}
+    state = {"state_management": {"errors": ["inactive_participant"], "ignored_errors": ["inactive_participant"]}}
+    lines = {"line_items": [ITEM | {"invoice": INVOICE}]}
+    assert shown(api, f"/invoices/{INVOICE}") == FULL_INVOICE | found | state | lines
+    assert shown(api, f"/invoice-view-sessions/{SESSION}") == VIEWING
+
+
+def test_a_new_record_tells_its_event_with_all_that_the_api_shows(stocked: Client, told: Events) -> None:
+    events = {event.resource_id: event for event in told(stocked)}
+    assert {event.type for event in events.values()} == {
+        *("exit_reason.created", "account_manager.created", "participant.created", "provider.created"),
+        *("note_type.created", "team_member.created", "invoice.created", "invoice_view_session.ended"),
+    }
+    assert {(event.actor, event.previous) for event in events.values()} == {("system plankeeper", None)}
+    for path, id_ in (
+        (f"/participants/{PERSON}?view=full", PERSON),
+        (f"/providers/{PROVIDER}?view=full", PROVIDER),
+        (f"/participants/{PERSON}/team-members/{USER}", USER),
+        (f"/invoices/{INVOICE}", INVOICE),
+        (f"/invoice-view-sessions/{SESSION}", SESSION),
+        ("/note-types/7", "7"),
+    ):
+        assert json.loads(events[id_].data) == shown(stocked, path), path
+
+
+@in_both
+def test_the_same_file_again_changes_nothing(
+    stocked: Client, taken: Import, told: Events, written: Callable[[list[Row]], bytes]
+) -> None:
+    before, moment = told(stocked), datetime.now(UTC).isoformat()
+    for resource, rows in BOOK.items():
+        clean(taken(stocked, resource, written(rows)), unchanged=len(rows))
+    assert told(stocked) == before
+    for resource in ("participants", "providers", "invoices"):
+        assert shown(stocked, f"/{resource}", updated_since=moment)["data"] == []
+
+
+def test_the_demonstration_twice_is_the_demonstration_once(api: Client, taken: Import, told: Events) -> None:
+    for resource, rows in records(plan_managers()[1].id):
+        file = by_json(list(rows))
+        first = taken(api, resource, file)
+        clean(first, created=first.lines)
+        clean(taken(api, resource, file), unchanged=first.lines)
+    created = [event.type for event in told(api) if event.type.endswith((".created", ".started", ".ended"))]
+    assert len(created) == len(told(api)) - created.count("invoice.updated")
+
+
+def test_an_id_or_a_moment_may_be_written_in_another_way(stocked: Client, taken: Import, told: Events) -> None:
+    before = told(stocked)
+    same = {"created_at": "2026-01-31T21:00:00.123456+11:00", "account_manager_id": MANAGER.upper()}
+    clean(taken(stocked, "participants", [PARTICIPANT | same | {"id": PERSON.upper()}]), unchanged=1)
+    ids = {name: MEMBER[name].upper() for name in ("id", "user_id", "participant_id")}
+    clean(taken(stocked, "team-members", [MEMBER | ids]), unchanged=1)
+    line = ITEM | {"id": LINE.upper(), "invoice": INVOICE.upper(), "created_at": "2026-01-31 10:00:00.123456Z"}
+    clean(taken(stocked, "invoices", [FULL_INVOICE | {"id": INVOICE.upper(), "line_items": [line]}]), unchanged=1)
+    assert told(stocked) == before
+
+
+PARTS: list[tuple[str, Row, Row]] = [
+    ("participants", {"id": PERSON, "gender": None, "city": ""}, {"gender": "Female", "city": "Sydney"}),
+    ("exit-reasons", {"id": SUBREASON, "name": "Abroad"}, {"name": "Overseas, for good"}),
+    ("account-managers", {"id": MANAGER, "active": True}, {"active": False}),
+    ("providers", {"id": PROVIDER, "email": None}, {"email": "p@example.com"}),
+    ("note-types", {"id": 7, "note_type": "Call"}, {"note_type": "Phone call"}),
+    ("invoices", {"id": INVOICE, "claim_status": "rejected"}, {"claim_status": "paid"}),
+    ("invoice-view-sessions", {"id": SESSION, "idle_count": 3}, {"idle_count": None}),
+    ("team-members", {"participant_number": "430000001", "email": "LEE@example.com", "city": ""}, {"city": "Hobart"}),
+    ("team-members", {"participant_id": PERSON, "id": USER, "role": None}, {"role": "Support coordinator"}),
+]
+
+
+def test_a_column_that_is_not_there_leaves_its_field_as_it_is(stocked: Client, taken: Import, told: Events) -> None:
+    for resource, change, previous in PARTS:
+        before = told(stocked)
+        clean(taken(stocked, resource, by_csv([change])), changed=1)
+        [event] = told(stocked)[len(before) :]
+        assert json.loads(event.previous or "") == previous
+        was = next(json.loads(each.data or "") for each in reversed(before) if each.resource_id == event.resource_id)
+        assert json.loads(event.data or "") == was | {name: change[name] for name in previous}
+
+
+BAD: list[tuple[str, Row, str, str]] = [
+    ("exit-reasons", {"id": an_id(), "parent_id": REASON}, "name", "is required for a new record"),
+    (
+        "exit-reasons", {"name": "x", "parent_id": an_id()}, "parent_id",
+        "must be the id of an exit reason in this file or known before",
+    ),
+    (
+        "participants", {"account_manager_id": an_id()}, "account_manager_id",
+        "must be the id of an account manager of this plan manager",
+    ),
+    (
+        "participants", {"exit_reason_category_id": an_id()}, "exit_reason_category_id",
+        "must be the id of an exit reason of this plan manager",
+    ),
+    (
+        "participants", {"exit_reason_subcategory_id": an_id()}, "exit_reason_subcategory_id",
+        "must be the id of an exit reason of this plan manager",
+    ),
+    ("participants", {"state": "XX"}, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA"),
+    ("account-managers", {"email": "nobody"}, "email", "must be an email address, such as name@example.com"),
+    ("providers", {"email": "nobody"}, "email", "must be an email address, such as name@example.com"),
+    ("note-types", {"note_type": " \t"}, "note_type", "must not be blank"),
+    ("note-types", {"id": 0, "note_type": "x"}, "id", "must be at least 1"),
+    ("note-types", {"id": 9}, "note_type", "is required"),
+    (
+        "team-members", {"participant_id": an_id(), "first_name": "x"}, "participant_id",
+        "must be the id of a participant of this plan manager",
+    ),
+    ("team-members", {"participant_number": "431", "first_name": "x"}, "participant_number", "is no participant's"),
+    ("team-members", {"first_name": "x"}, "participant_id", "or participant_number is required"),
+    ("invoices", {"claim_status": "lost"}, "claim_status", "must be one of new, flagged, pending, payment_ready"),
+    ("invoice-view-sessions", {"user_id": "u"}, "invoice_id", "is required for a new record"),
+    ("invoice-view-sessions", {"id": SESSION, "idle_count": -1}, "idle_count", "must be at least 0"),
+]  # fmt: skip
+
+
+def test_one_bad_line_keeps_its_whole_file_out(stocked: Client, taken: Import, told: Events) -> None:
+    before = told(stocked)
+    good = {resource: [new_one(resource)] for resource in BOOK}
+    for resource, row, field, reason in BAD:
+        report = taken(stocked, resource, [*good[resource], row])
+        assert report.bad[0][:2] == (2, field), (resource, row)
+        assert report.bad[0].reason.startswith(reason)
+        assert report.bad_lines == {2}
+    assert told(stocked) == before
+    for resource, rows in good.items():
+        clean(taken(stocked, resource, rows), created=1)
+    assert len(told(stocked)) == len(before) + len(BOOK)
+
+
+def new_one(resource: str) -> Row:
+    """A record beside that of the book, which collides with it in nothing."""
+    own = {"id", "user_id", "email", "contact_priority", "invoice_number", "line_items"}
+    row = {name: value for name, value in BOOK[resource][0].items() if name not in own or resource.endswith("sessions")}
+    return row | {"id": 12 if resource == "note-types" else an_id()} | ({"permissions": []} if "role" in row else {})
+
+
+def test_what_another_plan_manager_has_is_as_good_as_nothing(stocked: Client, other: Client, taken: Import) -> None:
+    assert taken(other, "participants", [PARTICIPANT]).bad_lines == {1}
+    assert taken(other, "team-members", [MEMBER]).bad_lines == {1}
+    by_number = {"participant_number": "430000001", "email": "lee@example.com"}
+    assert taken(other, "team-members", [by_number]).bad == [BadLine(1, "participant_number", "is no participant's")]
+    assert taken(other, "exit-reasons", [{"name": "x", "parent_id": REASON}]).bad_lines == {1}
+    for resource in ("exit-reasons", "account-managers", "participants", "team-members"):
+        rows = [row | ({"email": f"{resource}@example.com"} if "email" in row else {}) for row in BOOK[resource]]
+        clean(taken(other, resource, rows), created=len(rows))
+    assert shown(stocked, f"/participants/{PERSON}")["email"] == "Zoe@Example.com"
+    assert shown(stocked, f"/participants/{PERSON}/team-members/{USER}")["email"] == "Lee@example.com"
+
+
+def test_a_hundred_faults_are_shown_and_all_bad_lines_are_counted(api: Client, taken: Import) -> None:
+    wrong = [{"state": "XX", "active": 1}, {"entity_name": "right"}] * 120
+    report = taken(api, "providers", wrong)
+    assert [bad.number for bad in report.bad] == [n for n in range(1, 101, 2) for _field in "as"]
+    assert report.bad_lines == set(range(1, 241, 2))
+    missing = taken(api, "exit-reasons", [{"id": an_id()} for _ in range(2500)])
+    assert [bad.number for bad in missing.bad] == list(range(1, 101))
+    assert len(missing.bad_lines) == 2500
+
+
+def test_only_the_lines_with_a_bad_reference_are_told(api: Client, taken: Import) -> None:
+    rows: list[Row] = [{"first_name": str(n), "account_manager_id": an_id() if n % 3 == 2 else None} for n in range(9)]
+    assert [(bad.number, bad.field) for bad in taken(api, "participants", rows).bad] == [
+        (3, "account_manager_id"), (6, "account_manager_id"), (9, "account_manager_id"),
+    ]  # fmt: skip
+    assert shown(api, "/participants")["pagination"]["total"] == 0
+
+
+def test_a_parent_may_stand_behind_its_child_beside_a_bad_line_too(api: Client, taken: Import) -> None:
+    child, parent = {"id": an_id(), "name": "child"}, {"id": an_id(), "name": "parent"}
+    family = [child | {"parent_id": parent["id"]}, parent]
+    bad = taken(api, "exit-reasons", [*family, {"name": "orphan", "parent_id": an_id()}])
+    assert [fault.number for fault in bad.bad] == [3]
+    clean(taken(api, "exit-reasons", family), created=2)
+
+
+TWICE: list[tuple[str, Row, str, list[str]]] = [
+    ("exit-reasons", {"id": REASON}, "name", ["x", "Moved"]),
+    ("account-managers", {"id": MANAGER}, "first_name", ["x", "Ama"]),
+    ("participants", {"id": PERSON}, "first_name", ["x", "Zoë"]),
+    ("providers", {"id": PROVIDER}, "city", ["x", "y"]),
+    ("note-types", {"id": 7}, "note_type", ["x", "y"]),
+    ("invoices", {"id": INVOICE}, "s3_key", ["x", "k"]),
+    ("invoice-view-sessions", {"id": SESSION}, "user_name", ["x", "Ama Owusu"]),
+    ("team-members", {"participant_id": PERSON, "email": "lee@example.com"}, "role", ["x", "y"]),
+]
+
+
+def test_of_an_id_that_stands_twice_in_a_file_the_last_line_counts(
+    stocked: Client, taken: Import, told: Events
+) -> None:
+    for resource, base, field, values in TWICE:
+        before = len(told(stocked))
+        clean(taken(stocked, resource, [base | {field: value} for value in values]), changed=2)
+        assert [json.loads(event.data or "")[field] for event in told(stocked)[before:]] == values, resource
+
+
+def test_a_new_id_that_stands_twice_is_one_record(api: Client, taken: Import) -> None:
+    new = {"id": an_id(), "entity_name": "One"}
+    clean(taken(api, "providers", [new, {"id": new["id"].upper(), "city": "Two"}]), created=1, changed=1)
+    [provider] = shown(api, "/providers", view="full")["data"]
+    assert (provider["id"], provider["entity_name"], provider["city"]) == (new["id"], "One", "Two")
+
+
+def test_a_line_without_an_id_gets_one(api: Client, taken: Import) -> None:
+    clean(taken(api, "providers", [{"entity_name": "a"}, {"entity_name": "b"}]), created=2)
+    assert [each["entity_name"] for each in shown(api, "/providers", after="0")["data"]] == ["a", "b"]
+
+
+def test_new_note_types_are_numbered_behind_the_imported_ones(api: Client, other: Client, taken: Import) -> None:
+    far = api.made("/note-types", {"note_type": "x"})["id"] + 1000
+    clean(taken(other, "note-types", [NOTE_TYPE | {"id": far}]), created=1)
+    assert api.made("/note-types", {"note_type": "x"})["id"] == far + 1
+    clean(taken(other, "note-types", [NOTE_TYPE | {"id": far - 500}]), created=1)
+    assert api.made("/note-types", {"note_type": "x"})["id"] == far + 2
+    clean(taken(other, "note-types", [{"note_type": "x"}, {"note_type": "y", "id": far + 3}]), created=2)
+    assert [each["note_type"] for each in shown(other, "/note-types", after=str(far))["data"]] == ["y", "x"]
+
+
+@in_both
+def test_odd_numbers_are_taken_and_pointed_out(
+    api: Client, taken: Import, written: Callable[[list[Row]], bytes]
+) -> None:
+    numbers = ["430000001", "43000001", "4300000011", "43O000001", "٤٣٠٠٠٠٠٠١", "", None]
+    first = 2 if written is by_csv else 1
+    people = taken(api, "participants", written([{"participant_number": number} for number in numbers]))
+    clean(people, created=7)
+    assert [doubt.number - first for doubt in people.doubts] == [1, 2, 3, 4, 5]
+    assert people.doubts[0].reason == "participant_number '43000001' has not the 9 digits of a scheme number"
+    assert people.doubtful == 5
+    businesses = ["53004085616", "53 004 085 616", "53004085617", "1", None]
+    odd = taken(api, "providers", written([{"abn": number} for number in businesses]))
+    clean(odd, created=5)
+    assert [(doubt.number - first, doubt.reason) for doubt in odd.doubts] == [
+        (2, "abn '53004085617' has not 11 digits with a right check digit"),
+        (3, "abn '1' has not 11 digits with a right check digit"),
+    ]
+
+
+def test_hidden_account_managers_can_be_imported_and_referred_to(api: Client, taken: Import) -> None:
+    staff = {
+        "deleted": {"deleted": True},
+        "internal": {"is_internal": True},
+        "operator": {"email": "a@x.plankeeper.au"},
+    }
+    ids = {name: an_id() for name in staff}
+    clean(taken(api, "account-managers", [{"id": ids[name]} | row for name, row in staff.items()]), created=3)
+    people = [{"first_name": name, "account_manager_id": id_} for name, id_ in ids.items()]
+    clean(taken(api, "participants", people), created=3)
+    assert shown(api, "/account-managers")["data"] == []
+    found = {each["first_name"]: each["account_manager"]["id"] for each in shown(api, "/participants")["data"]}
+    assert found == ids
+
+
+def test_a_file_larger_than_a_batch_is_one_transaction(api: Client, taken: Import, told: Events) -> None:
+    rows: list[Row] = [{"id": an_id(), "entity_name": str(n)} for n in range(2100)]
+    report = taken(api, "providers", [*rows, {"state": "XX"}])
+    assert (report.bad_lines, report.tally) == ({2101}, Tally(created=2100))
+    assert told(api) == []
+    clean(taken(api, "providers", rows), created=2100)
+    assert [event.resource_id for event in told(api)] == [row["id"] for row in rows]

@@ -1,0 +1,260 @@
+"""Files as they come: what is read of them, and what is said of what cannot be read."""
+
+import io
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from plankeeper.bulk.reading import BadLine, Line, Unreadable, read
+from plankeeper.bulk.resources import RESOURCES
+
+NUL = "must not contain the character U+0000"
+FIELDS = (
+    "id, created_at, entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, "
+    "ndis_provider_number"
+)
+
+
+def parts(content: bytes | str, resource: str = "providers") -> list[Any]:
+    """Every line of a file as (number, what it says), every fault as a BadLine."""
+    file = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    return [
+        each if isinstance(each, BadLine) else (each.number, said(each))
+        for each in read(file, RESOURCES[resource].shape)
+    ]
+
+
+def said(line: Line[Any]) -> dict[str, Any]:
+    values = {name: getattr(line.values, name) for name in line.values.__struct_fields__}
+    return {name: value for name, value in values.items() if value is not UNSET}
+
+
+def unreadable(content: bytes | str) -> str:
+    with pytest.raises(Unreadable) as refused:
+        parts(content)
+    return str(refused.value)
+
+
+def test_json_lines_are_objects_with_their_numbers_and_blank_lines_are_passed_over() -> None:
+    assert parts('{"entity_name": "One"}\n\n  \r\n{"entity_name": null, "active": false}') == [
+        (1, {"entity_name": "One"}),
+        (4, {"entity_name": None, "active": False}),
+    ]
+
+
+def test_csv_has_a_header_and_counts_the_lines_of_the_file_not_the_rows() -> None:
+    assert parts('entity_name,city\nOne,"a\nb\n\nc"\n\nTwo,d\n') == [
+        (2, {"entity_name": "One", "city": "a\nb\n\nc"}),
+        (7, {"entity_name": "Two", "city": "d"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'\xef\xbb\xbf{"abn": "1"}\n{"abn": "2"}\n',
+        b'\r\n {"abn": "1"}\r\n{"abn": "2"}\r\n',
+        b"\xef\xbb\xbfabn\r\n1\r\n2\r\n",
+        b'\xef\xbb\xbf"abn"\r\n"1"\r\n"2"\r\n',
+        b"abn\r1\r2\r",
+        b"abn\n1\n2",
+    ],
+)
+def test_what_editors_and_spreadsheets_add_is_no_content(content: bytes) -> None:
+    assert [values for _number, values in parts(content)] == [{"abn": "1"}, {"abn": "2"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'say "hello"', '"', '""', '"""', '""""', "a,b;c\td", "line\nline", "line\r\nline", "\r", "\n", " padded ",
+        "Zoë 🦘 \u0301", "\u2028\u2029\x85\x1f", "\ufeff", "null", "[1", "{}", "'=1+1", "\\u0000", "\\",
+    ],
+)  # fmt: skip
+def test_every_text_is_read_as_it_was_written(text: str) -> None:
+    quoted = text.replace('"', '""')
+    cell = f'"{quoted}"' if text.strip('"') or len(text) % 2 else f'"{quoted}"""""'
+    assert parts(f"city,entity_name\n{cell},x\n") == [(2, {"city": text, "entity_name": "x"})]
+    assert parts(json.dumps({"city": text}) + "\n") == [(1, {"city": text})]
+
+
+def test_an_empty_cell_is_null_and_two_quotes_are_the_empty_text() -> None:
+    assert parts('entity_name,city,active\n,"",\n"""""",x,true\n') == [
+        (2, {"entity_name": None, "city": None}),
+        (3, {"entity_name": "", "city": "x", "active": True}),
+    ]
+    assert parts('{"entity_name": "", "city": null}\n') == [(1, {"entity_name": "", "city": None})]
+
+
+def test_cells_become_what_their_fields_are() -> None:
+    [(_, member)] = parts("contact_priority,permissions\n1,view_budget;view_invoices\n", "team-members")
+    assert member == {"contact_priority": 1, "permissions": ["view_budget", "view_invoices"]}
+    lines = json.dumps([{"quantity": 1.10, "description": 'a "b"'}]).replace('"', '""')
+    [(_, invoice)] = parts(f'total,invoice_date,line_items\n-0.10,2026-01-31,"{lines}"\n', "invoices")
+    assert str(invoice["total"]) == "-0.10"
+    assert str(invoice["invoice_date"]) == "2026-01-31"
+    [line] = invoice["line_items"]
+    assert (line.quantity, line.description) == (Decimal("1.1"), 'a "b"')
+
+
+@pytest.mark.parametrize("moment", ["2026-01-31T10:00:00Z", "2026-01-31 10:00:00Z", "2026-01-31T21:00:00.000000+11:00"])
+def test_both_formats_take_the_same_datetimes(moment: str) -> None:
+    [(_, by_csv)] = parts(f"created_at\n{moment}\n")
+    [(_, by_json)] = parts(json.dumps({"created_at": moment}))
+    assert by_csv == by_json
+    assert by_csv["created_at"].isoformat(timespec="seconds") in {
+        "2026-01-31T10:00:00+00:00",
+        "2026-01-31T21:00:00+11:00",
+    }
+
+
+@pytest.mark.parametrize(
+    "content,bad",
+    [
+        ('{"entity_name": "\\u0000"}\n', BadLine(1, "entity_name", NUL)),
+        ("entity_name,city\nx,a\0b\n", BadLine(2, "city", NUL)),
+        (b"entity_name,city\nx,caf\xe9\n", BadLine(2, "city", "is not UTF-8")),
+        (b'{"city": "caf\xe9"}\n', BadLine(1, "", "Not valid JSON: it is not UTF-8.")),
+        ('{"state": "XX"}\n', BadLine(1, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")),
+        ("state\nXX\n", BadLine(2, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")),
+        ('{"email": "nobody"}\n', BadLine(1, "email", "must be an email address, such as name@example.com")),
+        ("email\nnobody\n", BadLine(2, "email", "must be an email address, such as name@example.com")),
+        ("id\n1234\n", BadLine(2, "id", "must be a UUID with its hyphens")),
+        ("active\nyes\n", BadLine(2, "active", "must be true or false, not a string")),
+        ("created_at\n2026-01-31\n", BadLine(2, "created_at", "must be a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ")),
+        ("created_at\n2026-01-31T10:00:00\n", BadLine(2, "created_at", "must be a datetime with a zone")),
+        ('{"abn": 53004085616}\n', BadLine(1, "abn", "must be a string or null, not a whole number")),
+        ('{"foo": 1}\n', BadLine(1, "foo", f"is not known; known are {FIELDS}")),
+        ("entity_name\n" + "x" * 256 + "\n", BadLine(2, "entity_name", "must be at most 255 characters long")),
+        ("{}\n[]\n", BadLine(2, "", "A JSON object is needed, not another value.")),
+        ("{}\n{\n", BadLine(2, "", "Not valid JSON: input data was truncated.")),
+        ("{}\n" + "[" * 20_000 + "\n", BadLine(2, "", "Nested more than 32 levels deep.")),
+        ("entity_name,city\na\n", BadLine(2, "", "has 1 cells, and the header 2")),
+        ("entity_name,city\na,b,c\n", BadLine(2, "", "has 3 cells, and the header 2")),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_told_with_number_field_and_reason(content: bytes | str, bad: BadLine) -> None:
+    faults = [each for each in parts(content) if isinstance(each, BadLine)]
+    assert [(fault.number, fault.field) for fault in faults] == [(bad.number, bad.field)]
+    assert faults[0].reason.startswith(bad.reason)
+
+
+def test_all_faults_of_a_line_are_told_and_the_lines_behind_it_are_read() -> None:
+    by_json = parts('{"state": "XX", "active": 1, "bar": 2}\n{"abn": "1"}\n')
+    assert [(each[0], each[1]) for each in by_json] == [(1, "bar"), (1, "active"), (1, "state"), (2, {"abn": "1"})]
+    by_csv = parts("abn,state,active\n1,XX,1\n1,,\n")
+    assert [(each[0], each[1]) for each in by_csv] == [(2, "active"), (2, "state"), (3, {"abn": "1", "state": None})]
+
+
+@pytest.mark.parametrize("text", [r"\ud800", r"\u0000", r"a\udfffb"])
+@pytest.mark.parametrize("place", ["line_items", "state_management"])
+def test_json_in_a_cell_is_held_to_the_same_rules(place: str, text: str) -> None:
+    document = '[{"description": "%s"}]' if place == "line_items" else '{"ignored_errors": ["%s"]}'
+    cell = (document % text).replace('"', '""')
+    [fault] = parts(f'{place}\n"{cell}"\n', "invoices")
+    assert isinstance(fault, BadLine)
+    assert (fault.number, fault.field.partition("[")[0].partition(".")[0]) == (2, place)
+
+
+@pytest.mark.parametrize(
+    "cell", ["{}", "nonsense", "[1", "[" * 20_000, "12", '"[{""quantity"":""x""}]"', '"[{""foo"":1}]"']
+)
+def test_a_cell_that_is_not_the_json_of_its_field_is_bad(cell: str) -> None:
+    [fault] = parts(f"invoice_number,line_items\n1,{cell}\n", "invoices")
+    assert isinstance(fault, BadLine)
+    assert (fault.number, fault.field.partition("[")[0]) == (2, "line_items")
+
+
+@pytest.mark.parametrize("content", ['{"%s": "%s"}\n', "%s\n%s\n"])
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
+def test_a_moment_that_no_calendar_has_in_utc_is_bad(content: str, moment: str) -> None:
+    [fault] = parts(content % ("created_at", moment))
+    assert isinstance(fault, BadLine)
+    assert fault.field == "created_at"
+
+
+@pytest.mark.parametrize(
+    "content,reason",
+    [
+        ("abn,foo,bar\n1,2,3\n", f"line 1: no such field: 'foo', 'bar'; fields are {FIELDS}"),
+        ("abn;city\n1;2\n", f"line 1: no such field: 'abn;city'; fields are {FIELDS}"),
+        ("ABN\n1\n", f"line 1: no such field: 'ABN'; fields are {FIELDS}"),
+        ("abn,\n1,\n", f"line 1: no such field: ''; fields are {FIELDS}"),
+        ("abn,city,abn\n1,2,3\n", "line 1: a field stands twice in the header: abn"),
+        ("[1, 2]\n", f"line 1: no such field: '[1', ' 2]'; fields are {FIELDS}"),
+        (b"\xff\xfea\x00b\x00n\x00\r\x00\n\x00", "line 1: no such field:"),
+        (b"caf\xe9\n", "line 1: no such field:"),
+        ('"abn\n1\n', "line 1: not valid CSV: unexpected end of data"),
+    ],
+)
+def test_a_file_that_is_none_of_ours_is_refused_as_a_whole(content: bytes | str, reason: str) -> None:
+    assert unreadable(content).startswith(reason)
+
+
+def test_a_quote_that_never_ends_says_where_the_reading_stopped() -> None:
+    assert parts('abn,city\n1,"a\n2,b\n') == [
+        BadLine(2, "", "not valid CSV: unexpected end of data; the rest of the file was not read")
+    ]
+    stopped = parts('abn,city\n0,x\n1,"a"b\n2,b\n')
+    assert stopped[0] == (2, {"abn": "0", "city": "x"})
+    assert stopped[1].number == 3
+    assert stopped[1].reason.endswith("the rest of the file was not read")
+
+
+@pytest.mark.parametrize("content", [b"", b"abn\n", b"\xef\xbb\xbfabn\r\n"])
+def test_a_file_with_nothing_in_it_has_no_lines(content: bytes) -> None:
+    assert parts(content) == []
+
+
+def test_a_cell_may_be_as_long_as_an_invoice_has_lines() -> None:
+    items = [{"description": "d" * 10_000} for _ in range(30)]
+    cell = json.dumps(items).replace('"', '""')
+    [(_, invoice)] = parts(f'line_items\n"{cell}"\n', "invoices")
+    assert [item.description for item in invoice["line_items"]] == ["d" * 10_000] * 30
+
+
+class Dripping(io.RawIOBase):
+    """A pipe whose writer sends a byte at a time."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = io.BytesIO(content)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        byte = self.content.read(1)
+        buffer[: len(byte)] = byte
+        return len(byte)
+
+
+@pytest.mark.parametrize("content", ["{}", '\ufeff{"abn": "1"}\n', '\n{"abn": "1"}\n', "abn\n1\n", "\ufeffabn\n1\n"])
+def test_a_slow_pipe_is_read_as_a_file_is(content: str) -> None:
+    dripping: Any = io.BufferedReader(Dripping(content.encode()))
+    lines = [each for each in read(dripping, RESOURCES["providers"].shape) if isinstance(each, Line)]
+    assert [(each.number, said(each)) for each in lines] == parts(content)
+
+
+@pytest.mark.parametrize("line", [b'{"abn": "1"}\n', b"1\n"])
+def test_a_file_is_read_line_by_line(line: bytes) -> None:
+    """The file goes on for ever: whoever read it to its end before giving the first line would never come back."""
+
+    class Endless(io.RawIOBase):
+        rest = b"" if line.startswith(b"{") else b"abn\n"
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            self.rest = (self.rest + line * 100)[: len(buffer)]
+            buffer[: len(self.rest)] = self.rest
+            size, self.rest = len(self.rest), b""
+            return size
+
+    lines = read(io.BufferedReader(Endless()), RESOURCES["providers"].shape)
+    assert said(next(line for _, line in zip(range(5000), lines, strict=False) if isinstance(line, Line))) == {
+        "abn": "1"
+    }

@@ -1,0 +1,112 @@
+"""Files through the program: what it prints of an import, and an export whose output goes nowhere."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plankeeper.database.cluster import Cluster
+from support.client import Client
+from support.program import environment, plankeeper
+
+
+@pytest.fixture
+def own(cluster: Cluster) -> dict[str, str]:
+    return {"PLANKEEPER_DATABASE_URL": cluster.dsn}
+
+
+def test_a_table_goes_out_and_comes_in_by_standard_input(
+    own: dict[str, str], api: Client, import_rows: Callable[..., Any]
+) -> None:
+    import_rows(api, "providers", [{"entity_name": f"Zoë {n}", "abn": "1"} for n in range(30)])
+    whose = ("--plan-manager", api.plan_manager_id)
+    table = plankeeper("export", "providers", *whose, "--format", "csv", **own)
+    assert (table.returncode, table.stderr) == (0, "")
+    assert table.stdout.startswith("id,entity_name,abn,email,active,")
+    assert len(table.stdout.splitlines()) == 31
+
+    # As a spreadsheet saves it.
+    same = plankeeper("import", "providers", "-", *whose, stdin=table.stdout.encode("utf-8-sig"), **own)
+    assert (same.returncode, same.stdout) == (0, "providers: 30 lines: 0 created, 0 changed, 30 unchanged\n")
+    told = same.stderr.splitlines()
+    assert told[0] == "Taken, but look at line 2: abn '1' has not 11 digits with a right check digit"
+    assert (len(told), told[-1]) == (11, "Taken, but look at 20 more such lines")
+
+
+def test_a_hundred_faults_are_shown_and_nothing_is_written(own: dict[str, str], api: Client) -> None:
+    table = "entity_name,state,active\n" + "".join(f"{n},x,{'true' if n % 2 else 'no'}\n" for n in range(300))
+    done = plankeeper("import", "providers", "-", "--plan-manager", api.plan_manager_id, stdin=table.encode(), **own)
+    assert (done.returncode, done.stdout) == (1, "")
+    told = done.stderr.splitlines()
+    assert told[:2] == [
+        "line 2: active: must be true or false, not a string",
+        "line 2: state: must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
+    ]
+    assert told[100:] == ["The first 100 faults are shown.", "300 bad lines: nothing was written."]
+    assert api.get("/providers").json()["pagination"]["total"] == 0
+
+
+def test_an_export_to_nowhere_says_so_or_ends_quietly(
+    own: dict[str, str], api: Client, import_rows: Callable[..., Any]
+) -> None:
+    import_rows(api, "providers", [{"entity_name": "x" * 250} for _ in range(1500)])
+    command = [sys.executable, "-m", "plankeeper", "export", "providers", "--plan-manager", api.plan_manager_id]
+    pipe, variables = subprocess.PIPE, environment(own)
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=variables) as export:
+        assert export.stdout
+        assert export.stderr
+        assert json.loads(export.stdout.readline())["entity_name"] == "x" * 250
+        export.stdout.close()
+        assert export.stderr.read() == b""
+        assert export.wait(20) in (0, 1, -signal.SIGPIPE)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=pipe, env=variables, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == b"Error: Standard output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_an_import_on_a_terminal_shows_how_far_it_is(
+    own: dict[str, str], api: Client, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / f"providers.{kind}"
+    row = "x\n" if kind == "csv" else '{"entity_name": "x"}\n'
+    # Two batches and a bit.
+    file.write_text(("entity_name\n" if kind == "csv" else "") + row * 2001)
+    terminal, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [sys.executable, "-m", "plankeeper", "import", "providers", str(file)]
+    with subprocess.Popen(
+        [*command, "--plan-manager", api.plan_manager_id],
+        stdout=theirs, stderr=theirs, env=environment(own) | {"TERM": "xterm"},
+    ) as done:  # fmt: skip
+        os.close(theirs)
+        shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", read(terminal))
+    assert done.returncode == 0, shown
+    assert "2,001 lines 0:00:" in shown
+    assert shown.splitlines()[-1] == "providers: 2,001 lines: 2,001 created, 0 changed, 0 unchanged"
+
+
+def read(terminal: int) -> str:
+    """All that is shown on a terminal until its last writer has gone, which Linux tells as an input/output error."""
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            part = b""
+        if not part:
+            os.close(terminal)
+            return shown.decode()
+        shown += part

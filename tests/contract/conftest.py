@@ -1,0 +1,72 @@
+"""Plan managers that have one of everything; and what a plan manager has, to see whether it changed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contract.world import World, filled, new_client
+from support.client import Client
+from support.server import RunningServer, wait_until
+
+
+@pytest.fixture(scope="module")
+def world(server: RunningServer) -> Iterator[World]:
+    """One of everything, for tests that leave it as it is."""
+    yield from _kept(server)
+
+
+@pytest.fixture(scope="module")
+def stranger(server: RunningServer) -> Iterator[World]:
+    """Another plan manager with one of everything."""
+    yield from _kept(server)
+
+
+def _kept(server: RunningServer) -> Iterator[World]:
+    client = server.run(new_client(server))
+    with closing(client.http):
+        made = filled(server, client)
+        wait_until(lambda: len(client.get("/events").json()["data"]) >= 8)
+        yield made
+
+
+@pytest.fixture
+def fresh(server: RunningServer, api: Client) -> World:
+    """One of everything, to be changed."""
+    return filled(server, api)
+
+
+@pytest.fixture(scope="session")
+def tenant_tables(server: RunningServer) -> list[str]:
+    return server.run(
+        server.db.rows(
+            str,
+            """
+            select table_name::text from information_schema.columns
+            where table_schema = 'public' and column_name = 'plan_manager_id' order by 1
+            """,
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def contents(server: RunningServer, tenant_tables: list[str]) -> Callable[[UUID | str], Any]:
+    """All that a plan manager has, row by row: `contents(plan_manager_id)`."""
+
+    async def read(plan_manager_id: UUID | str) -> dict[str, list[str]]:
+        async with server.db.transaction(snapshot=True) as tx:
+            return {
+                # The names are the catalogue's own.
+                table: await tx.rows(
+                    str,
+                    f"""
+                    select (to_jsonb(t) - 'position')::text from {table} t where plan_manager_id = $1 order by 1
+                    """,  # noqa: S608
+                    plan_manager_id,
+                )
+                for table in tenant_tables
+            }
+
+    return lambda plan_manager_id: server.run(read(plan_manager_id))

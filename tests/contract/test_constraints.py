@@ -1,0 +1,110 @@
+"""Law 3: a broken constraint is an answer; one that no request can break stands here with the reason."""
+
+from msgspec import Struct
+
+from plankeeper.app import SLICES
+from plankeeper.bulk.explanations import EXPLANATIONS
+from support.server import RunningServer
+
+_OWN_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"
+_CHECKED_SHAPE = "the shape of the request takes no other value"
+_NEW_ID = "the id was made for this row, or a conflict on it is an update"
+_NOT_OVER_HTTP = "written by import or the command line alone"
+
+# Constraints that no request can break.
+UNBREAKABLE = {
+    **dict.fromkeys(
+        [
+            "api_key_plan_managers_plan_manager_id_fkey", "events_plan_manager_id_fkey",
+            "exit_reasons_plan_manager_id_fkey",
+            "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
+            "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
+            "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
+        ],
+        _OWN_TENANT,
+    ),
+    **dict.fromkeys(
+        [
+            "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
+            "team_members_contact_priority_check",
+        ],
+        _CHECKED_SHAPE,
+    ),
+    **dict.fromkeys(
+        [
+            "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "participants_pkey",
+            "providers_pkey", "users_pkey",
+        ],
+        _NEW_ID,
+    ),
+    **dict.fromkeys(
+        [
+            "account_managers_pkey", "account_managers_id_fkey", "api_key_plan_managers_pkey",
+            "api_key_plan_managers_api_key_id_fkey", "exit_reasons_pkey", "exit_reasons_parent_id_fkey",
+            "invoice_lines_pkey", "invoice_lines_invoice_id_fkey", "invoice_view_sessions_pkey", "invoices_pkey",
+            "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
+        ],
+        _NOT_OVER_HTTP,
+    ),
+    "users_email_key": "the one insert takes the user that has the email",
+    "team_members_check": "the id of a new member is its user's or its profile's; neither ever changes",
+    "team_members_user_id_fkey": "the user is made in the same transaction, and none is ever deleted",
+    "team_member_permissions_pkey": "the insert does nothing on a conflict",
+    "team_member_permissions_permission_id_fkey": "the ids come from the table of permissions itself",
+    "team_member_permissions_team_member_id_fkey": "the member is locked, or made, in the same transaction",
+    "permissions_pkey": "filled by a migration",
+    "permissions_name_key": "filled by a migration",
+    "permissions_order_key": "filled by a migration",
+    "grants_version_pkey": "one row, made by a migration",
+    "grants_version_one_check": "one row, made by a migration",
+    "alembic_version_pkc": "Alembic's",
+}  # fmt: skip
+
+# Of those, the ones that an import file can break.
+BREAKABLE_BY_IMPORT = {"exit_reasons_parent_id_fkey", "invoice_lines_pkey", "users_email_key"}
+
+
+class Constraint(Struct):
+    """A constraint, or a unique index that is none, with the table that it stands on."""
+
+    table_name: str
+    name: str
+
+
+def constraints(server: RunningServer) -> dict[str, str]:
+    """The table of each constraint that a row can break; NOT NULL is the shapes' business."""
+    found = server.run(
+        server.db.rows(
+            Constraint,
+            """
+            select c.relname::text as table_name, f.conname::text as name
+            from pg_constraint f join pg_class c on c.oid = f.conrelid
+            where f.contype in ('f', 'u', 'c', 'p', 'x') and c.relnamespace = 'public'::regnamespace
+            union
+            select c.relname::text, i.relname::text
+            from pg_index x join pg_class c on c.oid = x.indrelid join pg_class i on i.oid = x.indexrelid
+            where x.indisunique and c.relnamespace = 'public'::regnamespace
+            """,
+        )
+    )
+    return {each.name: each.table_name for each in found}
+
+
+def test_every_constraint_has_an_answer_or_a_reason(server: RunningServer) -> None:
+    answered = {name for slice_ in SLICES for name in slice_.constraints}
+    assert answered
+    assert not answered & set(UNBREAKABLE)
+    assert set(constraints(server)) == answered | set(UNBREAKABLE)
+
+
+def test_a_slice_answers_for_its_own_tables(server: RunningServer) -> None:
+    tables = constraints(server)
+    foreign = {name for slice_ in SLICES for name in slice_.constraints if not tables[name].startswith(slice_.tag)}
+    assert foreign == set()
+
+
+def test_an_import_explains_what_the_slices_answer_and_what_only_a_file_can_break(server: RunningServer) -> None:
+    answered = {name for slice_ in SLICES for name in slice_.constraints}
+    assert set(EXPLANATIONS) == answered | BREAKABLE_BY_IMPORT
+    assert set(UNBREAKABLE) >= BREAKABLE_BY_IMPORT
+    assert set(EXPLANATIONS) <= set(constraints(server))

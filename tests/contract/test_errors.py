@@ -1,0 +1,87 @@
+"""Law 8: errors have one shape and one source, the catalogue."""
+
+import ast
+from collections.abc import Iterator
+
+from contract.sources import Module, modules
+from plankeeper.edge.errors import CODES, Invalid, NotFound, Refusal
+from plankeeper.error_catalogue.routes import ENTRIES
+from plankeeper.invoices.rules import WARNINGS
+
+# The codes and statuses that were decided (decisions, section 8).
+DECIDED = {
+    400: {
+        "invalid_request", "invalid_json", "missing_plan_manager_id", "invalid_plan_manager_id",
+        "permission_requires_email",
+    },
+    401: {"missing_api_key", "invalid_api_key", "expired_api_key"},
+    403: {"plan_manager_not_allowed", "insufficient_scope"},
+    404: {"not_found"}, 405: {"method_not_allowed"}, 413: {"body_too_large"}, 415: {"unsupported_media_type"},
+    409: {"contact_priority_taken", "team_member_exists", "idempotency_in_progress"},
+    412: {"precondition_failed"}, 422: {"idempotency_key_reused"}, 429: {"rate_limit_exceeded"},
+    500: {"internal_error"}, 503: {"service_unavailable"},
+}  # fmt: skip
+# Those of which nothing is built yet.
+NOT_YET = {"idempotency_in_progress", "idempotency_key_reused", "precondition_failed", "rate_limit_exceeded"}
+
+# What takes the code of an error as its first argument, besides the Refusal itself.
+RAISING = {"Refusal", "unauthorised"}
+
+
+def calls(module: Module) -> Iterator[tuple[str, ast.Call]]:
+    """Each call of a plain name or of `super().__init__`, with that name."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id, node
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
+            yield "super", node
+
+
+def raised() -> dict[str, set[str]]:
+    """Every code that the source raises, with the modules that do; a code that is no literal is `?`."""
+    found: dict[str, set[str]] = {}
+    for module in modules():
+        for name, call in calls(module):
+            if name in RAISING or (name == "super" and module.name == "edge.errors"):
+                code = call.args[0] if call.args else None
+                literal = code.value if isinstance(code, ast.Constant) else "?"
+                found.setdefault(str(literal), set()).add(module.name)
+    return found
+
+
+def test_the_catalogue_has_the_codes_that_were_decided_and_no_other() -> None:
+    decided = {code: status for status, codes in DECIDED.items() for code in codes}
+    assert {code: each.status for code, each in CODES.items()} == {
+        code: status for code, status in decided.items() if code not in NOT_YET
+    }
+    assert set(decided) >= NOT_YET
+
+
+def test_every_code_that_is_raised_is_the_catalogues_and_every_one_of_the_catalogue_is_raised() -> None:
+    codes = raised()
+    # `unauthorised` hands its code on, and a Refusal its message to Exception: both once.
+    assert codes.pop("?") == {"edge.authentication", "edge.errors"}
+    assert set(codes) == set(CODES)
+
+
+def test_an_error_is_made_in_one_place() -> None:
+    making = {module.name for module in modules() for name, _ in calls(module) if name == "ErrorBody"}
+    assert making == {"edge.errors"}
+
+
+def test_an_error_has_one_shape() -> None:
+    for refusal in (Refusal("not_found"), NotFound()):
+        body = refusal.body("1")
+        assert (body.success, body.error, body.detail) == (False, "not_found", CODES["not_found"].description)
+    invalid = Invalid(email="must be an email address").body("1")
+    assert (invalid.error, invalid.detail) == ("invalid_request", "email: must be an email address.")
+    assert isinstance(invalid.errors, list)
+    assert [(each.field, each.message) for each in invalid.errors] == [("email", "must be an email address")]
+
+
+def test_the_catalogue_explains_every_error_and_every_warning_once() -> None:
+    explained = [(each.error_code, each.applies_to == "api", each.status) for each in ENTRIES]
+    errors = [(code, True, each.status) for code, each in CODES.items()]
+    assert sorted(explained, key=str) == sorted([*errors, *((code, False, None) for code in WARNINGS)], key=str)
+    assert all(each.title and each.description for each in ENTRIES)
+    assert not set(CODES) & set(WARNINGS)

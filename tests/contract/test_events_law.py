@@ -1,0 +1,157 @@
+"""Laws 4 and 5: a write and its event are one transaction, committed before the answer; or there is neither."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+
+from contract.world import BODIES, OPERATIONS, WRITES, World, absent_ids, send
+from plankeeper.edge.routes import PREFIX
+
+Contents = Callable[[UUID], Any]
+
+# The events that each write makes. One that a new operation lacks fails the sweep: say here what it records.
+EVENTS = {
+    "POST /participants": ["participant.created"],
+    "PUT /participants/{participant_id}": ["participant.updated"],
+    "DELETE /participants/{participant_id}": ["participant.deleted", "team_member.deleted"],
+    "POST /participants/{participant_id}/team-members": ["team_member.created"],
+    "PUT /participants/{participant_id}/team-members/{team_member_id}": ["team_member.updated"],
+    "DELETE /participants/{participant_id}/team-members/{team_member_id}": ["team_member.deleted"],
+    "POST /note-types": ["note_type.created"],
+    "PUT /note-types/{note_type_id}": ["note_type.updated"],
+    "DELETE /note-types/{note_type_id}": ["note_type.deleted"],
+    "POST /providers": ["provider.created"],
+    "PUT /providers/{provider_id}": ["provider.updated"],
+    "DELETE /providers/{provider_id}": ["provider.deleted"],
+}
+UPDATES = [name for name, operation in WRITES.items() if operation.method == "PUT"]
+
+
+class Recorded(Struct):
+    """An event as it is kept."""
+
+    type: str
+    resource_kind: str
+    resource_id: str
+    actor_kind: str
+    data: str | None
+    previous: str | None
+
+
+def recorded(world: World, request_id: str) -> list[Recorded]:
+    return world.server.run(
+        world.server.db.rows(
+            Recorded,
+            """
+            select type, resource_kind, resource_id, actor_kind, data::text, previous::text
+            from events where plan_manager_id = $1 and request_id = $2 order by type
+            """,
+            world.plan_manager_id,
+            request_id,
+        )
+    )
+
+
+def failing(world: World, how: str, table: str) -> AbstractContextManager[None]:
+    """The database refuses what is written to a table: at once, or when the transaction commits."""
+    # Not the update of an event: that is the sequencer's.
+    what = "insert" if table == "events" else "insert or update or delete"
+    kind, when = {
+        "at once": ("trigger", f"before {what} on {table}"),
+        "at the commit": ("constraint trigger", f"after {what} on {table} deferrable initially deferred"),
+    }[how]
+    return _refusing(
+        world,
+        f"create {kind} refusing {when} for each row execute function refuse()",
+        f"drop trigger refusing on {table}",
+    )
+
+
+@contextmanager
+def _refusing(world: World, begin: str, end: str) -> Iterator[None]:
+    async def run(*statements: Any) -> None:
+        for statement in statements:
+            await world.server.db.execute(statement)
+
+    refuse = """
+        create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'refused by the test' using errcode = 'P0001'; end $$
+    """
+    world.server.run(run(refuse, begin))
+    try:
+        yield
+    finally:
+        world.server.run(run(end, "drop function refuse()"))
+
+
+def test_every_write_says_what_it_records() -> None:
+    assert set(EVENTS) == set(WRITES)
+    assert {name for name in WRITES if OPERATIONS[name].body} <= set(BODIES)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_records_its_events(fresh: World, name: str) -> None:
+    answer = send(fresh.client, name, fresh.ids)
+    assert answer.status_code == WRITES[name].status
+    events = recorded(fresh, answer.headers["x-request-id"])
+    assert [each.type for each in events] == EVENTS[name]
+    assert {each.actor_kind for each in events} == {"api_key"}
+    main = next(each for each in events if each.resource_kind == WRITES[name].tag.removesuffix("s"))
+    own_id = str(answer.json().get("id") or fresh.ids[WRITES[name].path.rpartition("{")[2].rstrip("}")])
+    assert main.resource_id == own_id
+    told = (main.data is not None, main.previous is not None)
+    assert told == {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]
+
+
+@pytest.mark.parametrize("how", ["at once", "at the commit"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_whose_event_cannot_be_kept_is_not_done(world: World, contents: Contents, name: str, how: str) -> None:
+    before = contents(world.plan_manager_id)
+    with failing(world, how, "events"):
+        answer = send(world.client, name, world.ids)
+    assert (answer.status_code, answer.json()["error"]) == (500, "internal_error")
+    assert "refused by the test" not in answer.text
+    assert contents(world.plan_manager_id) == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_that_fails_when_it_is_committed_leaves_no_event(world: World, contents: Contents, name: str) -> None:
+    before = contents(world.plan_manager_id)
+    with failing(world, "at the commit", WRITES[name].tag):
+        answer = send(world.client, name, world.ids)
+    assert (answer.status_code, answer.json()["error"]) == (500, "internal_error")
+    assert contents(world.plan_manager_id) == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_refused_write_makes_no_event(world: World, contents: Contents, name: str) -> None:
+    before = contents(world.plan_manager_id)
+    if WRITES[name].path_ids:
+        assert send(world.client, name, absent_ids(world)).status_code == 404
+    if WRITES[name].body:
+        path = WRITES[name].path.removeprefix(PREFIX).format(**world.ids)
+        refused = world.client.request(WRITES[name].method, path, json=BODIES[name] | {"unknown": 1})
+        assert refused.status_code == 400
+    assert contents(world.plan_manager_id) == before
+
+
+def test_a_write_that_breaks_a_constraint_makes_no_event(fresh: World, contents: Contents) -> None:
+    team = f"/participants/{fresh.ids['participant_id']}/team-members"
+    fresh.client.made(team, {"first_name": "First", "contact_priority": 1})
+    before = contents(fresh.plan_manager_id)
+    for taken in ({"first_name": "Second", "contact_priority": 1}, {"email": "member@example.com"}):
+        assert fresh.client.post(team, taken).status_code == 409
+    assert fresh.client.put(f"{team}/{fresh.ids['team_member_id']}", {"contact_priority": 1}).status_code == 409
+    assert contents(fresh.plan_manager_id) == before
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_an_update_that_changes_nothing_makes_no_event(fresh: World, contents: Contents, name: str) -> None:
+    assert send(fresh.client, name, fresh.ids).status_code == 200
+    before = contents(fresh.plan_manager_id)["events"]
+    assert send(fresh.client, name, fresh.ids).status_code == 200
+    assert contents(fresh.plan_manager_id)["events"] == before

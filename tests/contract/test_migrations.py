@@ -1,0 +1,116 @@
+"""The way from an empty database to the expected schema: once, all of it, and by one program at a time."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from uuid_utils.compat import uuid7
+
+from contract.sources import ROOT
+from plankeeper.database import schema
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database
+
+MIGRATIONS = ROOT / "database" / "migrations"
+LOCK = 7_526_541_001  # of database/migrations/env.py
+
+
+@pytest.fixture
+async def empty(cluster: Cluster) -> AsyncIterator[str]:
+    """The address of a database that has nothing yet."""
+    name = f"empty_{uuid7().hex}"
+    connection: Any = await asyncpg.connect(cluster.dsn)
+    await connection.execute(f"create database {name}")
+    yield urlsplit(cluster.dsn)._replace(path=f"/{name}").geturl()
+    await connection.execute(f"drop database {name} with (force)")
+    await connection.close()
+
+
+async def objects(dsn: str) -> list[Any]:
+    """Every table, index, sequence and constraint, with the transaction that last wrote its entry."""
+    connection: Any = await asyncpg.connect(dsn)
+    try:
+        return await connection.fetch(
+            """
+            select relname::text, oid::bigint, xmin::text from pg_class where relnamespace = 'public'::regnamespace
+            union all
+            select conname::text, oid::bigint, xmin::text from pg_constraint
+            where connamespace = 'public'::regnamespace order by 1, 2
+            """
+        )
+    finally:
+        await connection.close()
+
+
+async def version(dsn: str) -> str | None:
+    async with Database(dsn).opened() as db:
+        return await schema.version(db)
+
+
+def migrating(dsn: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "plankeeper", "migrate"],
+        env={**os.environ, "PLANKEEPER_DATABASE_URL": dsn},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_the_code_expects_the_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    scripts = ScriptDirectory.from_config(config)
+    assert scripts.get_heads() == [schema.EXPECTED]
+    revisions = {each.revision for each in scripts.walk_revisions()}
+    assert revisions == {Path(path).name.split("_", maxsplit=1)[0] for path in (MIGRATIONS / "versions").glob("*.py")}
+
+
+async def test_an_empty_database_is_brought_to_the_expected_schema_and_then_left_alone(empty: str) -> None:
+    async with Database(empty).opened() as db:
+        assert await schema.version(db) is None
+        assert await schema.migrate_if_older(db, empty) is True
+        assert await schema.version(db) == schema.EXPECTED
+        made = await objects(empty)
+        assert len(made) > 50
+        assert await schema.migrate_if_older(db, empty) is False
+        schema_is_current = migrating(empty)
+        output, _ = schema_is_current.communicate(timeout=30)
+        assert (schema_is_current.returncode, await objects(empty)) == (0, made), output
+
+
+async def test_of_two_programs_that_migrate_at_once_one_does_it_and_the_other_waits(empty: str) -> None:
+    connection: Any = await asyncpg.connect(empty)
+    await connection.execute("select pg_advisory_lock($1)", LOCK)
+    programs = [migrating(empty), migrating(empty)]
+    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    while await connection.fetchval(waiting) < 2:
+        assert [program.poll() for program in programs] == [None, None]
+    assert await version(empty) is None
+    await connection.execute("select pg_advisory_unlock($1)", LOCK)
+    for program in programs:
+        output, _ = program.communicate(timeout=30)
+        assert program.returncode == 0, output
+    assert await version(empty) == schema.EXPECTED
+    assert await connection.fetchval("select count(*) from permissions") == 6
+    assert await connection.fetchval("select count(*) from alembic_version") == 1
+    await connection.close()
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(empty: str) -> None:
+    connection: Any = await asyncpg.connect(empty)
+    await connection.execute("create table events (in_the_way integer)")
+    before = await objects(empty)
+    program = migrating(empty)
+    output, _ = program.communicate(timeout=30)
+    assert program.returncode != 0, output
+    assert await objects(empty) == before
+    await connection.close()

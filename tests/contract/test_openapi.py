@@ -1,0 +1,185 @@
+"""Law 7: the committed document is the generated one, is OpenAPI 3.1, and says what the contract says."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from schemathesis.specs.openapi.definitions import OPENAPI_31
+
+from contract.sources import PROJECT
+from contract.world import CONTRACT, OPERATIONS
+from plankeeper.app import operations
+from plankeeper.edge.errors import CODES
+from plankeeper.edge.openapi import document, rendered
+from plankeeper.edge.routes import PREFIX
+from support.client import DOCUMENT
+
+EXTENSION = "x-plankeeper-extension"
+SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+
+# The contract's statuses (section 7): 401 and 429 apply to all.
+_MAKE = {400, 403, 500}
+_FIND = {400, 403, 404, 500}
+STATUSES = {
+    "GET /participants": _MAKE, "GET /account-managers": _MAKE,
+    "POST /participants": _MAKE, "POST /providers": _MAKE, "POST /note-types": _MAKE,
+    "GET /participants/{participant_id}": _FIND, "PUT /participants/{participant_id}": _FIND,
+    "DELETE /participants/{participant_id}": _FIND, "GET /providers/{provider_id}": _FIND,
+    "DELETE /providers/{provider_id}": _FIND, "GET /note-types/{note_type_id}": _FIND,
+    "GET /account-managers/{account_manager_id}": _FIND, "GET /invoice-view-sessions/{session_id}": _FIND,
+    "GET /participants/{participant_id}/team-members": _FIND,
+    "PUT /participants/{participant_id}/team-members/{team_member_id}": _FIND | {409},
+}  # fmt: skip
+# Statuses of the contract that the server does not answer yet; the document says what the server does.
+NOT_YET = {429: "the rate limit is not built"}
+# Statuses beyond the contract's that every endpoint may answer (decisions, section 1).
+BEYOND = {413, 415, 503}
+
+# The query parameters that the contract gives its endpoints.
+_LIST = {"limit", "offset", "after"}
+PARAMETERS = {
+    "GET /participants": _LIST | {"status", "state", "account_manager", "participant_number"},
+    "GET /participants/{participant_id}/team-members": _LIST,
+    "GET /account-managers": _LIST | {"active", "email"},
+}
+# The members that the contract gives its bodies and answers.
+BODIES = {
+    "ParticipantChange": {"first_name", "last_name", "participant_number", "email", "state"},
+    "ProviderChange": {"entity_name", "abn", "email"},
+    "NoteTypeCreate": {"note_type", "badge_color", "highlight_color"},
+    "TeamMemberChange": {
+        "first_name", "last_name", "role", "permissions", "phone_number", "note", "secondary_email",
+        "secondary_phone_number", "address_line_1", "city", "postcode", "state", "contact_priority",
+    },
+    "ErrorBody": {"success", "error", "detail"},
+    "PaginationMeta": {"limit", "offset", "has_more", "total", "next_cursor"},
+    "BasicParticipant": {"id", "first_name", "last_name", "participant_number", "email", "state"},
+    "BasicProvider": {"id", "entity_name", "abn", "email"},
+    "AccountManager": {"id", "first_name", "last_name", "name", "email", "active"},
+    "NoteType": {"id", "note_type", "plan_manager_id", "badge_color", "highlight_color"},
+    "Permission": {"id", "name", "label", "order"},
+    "ExitReasonRef": {"id", "name"},
+    "AccountManagerRef": {"id", "name"},
+    "InvoiceViewSession": {
+        "id", "invoice_id", "user_id", "user_name", "session_started", "session_ended", "last_heartbeat",
+        "duration_seconds", "created_at", "active_duration_seconds", "engaged_duration_seconds", "idle_count",
+    },
+    "TeamMember": {
+        "id", "user_id", "pm_profile_id", "participant_id", "first_name", "last_name", "email", "role",
+        "phone_number", "note", "secondary_email", "secondary_phone_number", "address_line_1", "city", "state",
+        "postcode", "contact_priority", "permissions",
+    },
+    "Participant": {
+        "id", "first_name", "middle_name", "last_name", "preferred_name", "participant_number", "email",
+        "phone_number", "date_of_birth", "gender", "pronouns", "state", "postcode", "address_line_1",
+        "address_line_2", "city", "service_region_id", "status", "approval_required", "onboard_date", "created_at",
+        "date_ceased", "reason_for_leaving", "exit_reason_category", "exit_reason_subcategory", "account_manager",
+        "is_pace_plan", "plan_start_date", "plan_end_date", "postal_statement", "participant_receives_statements",
+    },
+}  # fmt: skip
+
+
+def entry_of(name: str) -> dict[str, Any]:
+    method, path = name.split(" ")
+    entry: dict[str, Any] = DOCUMENT["paths"][PREFIX + path][method.lower()]
+    return entry
+
+
+def references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if "$ref" in part:
+            yield part["$ref"]
+        for each in part.values():
+            yield from references(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from references(each)
+
+
+def test_the_committed_document_is_the_generated_one() -> None:
+    assert (PROJECT / "openapi.json").read_text() == rendered(document(operations()))
+
+
+def test_the_document_is_openapi_3_1() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert [each.message for each in Draft202012Validator(OPENAPI_31).iter_errors(DOCUMENT)] == []
+    broken = json.loads(json.dumps(DOCUMENT))
+    del broken["info"]["title"]
+    assert not Draft202012Validator(OPENAPI_31).is_valid(broken)
+
+
+def test_every_schema_is_json_schema() -> None:
+    Draft202012Validator.check_schema({"$defs": SCHEMAS})
+    for path in DOCUMENT["paths"].values():
+        for entry in path.values():
+            for parameter in entry["parameters"]:
+                Draft202012Validator.check_schema(parameter.get("schema", {}))
+
+
+def test_every_component_is_referenced_and_every_reference_leads_to_one() -> None:
+    there = {
+        f"#/components/{kind}/{name}"
+        for kind, members in DOCUMENT["components"].items()
+        if kind != "securitySchemes"
+        for name in members
+    }
+    assert set(references(DOCUMENT)) == there
+
+
+def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() -> None:
+    entries = {name: entry_of(name) for name in OPERATIONS}
+    ids = [entry["operationId"] for entry in entries.values()]
+    assert len(ids) == len(set(ids))
+    assert {tag for entry in entries.values() for tag in entry["tags"]} == {each["name"] for each in DOCUMENT["tags"]}
+    for name, entry in entries.items():
+        assert entry["summary"].strip()
+        in_path = {each["name"] for each in entry["parameters"] if each.get("in") == "path"}
+        assert in_path == set(OPERATIONS[name].path_ids)
+        assert {"$ref": "#/components/parameters/PlanManagerId"} in entry["parameters"]
+
+
+@pytest.mark.parametrize("name", sorted(CONTRACT))
+def test_the_contracts_statuses_are_documented(name: str) -> None:
+    responses = {int(status): each for status, each in entry_of(name)["responses"].items() if int(status) >= 400}
+    assert set(responses) >= STATUSES[name] | {401}
+    assert set(responses) - STATUSES[name] - {401} - set(NOT_YET) <= BEYOND
+    assert {status for status, each in responses.items() if each.get(EXTENSION)} == set(responses) & BEYOND
+
+
+def test_every_endpoint_of_the_contract_has_its_statuses_and_none_is_left_out_for_long() -> None:
+    assert set(STATUSES) == CONTRACT
+    answered = {code.status for code in CODES.values()}
+    assert not answered & set(NOT_YET), "the server answers it now: document it, and take it out of NOT_YET"
+
+
+def test_a_new_note_type_is_answered_with_201_and_the_rest_of_the_contract_with_200() -> None:
+    successes = {name: [each for each in entry_of(name)["responses"] if each < "400"] for name in CONTRACT}
+    assert successes == {name: ["201" if name == "POST /note-types" else "200"] for name in CONTRACT}
+
+
+@pytest.mark.parametrize("name", sorted(CONTRACT))
+def test_a_query_parameter_is_the_contracts_or_marked_as_an_extension(name: str) -> None:
+    found = {each["name"]: each for each in entry_of(name)["parameters"] if each.get("in") == "query"}
+    contract = PARAMETERS.get(name, set())
+    assert {parameter for parameter, entry in found.items() if not entry.get(EXTENSION)} == contract
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_a_member_is_the_contracts_or_marked_as_an_extension(name: str) -> None:
+    members = SCHEMAS[name]["properties"]
+    assert {member for member, schema in members.items() if not schema.get(EXTENSION)} == BODIES[name]
+
+
+def test_the_bodies_of_the_contract_are_all_looked_at() -> None:
+    taken = {ref for name in CONTRACT for ref in references(entry_of(name).get("requestBody", {}))}
+    assert {ref.rpartition("/")[2] for ref in taken} <= set(BODIES)
+
+
+@pytest.mark.parametrize("name", sorted(CONTRACT))
+def test_a_body_of_the_contract_requires_what_the_contract_requires(name: str) -> None:
+    for ref in references(entry_of(name).get("requestBody", {})):
+        body = ref.rpartition("/")[2]
+        assert SCHEMAS[body].get("required", []) == (["note_type"] if body == "NoteTypeCreate" else [])
+        assert SCHEMAS[body]["additionalProperties"] is False

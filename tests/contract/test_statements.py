@@ -1,0 +1,168 @@
+"""Law 2: SQL is a literal in a store; each is prepared on the migrated schema and fits the struct that it fills."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import pytest
+from msgspec import Raw, Struct
+from msgspec.structs import fields
+
+from contract.sources import (
+    METHODS,
+    RUNNERS,
+    Statement,
+    copies,
+    imports,
+    in_stores,
+    modules,
+    named,
+    runs_for_others,
+    statements,
+)
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.rows import columns
+
+# Where SQL may stand besides a slice's `store.py`.
+OTHER_STORES = {
+    "invoices.facts": "what the checks of invoices read and keep: a store of its own beside the slice's",
+    "database.schema": "the schema's version, which is asked before there is any slice",
+}
+# What opens connections past the pool's methods.
+CONNECTING = {
+    "database.pool": "the pool itself",
+    "database.migrations.env": "Alembic brings its own engine",
+}
+
+# The types of PostgreSQL and what asyncpg makes of them.
+PYTHON: dict[str, Any] = {
+    "uuid": UUID, "text": str, "int4": int, "int8": int, "bool": bool, "date": date, "timestamptz": datetime,
+    "numeric": Decimal, "bytea": bytes, "json": Raw, "varchar": str, "text[]": list[str], "uuid[]": list[UUID],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+async def connection(cluster: Cluster) -> AsyncIterator[Any]:
+    connected: Any = await asyncpg.connect(cluster.dsn)
+    yield connected
+    await connected.close()
+
+
+def test_the_sweep_knows_every_method_that_runs_a_statement() -> None:
+    taking = {
+        name
+        for kind in (Queries, Transaction)
+        for name, method in vars(kind).items()
+        if "statement" in getattr(method, "__annotations__", {})
+    }
+    assert taking == set(METHODS)
+    assert len(in_stores()) > 50
+
+
+def test_statements_stand_in_stores_alone() -> None:
+    elsewhere = {each.module for each in in_stores() if not each.module.endswith(".store")}
+    assert elsewhere == set(OTHER_STORES)
+
+
+def test_what_runs_statements_for_others_still_does() -> None:
+    running = {each.module for each in statements() if runs_for_others(each.module)}
+    assert {name for name in RUNNERS if any(module.startswith(name) for module in running)} == set(RUNNERS)
+
+
+def test_every_statement_is_a_plain_literal() -> None:
+    built = [named(each) for each in in_stores() if each.sql is None]
+    assert built == []
+
+
+def test_only_the_pool_and_the_migrations_connect() -> None:
+    connecting = {
+        module.name
+        for module in modules()
+        if "asyncpg" in set(imports(module)) and re.search(r"\b(connect|create_pool)\b", module.path.read_text())
+    }
+    assert connecting == set(CONNECTING)
+
+
+def test_every_row_has_a_shape_that_the_sweep_can_read() -> None:
+    unknown = [named(each) for each in in_stores() if each.method != "execute" and not isinstance(each.shape, type)]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("statement", in_stores(), ids=named)
+async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, statement: Statement) -> None:
+    prepared = await connection.prepare(statement.sql)
+    if statement.values is not None:
+        assert statement.values == len(prepared.get_parameters())
+    if statement.method == "execute":
+        return
+    found = prepared.get_attributes()
+    if not issubclass(statement.shape, Struct):
+        assert [PYTHON[each.type.name] for each in found] == [statement.shape]
+        return
+    assert [each.name for each in found] == columns(statement.shape)
+    wrong = {
+        attribute.name: (attribute.type.name, kinds)
+        for attribute, kinds in zip(found, _kinds(statement.shape), strict=True)
+        if not _fits(attribute.type.name, kinds)
+    }
+    assert wrong == {}
+
+
+async def test_rows_that_are_appended_at_once_fit_their_table(connection: Any) -> None:
+    assert copies()
+    for module, table, shape in copies():
+        assert module.endswith(".store")
+        prepared = await connection.prepare(f"select {', '.join(columns(shape))} from {table}")  # noqa: S608
+        types = [each.type.name for each in prepared.get_attributes()]
+        # JSON is handed over as text.
+        wanted = [PYTHON["text" if each == "json" else each] for each in types]
+        assert all(each in kinds for each, kinds in zip(wanted, _kinds(shape), strict=True))
+        assert columns(shape)[0] == "plan_manager_id"
+
+
+def _kinds(shape: type[Struct]) -> Iterator[set[Any]]:
+    """The plain types of each column that fills a struct, those of a nested struct in its place."""
+    for field in fields(shape):
+        kinds = set(_plain(field.type))
+        nested = [each for each in kinds if isinstance(each, type) and issubclass(each, Struct)]
+        if nested:
+            assert kinds <= {nested[0], msgspec.UnsetType}, (shape, field.name)
+            yield from _kinds(nested[0])
+        else:
+            yield kinds
+
+
+def _plain(annotation: Any) -> Iterator[Any]:
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from _plain(each)
+    elif origin is Annotated:
+        yield from _plain(get_args(annotation)[0])
+    elif origin is Literal:
+        yield from {type(each) for each in get_args(annotation)}
+    elif origin is list:
+        [item] = set(_plain(get_args(annotation)[0]))
+        yield list[item]
+    elif isinstance(annotation, NewType):
+        yield from _plain(annotation.__supertype__)
+    elif annotation is not NoneType:
+        yield annotation
+
+
+def _fits(postgresql: str, kinds: set[Any]) -> bool:
+    """Whether asyncpg's value of a column is of one of the types; a list of structs is read from JSON."""
+    if postgresql == "json":
+        return all(kind is Raw or _of_structs(kind) for kind in kinds)
+    return PYTHON[postgresql] in kinds
+
+
+def _of_structs(kind: Any) -> bool:
+    return get_origin(kind) is list and issubclass(get_args(kind)[0], Struct)

@@ -1,0 +1,248 @@
+"""Statements, transactions, savepoints, snapshots and sessions on a real database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import asyncpg
+import pytest
+from msgspec import Struct
+
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database, Queries, Transaction, broken, unavailable
+
+
+class Thing(Struct):
+    """A row of the table `things`."""
+
+    id: int
+    name: str | None
+
+
+class Undone(Exception):
+    pass
+
+
+@pytest.fixture
+async def db(cluster: Cluster) -> AsyncIterator[Database]:
+    """One connection alone, so that whatever is left on it is met again; a table of its own."""
+    async with Database(cluster.dsn, pool_size=1).opened() as opened:
+        await opened.execute("create table things (id integer primary key, name text check (name <> ''))")
+        yield opened
+        await opened.execute("drop table things")
+
+
+async def add(run: Queries, *ids: int) -> None:
+    for ident in ids:
+        await run.execute("insert into things (id, name) values ($1, $2)", ident, f"thing {ident}")
+
+
+async def there(run: Queries) -> list[int]:
+    return await run.rows(int, "select id from things order by id")
+
+
+async def failing(db: Database, *ids: int) -> None:
+    async with db.transaction() as tx:
+        await add(tx, *ids)
+        raise Undone
+
+
+async def asleep(run: Queries) -> None:
+    """A statement sleeps in the database: a cancellation that comes before it has begun is lost."""
+    async with asyncio.timeout(10):
+        while not await run.one(bool, "select exists (select from pg_stat_activity where wait_event = 'PgSleep')"):
+            await asyncio.sleep(0.01)
+
+
+async def test_rows_one_and_none(db: Database) -> None:
+    await add(db, 1, 2)
+    everything = "select id, name from things order by id"
+    assert await db.rows(Thing, everything) == [Thing(1, "thing 1"), Thing(2, "thing 2")]
+    assert await db.one(Thing, everything) == Thing(1, "thing 1")
+    assert await db.one(int, "select count(*) from things") == 2
+    assert await db.one_or_none(Thing, "select id, name from things where id = $1", 2) == Thing(2, "thing 2")
+    assert await db.one_or_none(Thing, "select id, name from things where id = $1", 3) is None
+    with pytest.raises(LookupError):
+        await db.one(Thing, "select id, name from things where id = $1", 3)
+
+
+async def test_a_transaction_is_committed_at_its_end(db: Database, cluster: Cluster) -> None:
+    async with Database(cluster.dsn).opened() as beside:
+        async with db.transaction() as tx:
+            await add(tx, 1)
+            assert await there(beside) == []
+        assert await there(beside) == [1]
+
+
+async def test_a_transaction_is_rolled_back_by_an_exception(db: Database) -> None:
+    with pytest.raises(Undone):
+        await failing(db, 1, 2)
+    assert await there(db) == []
+
+
+async def test_a_broken_constraint_rolls_back_and_tells_its_name(db: Database) -> None:
+    async def break_it() -> None:
+        async with db.transaction() as tx:
+            await add(tx, 1)
+            await tx.execute("insert into things (id, name) values (2, '')")
+
+    with pytest.raises(asyncpg.CheckViolationError) as raised:
+        await break_it()
+    assert broken(raised.value).constraint == "things_name_check"
+    assert await there(db) == []
+    await add(db, 1)
+    with pytest.raises(asyncpg.UniqueViolationError) as raised_again:
+        await add(db, 1)
+    assert broken(raised_again.value) == ("things_pkey", "Key (id)=(1) already exists.")
+
+
+async def test_a_deferred_constraint_that_fails_at_the_commit_is_raised(db: Database) -> None:
+    await db.execute("alter table things add constraint once unique (name) deferrable initially deferred")
+
+    async def break_it() -> None:
+        async with db.transaction() as tx:
+            await tx.execute("insert into things (id, name) values (1, 'same'), (2, 'same')")
+
+    with pytest.raises(asyncpg.UniqueViolationError) as raised:
+        await break_it()
+    assert broken(raised.value).constraint == "once"
+    assert await there(db) == []
+
+
+async def test_a_savepoint_undoes_what_is_in_it_and_the_transaction_goes_on(db: Database) -> None:
+    async def undo(tx: Transaction) -> None:
+        async with tx.savepoint():
+            await add(tx, 2)
+            raise Undone
+
+    async with db.transaction() as tx:
+        await add(tx, 1)
+        with pytest.raises(Undone):
+            await undo(tx)
+        async with tx.savepoint():
+            await add(tx, 3)
+        with pytest.raises(asyncpg.UniqueViolationError):
+            async with tx.savepoint():
+                await add(tx, 1)
+        await add(tx, 4)
+    assert await there(db) == [1, 3, 4]
+
+
+async def test_a_snapshot_sees_one_moment_and_writes_nothing(db: Database, cluster: Cluster) -> None:
+    await add(db, 1)
+    async with Database(cluster.dsn).opened() as beside, db.transaction(snapshot=True) as tx:
+        assert await there(tx) == [1]
+        await add(beside, 2)
+        assert await there(beside) == [1, 2]
+        assert await there(tx) == [1]
+        with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+            async with tx.savepoint():
+                await add(tx, 3)
+    assert await there(db) == [1, 2]
+
+
+async def test_a_plain_transaction_sees_what_others_commit(db: Database, cluster: Cluster) -> None:
+    async with Database(cluster.dsn).opened() as beside, db.transaction() as tx:
+        assert await there(tx) == []
+        await add(beside, 1)
+        assert await there(tx) == [1]
+
+
+async def test_many_rows_are_appended_at_once_and_streamed(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.insert_rows("things", Thing, (Thing(number, None) for number in range(2500)))
+        found = [each async for each in tx.stream(Thing, "select id, name from things where id >= $1 order by id", 10)]
+    assert found == [Thing(number, None) for number in range(10, 2500)]
+
+
+async def test_a_cancelled_transaction_is_rolled_back_and_leaves_a_clean_connection(
+    db: Database, cluster: Cluster
+) -> None:
+    async def work() -> None:
+        async with db.transaction() as tx:
+            await add(tx, 1)
+            await tx.execute("select pg_sleep(60)")
+
+    working = asyncio.create_task(work())
+    async with Database(cluster.dsn).opened() as beside:
+        await asleep(beside)
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert await there(db) == []
+    async with db.transaction() as tx:
+        await add(tx, 2)
+    assert await there(db) == [2]
+
+
+async def test_a_request_that_waits_for_a_connection_gets_it_when_another_was_cancelled(
+    db: Database, cluster: Cluster
+) -> None:
+    holding = asyncio.create_task(db.execute("select pg_sleep(60)"))
+    waiting = asyncio.create_task(there(db))
+    async with Database(cluster.dsn).opened() as beside:
+        await asleep(beside)
+    assert not waiting.done()
+    holding.cancel()
+    assert await asyncio.wait_for(waiting, 10) == []
+    with pytest.raises(asyncio.CancelledError):
+        await holding
+
+
+async def test_a_statement_that_takes_too_long_is_given_up_and_the_connection_serves_on(cluster: Cluster) -> None:
+    async with Database(cluster.dsn, pool_size=1, statement_timeout=0.1).opened() as db:
+        with pytest.raises(TimeoutError) as raised:
+            await db.execute("select pg_sleep(5)")
+        assert unavailable(raised.value)
+        async with db.transaction() as tx:
+            assert await tx.one(int, "select 1") == 1
+
+
+async def test_a_connection_that_dies_is_replaced(db: Database, cluster: Cluster) -> None:
+    pid = await db.one(int, "select pg_backend_pid()")
+    async with Database(cluster.dsn).opened() as beside:
+        await beside.execute("select pg_terminate_backend($1)", pid)
+
+    async def served() -> bool:
+        try:
+            return await db.one(int, "select pg_backend_pid()") != pid
+        except Exception as error:
+            if not unavailable(error):
+                raise
+            return False
+
+    async with asyncio.timeout(10):
+        while not await served():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_session_is_a_connection_of_its_own_and_gone_at_its_end(db: Database) -> None:
+    async with db.session() as session:
+        pid = await session.one(int, "select pg_backend_pid()")
+        assert await db.one(int, "select pg_backend_pid()") != pid
+        assert await session.one(bool, "select pg_try_advisory_lock(1)") is True
+        assert await db.one(bool, "select pg_try_advisory_lock(1)") is False
+    async with asyncio.timeout(10):
+        while await db.one(bool, "select exists (select from pg_stat_activity where pid = $1)", pid):
+            await asyncio.sleep(0.01)
+    assert await db.one(bool, "select pg_try_advisory_xact_lock(1)") is True
+
+
+async def test_what_is_nobodys_fault_but_the_databases_is_told_apart(db: Database) -> None:
+    away: list[Exception] = [
+        ConnectionRefusedError(), TimeoutError(), asyncpg.CannotConnectNowError(), asyncpg.TooManyConnectionsError(),
+        asyncpg.AdminShutdownError(), asyncpg.ConnectionDoesNotExistError(), asyncpg.DeadlockDetectedError(),
+    ]  # fmt: skip
+    ours: list[Exception] = [ValueError(), KeyError(), asyncpg.UndefinedTableError(), asyncpg.UniqueViolationError()]
+    assert [unavailable(each) for each in (*away, *ours)] == [True] * len(away) + [False] * len(ours)
+    wrong: Any = "no number"
+    with pytest.raises(asyncpg.DataError) as raised:
+        await db.one_or_none(Thing, "select id, name from things where id = $1", wrong)
+    assert not unavailable(raised.value)
+
+
+async def test_amounts_and_moments_come_as_they_were_kept(db: Database) -> None:
+    amount = Decimal("123456789012.1234567890")
+    assert await db.one(Decimal, "select $1::numeric", amount) == amount
+    assert await db.one(str, "show timezone") == "UTC"

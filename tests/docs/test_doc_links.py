@@ -1,0 +1,48 @@
+"""Links in the documentation lead somewhere."""
+
+import re
+
+import pytest
+
+from support.pages import PROJECT, pages, prose
+
+
+def _anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", pages())
+def test_links_between_pages_resolve(page: str) -> None:
+    wrong: list[str] = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = ((PROJECT / page).parent / path).resolve() if path else PROJECT / page
+        if not file.exists() or PROJECT not in file.parents:
+            wrong.append(f"{target}: no such file")
+        elif anchor and anchor not in _anchors(file.relative_to(PROJECT).as_posix()):
+            wrong.append(f"{target}: no such heading")
+    assert not wrong, f"{page}: {wrong}"
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached, found = set[str](), ["README.md"]
+    while found:
+        page = found.pop()
+        if page in reached or not page.endswith(".md"):
+            continue
+        reached.add(page)
+        targets = re.findall(r"\]\(([^)#\s:]+)[^)]*\)", prose(page))
+        files = [((PROJECT / page).parent / target).resolve() for target in targets]
+        found += [file.relative_to(PROJECT).as_posix() for file in files if file.is_file()]
+    assert set(pages()) <= reached, f"nothing leads to {sorted(set(pages()) - reached)}"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_files_of_the_project_that_a_page_names_exist(page: str) -> None:
+    named = re.findall(r"`((?:src|tests|docs|\.ci)/[\w./-]+)`", prose(page))
+    missing = [name for name in named if not (PROJECT / name).exists()]
+    assert not missing, f"{page}: {missing}"

@@ -1,0 +1,186 @@
+"""Tables in the documentation say what the code says: operations, fields, filters, codes, columns, commands."""
+
+import re
+from typing import Any
+
+import click
+import msgspec
+import pytest
+from msgspec import Struct
+from msgspec.structs import fields
+
+from plankeeper.account_managers.shapes import AccountManager
+from plankeeper.app import operations
+from plankeeper.bulk.resources import RESOURCES
+from plankeeper.cli import plankeeper
+from plankeeper.edge.routes import PREFIX
+from plankeeper.edge.shapes import ListQuery, custom_schema
+from plankeeper.error_catalogue.routes import ENTRIES
+from plankeeper.error_catalogue.shapes import CatalogueEntry
+from plankeeper.events.shapes import Event
+from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession
+from plankeeper.invoices.shapes import Invoice, LineImport, LineItem
+from plankeeper.note_types.shapes import NoteType
+from plankeeper.participants.shapes import BasicParticipant, Participant
+from plankeeper.providers.shapes import BasicProvider, Provider
+from plankeeper.settings import Settings
+from plankeeper.team_members.shapes import Permission, TeamMember
+from support.pages import PROJECT, pages, prose, rows, section, text_of
+
+SHAPES: dict[tuple[str, str], type[Struct]] = {
+    ("participants", "Basic shape"): BasicParticipant,
+    ("participants", "Full shape"): Participant,
+    ("team-members", "Fields"): TeamMember,
+    ("team-members", "Permissions"): Permission,
+    ("providers", "Basic shape"): BasicProvider,
+    ("providers", "Full shape"): Provider,
+    ("note-types", "Fields"): NoteType,
+    ("account-managers", "Fields"): AccountManager,
+    ("invoices", "Fields"): Invoice,
+    ("invoices", "Lines"): LineItem,
+    ("invoice-view-sessions", "Fields"): InvoiceViewSession,
+    ("events", "Fields"): Event,
+    ("errors", "The catalogue"): CatalogueEntry,
+}
+
+
+@pytest.mark.parametrize("place", SHAPES, ids=" ".join)
+def test_a_page_names_every_field_of_a_shape(place: tuple[str, str]) -> None:
+    page, heading = place
+    named = [row[0].strip("`") for row in rows(section(f"docs/api/{page}.md", heading))]
+    assert named == list(SHAPES[place].__struct_encode_fields__)
+
+
+def test_the_index_of_the_api_has_every_operation() -> None:
+    listed = [
+        (method, path.strip("`"), scope, ours == "extension")
+        for method, path, _, scope, ours in rows(section("docs/api/README.md", "Endpoints"))
+    ]
+    known = [(each.method, each.path.removeprefix(PREFIX), each.need, each.extension) for each in operations()]
+    assert sorted(listed) == sorted(known)
+
+
+def test_the_extensions_name_every_operation_that_is_ours() -> None:
+    listed = {tuple(cell.strip("`").split(" ")) for cell, _ in rows(section("docs/api/extensions.md", "Endpoints"))}
+    assert listed == {(each.method, each.path.removeprefix(PREFIX)) for each in operations() if each.extension}
+
+
+def test_every_filter_of_every_list_is_explained() -> None:
+    listed = {(row[0].strip("`"), row[1].strip("`")) for row in rows(section("docs/api/lists.md", "Filters"))}
+    common = {field.name for field in fields(ListQuery)} | {"view"}
+    assert listed == {
+        (each.path.removeprefix(PREFIX), field.encode_name)
+        for each in operations()
+        if each.query and issubclass(each.query, ListQuery)
+        for field in fields(each.query)
+        if field.name not in common
+    }
+
+
+def test_the_codes_of_errors_and_warnings_are_those_of_the_catalogue() -> None:
+    errors = rows(section("docs/api/errors.md", "Codes"))
+    warnings = rows(section("docs/api/invoices.md", "Warnings"))
+    assert errors == [
+        [f"`{each.error_code}`", str(each.status), each.description]
+        for each in sorted((each for each in ENTRIES if each.applies_to == "api"), key=lambda each: each.status or 0)
+    ]
+    explained = {each.error_code: each for each in ENTRIES if each.applies_to != "api"}
+    assert sorted(warnings) == [[f"`{code}`", each.title, each.description] for code, each in explained.items()]
+
+
+def test_every_type_of_event_is_listed() -> None:
+    source = "\n".join(path.read_text() for path in (PROJECT / "src").rglob("*.py"))
+    kinds = re.findall(r'created_or_updated\("(\w+)"\)', source)
+    recorded = set(re.findall(r'"(\w+\.(?:created|updated|deleted|revoked))"', source))
+    recorded |= {f"{kind}.{what}" for kind in kinds for what in ("created", "updated")}
+    recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
+    listed = rows(section("docs/api/events.md", "Types"))
+    assert {
+        f"{kind.strip('`')}.{each}" for kind, what, _ in listed for each in re.findall(r"`(\w+)`", what)
+    } == recorded
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_the_columns_of_an_import_are_listed(resource: str) -> None:
+    _assert_columns(resource, RESOURCES[resource].shape)
+
+
+def test_the_fields_of_an_invoice_s_lines_are_listed() -> None:
+    _assert_columns("line_items of an invoice", LineImport)
+
+
+def _assert_columns(heading: str, shape: type[Struct]) -> None:
+    expected = [[f"`{name}`", *_described(schema)] for name, schema in _properties(shape).items()]
+    listed = rows(section("docs/import-and-export.md", heading))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in expected)
+    assert sorted(listed) == sorted(expected), f"the table should be:\n{table}"
+
+
+def _properties(shape: type[Struct]) -> dict[str, Any]:
+    _, components = msgspec.json.schema_components([shape], schema_hook=custom_schema)
+    return components[shape.__name__]["properties"]
+
+
+def _described(schema: dict[str, Any]) -> tuple[str, str]:
+    """What a column takes, and whether null."""
+    choices = schema.get("anyOf", [schema])
+    kinds = [each for each in choices if each.get("type") != "null"]
+    null = len(kinds) < len(choices) or None in schema.get("enum", [])
+    return _words(kinds[0] if "anyOf" in schema else schema), "yes" if null else ""
+
+
+def _words(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        values = [value for value in schema["enum"] if value is not None]
+        if "nsw" in values:
+            return "state's code, in either case"
+        return ", ".join(f"`{value}`" for value in values)
+    if schema.get("type") == "string":
+        known = {"uuid": "UUID", "date": "date", "date-time": "datetime", "email": "email address", "decimal": "number"}
+        return known.get(schema.get("format", ""), f"text, up to {schema.get('maxLength', 0):,} characters")
+    if schema.get("type") == "array":
+        return "list of objects" if "$ref" in schema["items"] else "list of codes"
+    return {"boolean": "`true`, `false`", "integer": "whole number"}.get(schema.get("type", ""), "object")
+
+
+def _commands(group: click.Group, path: str) -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for name, command in group.commands.items():
+        here = f"{path} {name}"
+        found |= _commands(command, here) if isinstance(command, click.Group) else {here: command}
+    return found
+
+
+def test_the_page_of_the_command_line_has_every_command() -> None:
+    headings = re.findall(r"^## (plankeeper .+)$", prose("docs/command-line.md"), flags=re.MULTILINE)
+    assert sorted(headings) == sorted(_commands(plankeeper, "plankeeper"))
+
+
+@pytest.mark.parametrize("name", _commands(plankeeper, "plankeeper"))
+def test_a_command_s_options_are_all_explained(name: str) -> None:
+    command = _commands(plankeeper, "plankeeper")[name]
+    listed = [row[0] for row in rows(section("docs/command-line.md", name))]
+    assert sorted(listed) == sorted(_shown(each) for each in command.params)
+
+
+def test_the_options_of_the_program_itself_are_explained() -> None:
+    listed = [row[0] for row in rows(section("docs/command-line.md", "Options for every command"))]
+    assert sorted(listed) == ["`--help`", *sorted(_shown(each) for each in plankeeper.params)]
+
+
+def _shown(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        return f"`{parameter.human_readable_name.upper().replace('_', '-')}`"
+    return f"`{parameter.opts[0]}`"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_settings_that_a_page_names_exist(page: str) -> None:
+    known = {field.metadata["name"] for field in Settings.__dataclass_fields__.values()}
+    assert set(re.findall(r"PLANKEEPER_[A-Z_]+", text_of(page))) <= known
+
+
+def test_the_code_map_has_every_room() -> None:
+    rooms = {path.parent.name for path in (PROJECT / "src/plankeeper").glob("*/__init__.py")}
+    named = set(re.findall(r"`(\w+)/`", prose("docs/architecture.md")))
+    assert rooms <= named, f"docs/architecture.md does not name {sorted(rooms - named)}"

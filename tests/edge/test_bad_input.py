@@ -1,0 +1,405 @@
+"""Requests that are wrong in every way we could think of: each is refused by name, and nothing is written."""
+
+import json
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import making
+from plankeeper.database import schema
+from plankeeper.database.cluster import Cluster
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.errors import CODES
+from plankeeper.plan_managers import store as plan_managers
+from support.client import PREFIX, Client
+from support.server import RunningServer, wait_until
+
+JSON = {"Content-Type": "application/json"}
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def unchanged(server: RunningServer, api: Client) -> Callable[[], Any]:
+    """Makes a context in which nothing may be written for the plan manager."""
+
+    async def contents() -> tuple[int, list[str]]:
+        own = UUID(api.plan_manager_id)
+        events = await server.db.one(int, "select count(*) from events where plan_manager_id = $1", own)
+        rows = "select to_json(each)::text from participants each where plan_manager_id = $1 order by id"
+        return events, await server.db.rows(str, rows, own)
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        before = server.run(contents())
+        yield
+        assert server.run(contents()) == before
+
+    return watched
+
+
+def sent(
+    api: Client, body: bytes | Iterator[bytes], path: str = "/participants", method: str = "POST"
+) -> httpx.Response:
+    """A body as it stands."""
+    return api.request(method, path, content=body, headers=JSON)
+
+
+def faults(answer: httpx.Response) -> list[tuple[str, str]]:
+    """What a refusal says of each field; the same stands in its sentence."""
+    body = answer.json()
+    assert (answer.status_code, body["error"]) == (400, "invalid_request"), answer.text
+    said = [(each["field"], each["message"]) for each in body["errors"]]
+    assert body["detail"].startswith("; ".join(f"{field}: {message}" for field, message in said[:3]))
+    return said
+
+
+NOT_JSON = {
+    "no body": (b"", "There is no body; it must be a JSON object."),
+    "white space": (b" \n", "Not valid JSON: "),
+    "cut short": (b'{"first_name": "Ann"', "Not valid JSON: "),
+    "single quotes": (b"{'first_name': 'Ann'}", "Not valid JSON: "),
+    "a trailing comma": (b'{"first_name": "Ann",}', "Not valid JSON: "),
+    "something behind it": (b'{"first_name": "Ann"} {}', "Not valid JSON: "),
+    "not a number": (b'{"first_name": NaN}', "Not valid JSON: "),
+    "a byte order mark": (b'\xef\xbb\xbf{"first_name": "Ann"}', "Not valid JSON: "),
+    "not UTF-8": (b'{"first_name": "Ann\xff"}', "Not valid JSON: it is not UTF-8."),
+    "UTF-16": ('{"first_name": "Ann"}'.encode("utf-16"), "Not valid JSON: "),
+    "a raw NUL": (b'{"first_name": "A\x00n"}', "Not valid JSON: "),
+    "a raw line feed": (b'{"first_name": "A\nn"}', "Not valid JSON: "),
+    "a lone high surrogate": (b'{"first_name": "A\\ud800n"}', "Not valid JSON: "),
+    "a lone low surrogate": (b'{"first_name": "A\\udc00n"}', "Not valid JSON: "),
+    "a lone surrogate's bytes": (b'{"first_name": "A\xed\xa0\x80n"}', "Not valid JSON: it is not UTF-8."),
+    "a lone surrogate in a name": (b'{"first_name\\ud800": "Ann"}', "Not valid JSON: "),
+    "a list": (b'[{"first_name": "Ann"}]', "A JSON object is needed, not another value."),
+    "a number": (b"5", "A JSON object is needed, not another value."),
+    "a string": (b'"Ann"', "A JSON object is needed, not another value."),
+    "null": (b"null", "A JSON object is needed, not another value."),
+    "33 levels": (b'{"first_name": %s}' % (b"[" * 32 + b"]" * 32), "Nested more than 32 levels deep."),
+    "20,000 lists": (b"[" * 20_000 + b"]" * 20_000, "Nested more than 32 levels deep."),
+    "20,000 objects": (b'{"a":' * 20_000 + b"1" + b"}" * 20_000, "Nested more than 32 levels deep."),
+    "20,000 open lists": (b'{"first_name": ' + b"[" * 20_000, "Nested more than 32 levels deep."),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_JSON)
+def test_a_body_that_is_no_json_object_is_refused(api: Client, unchanged: Callable[[], Any], kind: str) -> None:
+    made = api.made("/participants", {"first_name": "Ann"})
+    body, says = NOT_JSON[kind]
+    with unchanged():
+        for answer in (sent(api, body), sent(api, body, f"/participants/{made['id']}", "PUT")):
+            told = answer.json()
+            assert (answer.status_code, told["error"]) == (400, "invalid_json")
+            assert set(told) == {"success", "error", "detail", "request_id"}
+            assert told["detail"].startswith(says)
+
+
+def test_32_levels_are_json_and_then_of_the_wrong_type(api: Client, unchanged: Callable[[], Any]) -> None:
+    with unchanged():
+        answer = sent(api, b'{"first_name": %s}' % (b"[" * 31 + b"]" * 31))
+        assert faults(answer) == [("first_name", "must be a string or null, not a list")]
+
+
+TYPES = ["text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", "application/jsonx"]
+
+
+@pytest.mark.parametrize(
+    "kind", [*TYPES, "application/json; charset=latin-1", "application/json, application/json", "", None]
+)
+def test_a_body_of_another_media_type_is_refused(api: Client, unchanged: Callable[[], Any], kind: str | None) -> None:
+    with unchanged():
+        answer = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind})
+        told = answer.json()
+        assert (answer.status_code, told.pop("error")) == (415, "unsupported_media_type")
+        assert told == {
+            "success": False, "detail": CODES["unsupported_media_type"].description,
+            "request_id": answer.headers["x-request-id"],
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"']
+)
+def test_json_is_taken_with_and_without_a_charset(api: Client, kind: str) -> None:
+    answer = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind})
+    assert (answer.status_code, answer.json()["first_name"]) == (200, "Ann")
+
+
+def padded(size: int) -> bytes:
+    return b'{"first_name": "Ann"}' + b" " * (size - 21)
+
+
+def in_chunks(body: bytes) -> Iterator[bytes]:
+    """So that httpx states no length."""
+    yield from (body[at : at + 65_536] for at in range(0, len(body), 65_536))
+
+
+@pytest.mark.parametrize("body", [padded(MIB + 1), padded(2 * MIB), b'{"first_name": "%s"}' % (b"a" * MIB)], ids=len)
+def test_a_body_over_1_mib_is_refused(api: Client, unchanged: Callable[[], Any], body: bytes) -> None:
+    with unchanged():
+        for answer in (sent(api, body), sent(api, in_chunks(body))):
+            told = answer.json()
+            assert (answer.status_code, told.pop("error")) == (413, "body_too_large")
+            assert told == {
+                "success": False, "detail": CODES["body_too_large"].description,
+                "request_id": answer.headers["x-request-id"],
+            }  # fmt: skip
+
+
+def test_a_body_of_1_mib_is_taken(api: Client) -> None:
+    for body in (padded(MIB), in_chunks(padded(MIB))):
+        assert sent(api, body).status_code == 200
+
+
+def test_a_name_of_a_million_characters_is_too_long(api: Client, unchanged: Callable[[], Any]) -> None:
+    with unchanged():
+        answer = api.post("/participants", {"first_name": "a" * 1_000_000})
+        assert faults(answer) == [("first_name", "must be at most 255 characters long")]
+
+
+def test_a_client_that_goes_away_amid_its_body_writes_nothing(api: Client, unchanged: Callable[[], Any]) -> None:
+    host, port = api.http.base_url.host, api.http.base_url.port or 0
+    head = "".join(f"{name}: {value}\r\n" for name, value in (api.headers() | JSON | {"Content-Length": "99"}).items())
+    with unchanged():
+        with socket.create_connection((host, port)) as leaving:
+            leaving.sendall(f"POST {PREFIX}/participants HTTP/1.1\r\nHost: {host}\r\n{head}\r\n".encode())
+            leaving.sendall(b'{"first_name": "Ann"}')
+        assert api.get("/participants").json()["data"] == []
+
+
+NUL = "must not contain the character U+0000"
+
+
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("POST", "/participants", {"first_name": "a\0b"}),
+        ("POST", "/providers", {"entity_name": "\0"}),
+        ("POST", "/note-types", {"note_type": "a\0"}),
+        ("POST", "/participants/{participant_id}/team-members", {"first_name": "A", "note": "\0a"}),
+        ("PUT", "/participants/{participant_id}", {"reason_for_leaving": "a\0b"}),
+        ("POST", "/invoices/status", {"provider_email": "\0", "invoice_number": "1"}),
+    ],
+)
+def test_nul_is_no_character_of_a_text(
+    api: Client, unchanged: Callable[[], Any], method: str, path: str, body: dict[str, str]
+) -> None:
+    place = path.format(participant_id=api.made("/participants", {})["id"])
+    with unchanged():
+        wrong = [name for name, value in body.items() if "\0" in value]
+        assert faults(api.request(method, place, json=body)) == [(name, NUL) for name in wrong]
+        unknown = sent(api, b'{"a\\u0000b": "x"}', place, method)
+        assert faults(unknown)[0][0] == "a\\x00b"
+
+
+def test_nul_and_bytes_that_are_no_text_are_refused_in_a_query(api: Client, unchanged: Callable[[], Any]) -> None:
+    with unchanged():
+        assert faults(api.request("GET", "/participants?email=a%00b")) == [("email", NUL)]
+        for query in ("email=%ff", "email=%ed%a0%80", "%ff=1", "&".join(["limit=1"] * 101)):
+            answer = api.request("GET", f"/participants?{query}")
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+            assert answer.json()["detail"] == "query: must be percent-encoded UTF-8 of at most 100 parameters."
+
+
+def test_what_looks_like_an_escape_is_kept_as_it_was_sent(api: Client) -> None:
+    texts = [
+        "\\u0000",
+        "\\",
+        '"',
+        "\u007f",
+        "\u2028",
+        "é\u0301",
+        "😀",
+        " two  spaces ",
+        "'; drop table participants; --",
+    ]
+    for text in texts:
+        assert api.made("/participants", {"first_name": text})["first_name"] == text
+    assert sent(api, b'{"first_name": "\\ud83d\\ude00\\\\u0000"}').json()["first_name"] == "😀\\u0000"
+
+
+def test_all_faults_of_a_body_are_told_at_once(api: Client, unchanged: Callable[[], Any]) -> None:
+    body = {
+        "first_name": {"a": 1}, "last_name": ["x"], "participant_number": 430000001, "email": True, "state": "XX",
+        "status": None, "is_pace_plan": "yes", "plan_start_date": "2026-02-30", "account_manager_id": "x",
+        "zip": "2000", "email_adress": "a@example.com",
+    }  # fmt: skip
+    with unchanged():
+        said = dict(faults(api.post("/participants", body)))
+    assert said.pop("zip") == said.pop("email_adress")
+    assert said == {
+        "first_name": "must be a string or null, not an object",
+        "last_name": "must be a string or null, not a list",
+        "participant_number": "must be a string or null, not a whole number",
+        "email": "must be a string, not a boolean",
+        "state": "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
+        "status": "must be a string, not null",
+        "is_pace_plan": "must be true or false, not a string",
+        "plan_start_date": "must be a date, YYYY-MM-DD",
+        "account_manager_id": "must be a UUID with its hyphens",
+    }
+
+
+def test_all_wrong_items_of_a_list_are_told_at_once(api: Client, unchanged: Callable[[], Any]) -> None:
+    place = f"/participants/{api.made('/participants', {})['id']}/team-members"
+    slugs = "must be one of view_budget, view_invoices, approve_invoices, email_statements, view_documents, no_access"
+    with unchanged():
+        answer = api.post(place, {"email": "a@example.com", "permissions": ["view_budget", "x", 5, "no_access", "y"]})
+        assert faults(answer) == [
+            ("permissions[1]", slugs), ("permissions[2]", "must be a string, not a whole number"),
+            ("permissions[4]", slugs),
+        ]  # fmt: skip
+        answer = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")
+        assert faults(answer) == [(f"account_manager[{at}]", "must be a UUID with its hyphens") for at in (0, 2, 3)]
+
+
+def test_an_unknown_field_is_named_with_those_that_are_known(api: Client, unchanged: Callable[[], Any]) -> None:
+    with unchanged():
+        answer = api.post("/note-types", {"note_type": "Visit", "color": "red"})
+        known = "note_type, badge_color, highlight_color"
+        assert faults(answer) == [("color", f"is not known; known are {known}")]
+    assert api.get("/note-types").json()["pagination"]["total"] == 0
+
+
+EMAILS = [
+    "", "ann", "@example.com", "ann@", "ann@localhost", "a b@example.com", "ann@example..com", "ann@-example.com",
+    " ann@example.com", "ann@example.com\n", "Ann <ann@example.com>", "ann@example.com,bob@example.com",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("email", EMAILS)
+def test_what_does_not_look_like_an_email_is_refused(api: Client, unchanged: Callable[[], Any], email: str) -> None:
+    made = api.made("/participants", {})
+    with unchanged():
+        says = [("email", "must be an email address, such as name@example.com")]
+        for answer in (
+            api.post("/participants", {"email": email}),
+            api.put(f"/participants/{made['id']}", {"email": email}),
+            api.post("/providers", {"email": email}),
+            api.post(f"/participants/{made['id']}/team-members", {"email": email}),
+        ):
+            assert faults(answer) == says
+
+
+def test_a_state_is_one_of_eight_codes(api: Client, unchanged: Callable[[], Any]) -> None:
+    for state in ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"):
+        for sent_state in (state, state.lower()):
+            assert api.made("/participants", {"state": sent_state})["state"] == state
+    says = [("state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")]
+    with unchanged():
+        for wrong in ("XX", "", " NSW", "New South Wales", "NſW"):
+            assert faults(api.post("/participants", {"state": wrong})) == says
+            assert faults(api.post("/providers", {"state": wrong})) == says
+
+
+IDS = {"/participants/{}": "participant_id", "/providers/{}": "provider_id", "/invoices/{}": "invoice_id",
+       "/events/{}": "event_id", "/participants/{}/team-members": "participant_id"}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", IDS)
+def test_an_id_that_is_no_uuid_is_refused_and_one_that_nobody_has_is_not_found(api: Client, path: str) -> None:
+    for wrong in ("abc", "1", uuid7().hex, f"{uuid7()}0", "%00", "%7B" + str(uuid7()) + "%7D"):
+        assert faults(api.get(path.format(wrong))) == [(IDS[path], "must be a UUID with its hyphens")]
+    for absent in (str(uuid7()), str(uuid7()).upper(), str(UUID(int=0))):
+        answer = api.get(path.format(absent))
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+
+
+def test_a_note_types_id_is_a_whole_number(api: Client) -> None:
+    for wrong in ("abc", "1.0", str(uuid7()), "%00", "+1", "1e3"):
+        assert faults(api.get(f"/note-types/{wrong}")) == [("note_type_id", "must be a whole number")]
+    for absent in ("0", "-1", "9223372036854775807", "9223372036854775808", "1" + "0" * 30):
+        assert api.get(f"/note-types/{absent}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/account-managers/{}", "/invoice-view-sessions/{}", "/participants/{own}/team-members/{}"]
+)
+def test_an_id_that_the_contract_types_as_a_string_is_just_not_found(api: Client, path: str) -> None:
+    own = api.made("/participants", {})["id"]
+    answers = [api.get(path.format(each, own=own)) for each in ("abc", "1", "None", uuid7().hex, "%00", str(uuid7()))]
+    told = [answer.json() | {"request_id": None} for answer in answers]
+    says = CODES["not_found"].description
+    assert told == [{"success": False, "error": "not_found", "detail": says, "request_id": None}] * 6
+
+
+def test_a_wrong_body_for_a_member_called_none_is_a_wrong_body(api: Client) -> None:
+    own = api.made("/participants", {})["id"]
+    answer = api.put(f"/participants/{own}/team-members/None", {"colour": "red"})
+    assert [field for field, _ in faults(answer)] == ["colour"]
+
+
+def test_an_id_in_upper_case_is_the_same_id(api: Client) -> None:
+    made = api.made("/participants", {"first_name": "Ann"})
+    assert api.get(f"/participants/{made['id'].upper()}").json() == made
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00%2B10:00", "9999-12-31T23:59:59-10:00"])
+def test_a_moment_beyond_the_calendar_is_refused(api: Client, moment: str) -> None:
+    for path in ("/participants", "/providers", "/invoices"):
+        says = [("updated_since", "must lie within the years 1 to 9999 in UTC")]
+        assert faults(api.request("GET", f"{path}?updated_since={moment}")) == says
+
+
+def test_a_refusal_never_tells_of_the_inside(api: Client) -> None:
+    own = api.made("/participants", {})["id"]
+    answers = [
+        sent(api, b"{"), sent(api, b"[" * 20_000), api.post("/participants", {"x": "'; select 1"}),
+        api.post("/participants", {"account_manager_id": str(uuid7())}), api.get(f"/participants/{uuid7()}"),
+        api.put(f"/participants/{own}", {"exit_reason_category_id": str(uuid7())}), api.get("/participants", limit="x"),
+    ]  # fmt: skip
+    for answer in answers:
+        assert not re.search(r"Traceback|asyncpg|msgspec|constraint|_fkey|\.py|/src|Error\b", answer.text), answer.text
+
+
+@pytest.fixture
+def own_cluster() -> Iterator[Cluster]:
+    """A cluster that a test may stop."""
+    folder = Path(tempfile.mkdtemp(prefix="plankeeper-test-"))
+    folder.chmod(0o711)
+    with Cluster(folder) as running:
+        schema.migrate(running.dsn)
+        yield running
+    shutil.rmtree(folder)
+
+
+async def newcomer(server: RunningServer) -> tuple[UUID, str]:
+    """A plan manager with a key."""
+    async with server.db.transaction() as tx:
+        made = await plan_managers.insert(tx, uuid7(), "Test plan manager")
+        assert made is not None
+        call = Write(tx, made.id, server.settings, SYSTEM)
+        return made.id, await making.create(call, "test", [made.id], ["read", "write"], None)
+
+
+def test_while_the_database_is_away_the_answer_is_503_and_then_service_goes_on(own_cluster: Cluster) -> None:
+    server = RunningServer(own_cluster.dsn).start()
+    plan_manager_id, key = server.run(newcomer(server))
+    api = Client(server.url, key, plan_manager_id)
+    made = api.made("/participants", {"first_name": "Ann"})
+    own_cluster.stop()
+    for answer in (api.get("/participants"), api.post("/participants", {}), api.delete(f"/participants/{made['id']}")):
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "1"
+        assert answer.json() == {
+            "success": False, "error": "service_unavailable", "request_id": answer.headers["x-request-id"],
+            "detail": CODES["service_unavailable"].description,
+        }  # fmt: skip
+    assert api.http.get("/readyz").status_code == 503
+    assert api.http.get("/healthz").status_code == 200
+    own_cluster.ensure()
+    again = wait_until(lambda: (got := api.get("/participants")).status_code == 200 and got)
+    assert [each["id"] for each in again.json()["data"]] == [made["id"]]
+    assert api.put(f"/participants/{made['id']}", {"last_name": "Lee"}).json() == made | {"last_name": "Lee"}
+    wait_until(lambda: len(json.loads(api.get("/events").text)["data"]) == 3)
+    api.http.close()
+    server.stop()

@@ -1,0 +1,310 @@
+"""Events over HTTP: what each write records, and the feed that tells of it."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import making
+from plankeeper.edge.call import SYSTEM, Write
+from support.client import Client
+from support.server import RunningServer, wait_until
+
+Import = Callable[..., Any]
+OWN = {"X-Request-Id": "the-write"}
+SYSTEM_ACTOR = {"kind": "system", "id": None, "name": "plankeeper"}
+
+
+def feed(api: Client, count: int, **filters: Any) -> list[dict[str, Any]]:
+    """The events of a plan manager, once they are as many, without that of the making of its key."""
+    listed = wait_until(
+        lambda: len(found := api.get("/events", limit=1000, **filters).json()["data"]) > count and found
+    )
+    first, *events = listed
+    assert first["type"] == "api_key.created"
+    assert len(events) == count, [each["type"] for each in events]
+    return events
+
+
+def writer(api: Client) -> dict[str, Any]:
+    """The actor of what the client writes."""
+    key = api.get("/events", limit=1).json()["data"][0]["resource"]["id"]
+    return {"kind": "api_key", "id": key, "name": "test"}
+
+
+def wrote(api: Client, method: str, path: str, body: Any = None) -> Any:
+    """What a write answered that carried a request id of its own."""
+    more = {} if body is None else {"json": body}
+    answer = api.request(method, path, headers=OWN, **more)
+    assert answer.status_code in (200, 201), answer.text
+    return answer.json()
+
+
+def event(api: Client, type_: str, ident: Any, data: Any, previous: Any, like: dict[str, Any]) -> dict[str, Any]:
+    """An event as it should be, with the id and the moment of another."""
+    return {
+        "id": like["id"], "type": type_, "created_at": like["created_at"], "actor": writer(api),
+        "resource": {"kind": type_.partition(".")[0], "id": str(ident)}, "data": data, "previous": previous,
+        "request_id": "the-write",
+    }  # fmt: skip
+
+
+def test_the_making_of_a_key_is_the_first_event(api: Client) -> None:
+    [made] = wait_until(lambda: api.get("/events").json()["data"])
+    assert made == {
+        "id": made["id"], "type": "api_key.created", "created_at": made["created_at"], "actor": SYSTEM_ACTOR,
+        "resource": {"kind": "api_key", "id": made["data"]["id"]}, "previous": None, "request_id": None,
+        "data": {
+            "id": made["data"]["id"], "name": "test", "last_four": api.key[-4:], "scopes": ["read", "write"],
+            "plan_managers": [api.plan_manager_id], "created_by": "plankeeper", "expires_at": None, "revoked_at": None,
+            "created_at": made["data"]["created_at"],
+        },
+    }  # fmt: skip
+    assert api.key not in str(made)
+
+
+RESOURCES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "participant": ("/participants", {"first_name": "Ann", "state": "nsw"}, {"last_name": "Lee", "state": None}),
+    "provider": ("/providers", {"entity_name": "Care", "abn": "1"}, {"abn": None, "active": False}),
+    "note_type": ("/note-types", {"note_type": "Visit"}, {"badge_color": "red"}),
+}
+
+
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_each_write_records_what_was_and_what_is(api: Client, kind: str) -> None:
+    path, body, change = RESOURCES[kind]
+    view = "" if kind == "note_type" else "?view=full"
+    made = wrote(api, "POST", path + view, body)
+    one = f"{path}/{made['id']}"
+    changed = wrote(api, "PUT", one + view, change)
+    assert wrote(api, "DELETE", one) == {}
+    created, updated, deleted = feed(api, 3)
+    assert created == event(api, f"{kind}.created", made["id"], made, None, created)
+    before = {name: made[name] for name in change}
+    assert updated == event(api, f"{kind}.updated", made["id"], changed, before, updated)
+    assert deleted == event(api, f"{kind}.deleted", made["id"], None, changed, deleted)
+    assert len({created["id"], updated["id"], deleted["id"]}) == 3
+
+
+def test_each_write_of_a_member_records_what_was_and_what_is(api: Client) -> None:
+    team = f"/participants/{wrote(api, 'POST', '/participants', {})['id']}/team-members"
+    made = wrote(api, "POST", team, {"email": "bo@example.com", "permissions": ["view_budget"]})
+    changed = wrote(api, "PUT", f"{team}/{made['id']}", {"permissions": [], "contact_priority": 1})
+    wrote(api, "DELETE", f"{team}/{made['id']}")
+    _, created, updated, deleted = feed(api, 4)
+    assert created == event(api, "team_member.created", made["id"], made, None, created)
+    before = {"permissions": made["permissions"], "contact_priority": None}
+    assert updated == event(api, "team_member.updated", made["id"], changed, before, updated)
+    assert deleted == event(api, "team_member.deleted", made["id"], None, changed, deleted)
+
+
+def test_a_deletion_of_a_participant_tells_of_each_member_too(api: Client) -> None:
+    made = wrote(api, "POST", "/participants?view=full", {"first_name": "Ann"})
+    path = f"/participants/{made['id']}"
+    team = [wrote(api, "POST", f"{path}/team-members", {"first_name": name}) for name in ("Bo", "Cy")]
+    wrote(api, "DELETE", path)
+    events = feed(api, 6)[3:]
+    by_id = {each["resource"]["id"]: each for each in events}
+    assert by_id == {
+        made["id"]: event(api, "participant.deleted", made["id"], None, made, by_id[made["id"]]),
+        **{
+            each["id"]: event(api, "team_member.deleted", each["id"], None, each, by_id[each["id"]]) for each in team
+        },
+    }  # fmt: skip
+    assert {each["request_id"] for each in events} == {"the-write"}
+
+
+def test_references_that_were_unset_are_null_in_what_was(api: Client, import_rows: Import) -> None:
+    manager, reason = str(uuid7()), str(uuid7())
+    import_rows(api, "account-managers", [{"id": manager, "first_name": "Max"}])
+    import_rows(api, "exit-reasons", [{"id": reason, "name": "Moved"}])
+    made = api.made("/participants", {})
+    change = {"account_manager_id": manager, "exit_reason_category_id": reason}
+    changed = wrote(api, "PUT", f"/participants/{made['id']}?view=full", change)
+    updated = feed(api, 4)[3]
+    before = {"account_manager": {"id": None, "name": None}, "exit_reason_category": None}
+    assert updated == event(api, "participant.updated", made["id"], changed, before, updated)
+
+
+def test_an_update_that_changes_nothing_makes_no_event(api: Client) -> None:
+    made = {kind: api.made(path, body) for kind, (path, body, _) in RESOURCES.items()}
+    participant = f"/participants/{made['participant']['id']}"
+    member = api.made(f"{participant}/team-members", {"email": "bo@example.com", "permissions": ["view_budget"]})
+    for path, change in (
+        (participant, made["participant"]), (participant, {}), (participant, {"state": "nsw", "status": "Active"}),
+        (f"/providers/{made['provider']['id']}", made["provider"]),
+        (f"/note-types/{made['note_type']['id']}", {"note_type": "Visit", "badge_color": None}),
+        (f"{participant}/team-members/{member['id']}", {"permissions": ["view_budget", "view_budget"]}),
+        (f"{participant}/team-members/{member['id']}", {"contact_priority": None, "id": member["id"]}),
+    ):  # fmt: skip
+        assert api.put(path, change).status_code == 200
+    last = api.made("/note-types", {"note_type": "Last"})
+    events = feed(api, 5)
+    assert [each["type"] for each in events[:4]] == [
+        "participant.created", "provider.created", "note_type.created", "team_member.created",
+    ]  # fmt: skip
+    assert events[4]["data"] == last
+
+
+def test_neither_a_refusal_nor_a_read_makes_an_event(api: Client) -> None:
+    made = api.made("/participants", {"first_name": "Ann"})
+    team = f"/participants/{made['id']}/team-members"
+    holder = api.made(team, {"first_name": "Bo", "contact_priority": 1})
+    refused = [
+        api.post("/participants", {"first_name": 5}), api.put(f"/participants/{made['id']}", {"email": "x"}),
+        api.post(team, {"first_name": "Cy", "contact_priority": 1}), api.post(team, {}),
+        api.delete(f"/participants/{uuid7()}"), api.put(f"{team}/{holder['id']}", {"permissions": ["view_budget"]}),
+        api.put(f"/participants/{made['id']}", {"account_manager_id": str(uuid7())}),
+        api.put(f"/participants/{made['id']}", {"exit_reason_category_id": str(uuid7())}),
+    ]  # fmt: skip
+    assert {each.status_code for each in refused} == {400, 404, 409}
+    assert api.get(team).status_code == api.get("/participants").status_code == 200
+    assert api.post("/invoices/status", {"provider_email": "x", "invoice_number": "1"}).status_code == 404
+    last = api.made("/note-types", {"note_type": "Last"})
+    assert [each["data"] for each in feed(api, 3)[1:]] == [holder, last]
+
+
+def test_one_event_is_got_by_its_id(api: Client) -> None:
+    wrote(api, "POST", "/note-types", {"note_type": "Visit"})
+    [made] = feed(api, 1)
+    answer = api.get(f"/events/{made['id'].upper()}")
+    assert (answer.status_code, answer.json()) == (200, made)
+    assert api.get(f"/events/{uuid7()}").status_code == 404
+
+
+def test_an_event_without_a_request_id_of_the_callers_has_that_of_the_answer(api: Client) -> None:
+    answer = api.post("/note-types", {"note_type": "Visit"})
+    [made] = feed(api, 1)
+    assert made["request_id"] == answer.headers["x-request-id"]
+
+
+def test_the_feed_is_walked_by_cursor_from_its_beginning(api: Client) -> None:
+    names = [f"kind {n}" for n in range(5)]
+    for name in names:
+        api.made("/note-types", {"note_type": name})
+    whole = feed(api, 5)
+    walked: list[dict[str, Any]] = []
+    after: dict[str, str] = {}
+    while True:
+        page = api.get("/events", limit=2, **after).json()
+        walked += page["data"]
+        more = len(walked) < 6
+        following = walked[-1]["id"] if more else None
+        meta = {"limit": 2, "offset": 0, "has_more": more, "total": None, "next_cursor": following}
+        assert page["pagination"] == meta
+        if following is None:
+            break
+        after = {"after": following}
+    assert walked[1:] == whole
+    assert [each["data"]["note_type"] for each in whole] == names
+    assert api.get("/events", after="0", offset=0).json()["data"] == walked
+    assert api.get("/events", after=walked[-1]["id"]).json()["data"] == []
+    assert api.get("/events", after=walked[2]["id"].upper()).json()["data"] == walked[3:]
+
+
+def test_a_cursor_that_is_no_event_stands_for_the_one_before_it(api: Client) -> None:
+    api.made("/note-types", {"note_type": "before"})
+    between = str(uuid7())
+    api.made("/note-types", {"note_type": "after"})
+    [_, late] = feed(api, 2)
+    assert api.get("/events", after=between).json()["data"] == [late]
+
+
+@pytest.mark.parametrize("query", ["offset=1", "offset=5&after=0"])
+def test_the_feed_takes_no_offset(api: Client, query: str) -> None:
+    answer = api.request("GET", f"/events?{query}")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    assert [each["field"] for each in answer.json()["errors"]] == ["offset"]
+
+
+def test_the_filters_are_exact_and_combine_with_and(api: Client) -> None:
+    first, second = (api.made("/providers", {"entity_name": name}) for name in "ab")
+    for each in (first, second):
+        api.put(f"/providers/{each['id']}", {"abn": "1"})
+    events = feed(api, 4)
+    assert api.get("/events", type="provider.updated").json()["data"] == events[2:]
+    assert api.get("/events", resource_id=first["id"]).json()["data"] == [events[0], events[2]]
+    both = api.get("/events", type="provider.updated", resource_id=second["id"]).json()
+    assert both["data"] == [events[3]]
+    page = api.get("/events", type="provider.updated", limit=1).json()
+    assert page["pagination"]["next_cursor"] == events[2]["id"]
+    assert api.get("/events", type="provider.updated", after=events[2]["id"]).json()["data"] == [events[3]]
+    for nothing in ({"type": "provider"}, {"type": "Provider.updated"}, {"resource_id": "x"}, {"type": "%"}):
+        assert api.get("/events", **nothing).json()["data"] == []
+    assert api.get("/events", type="").status_code == 400
+    assert api.get("/events", kind="provider").status_code == 400
+
+
+def test_a_keys_events_stand_under_each_plan_manager_it_reaches(
+    server: RunningServer, api: Client, other: Client, new_key: Callable[..., str]
+) -> None:
+    own, theirs = UUID(api.plan_manager_id), UUID(other.plan_manager_id)
+    new_key(own, theirs)
+    made = feed(api, 1)[0]
+
+    async def revoke() -> None:
+        async with server.db.transaction() as tx:
+            await making.revoke(Write(tx, own, server.settings, SYSTEM), UUID(made["resource"]["id"]))
+
+    server.run(revoke())
+    for client in (api, other):
+        created, revoked = feed(client, 2)
+        assert [created["type"], revoked["type"]] == ["api_key.created", "api_key.revoked"]
+        assert created["data"]["plan_managers"] == sorted([str(own), str(theirs)])
+        assert revoked["previous"] == {"revoked_at": None}
+        assert revoked["data"] == created["data"] | {"revoked_at": revoked["data"]["revoked_at"]}
+        assert revoked["data"]["revoked_at"]
+
+
+def test_an_import_makes_an_event_a_row_of_the_systems(api: Client, import_rows: Import) -> None:
+    rows = [{"id": str(uuid7()), "first_name": name} for name in "ab"]
+    import_rows(api, "participants", rows)
+    import_rows(api, "participants", [rows[0], rows[1] | {"first_name": "c"}])
+    first, second, changed = feed(api, 3)
+    shown = api.get("/participants").json()["data"]
+    for made, row in ((first, rows[0]), (second, rows[1])):
+        assert made == {
+            "id": made["id"], "type": "participant.created", "created_at": made["created_at"], "actor": SYSTEM_ACTOR,
+            "resource": {"kind": "participant", "id": row["id"]}, "previous": None, "request_id": None,
+            "data": next(each for each in shown if each["id"] == row["id"]) | {"first_name": row["first_name"]},
+        }  # fmt: skip
+    assert (changed["type"], changed["resource"]["id"]) == ("participant.updated", rows[1]["id"])
+    assert (changed["previous"], changed["data"]) == ({"first_name": "b"}, shown[1])
+
+
+def test_a_session_is_started_or_ended(api: Client, import_rows: Import) -> None:
+    row = {"id": str(uuid7()), "invoice_id": str(uuid7()), "user_id": "u", "user_name": "U"}
+    row |= {"session_started": "2026-01-01T00:00:00Z"}
+    import_rows(api, "invoice-view-sessions", [row])
+    import_rows(api, "invoice-view-sessions", [row | {"session_ended": "2026-01-01T01:00:00Z"}])
+    started, ended = feed(api, 2)
+    assert [started["type"], ended["type"]] == ["invoice_view_session.started", "invoice_view_session.ended"]
+    assert ended["previous"] == {"session_ended": None}
+    assert ended["data"] == started["data"] | {"session_ended": "2026-01-01T01:00:00Z"}
+    assert ended["data"] == api.get(f"/invoice-view-sessions/{row['id']}").json()
+
+
+def test_an_invoice_that_becomes_a_duplicate_is_told_of(api: Client, import_rows: Import) -> None:
+    provider = api.made("/providers", {})["id"]
+    rows = [
+        {
+            "id": str(uuid7()),
+            "invoice_number": "1",
+            "pm_provider_id": provider,
+            "created_at": f"2026-01-0{day}T00:00:00Z",
+        }
+        for day in (2, 1)
+    ]
+    for row in rows:
+        import_rows(api, "invoices", [row])
+    _, second, *both = feed(api, 4)
+    assert (second["type"], second["data"]["is_duplicate"]) == ("invoice.created", False)
+    told = {each["resource"]["id"]: each for each in both}
+    assert {ident: each["type"] for ident, each in told.items()} == {
+        rows[0]["id"]: "invoice.updated", rows[1]["id"]: "invoice.created",
+    }  # fmt: skip
+    became = told[rows[0]["id"]]
+    assert became["previous"] == {"is_duplicate": False, "state_management": second["data"]["state_management"]}
+    assert became["data"] == api.get(f"/invoices/{rows[0]['id']}").json()

@@ -1,0 +1,326 @@
+"""Invoices over HTTP: what import brought in, what the checks found, and where an invoice stands."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.client import PREFIX, Client
+
+Put = Callable[..., str]
+
+MEMBERS = [
+    "id", "invoice_number", "invoice_date", "total", "tax", "subtotal", "plan_manager", "participant_id",
+    "claim_status", "approval_status", "created_at", "pm_provider_id", "s3_key", "email_message_id", "errors",
+    "state_management", "is_deleted", "wont_claim", "is_reimbursement", "is_duplicate",
+]  # fmt: skip
+LINE_MEMBERS = [
+    "id", "invoice", "description", "service_item_number", "quantity", "unit_price", "total_price", "claim_status",
+    "claim_batch_ref", "claim_number", "payment_ref", "is_deleted", "created_at",
+]  # fmt: skip
+CLAIM_STATUSES = [
+    "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected", "on_hold",
+    "cancelled",
+]  # fmt: skip
+LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 50.05, "total_price": 100.10}
+
+
+@pytest.fixture
+def world(api: Client) -> dict[str, str]:
+    """An active participant with a plan, one who has left, and a provider."""
+    plan = {"plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30"}
+    return {
+        "participant": api.made("/participants", {"first_name": "Ann"} | plan)["id"],
+        "left": api.made("/participants", {"first_name": "Bo", "status": "Inactive"} | plan)["id"],
+        "lead": api.made("/participants", {"first_name": "Cy", "status": "Lead"} | plan)["id"],
+        "provider": api.made("/providers", {"entity_name": "Care", "email": "Billing@care.example"})["id"],
+    }
+
+
+@pytest.fixture
+def put(api: Client, world: dict[str, str], import_rows: Callable[..., Any]) -> Put:
+    """Imports an invoice that is right in all but what is said, and answers its id."""
+
+    def work(**values: Any) -> str:
+        row = {
+            "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 110.11, "tax": 10.01,
+            "subtotal": 100.10, "participant_id": world["participant"], "pm_provider_id": world["provider"],
+            "line_items": [LINE],
+        } | values  # fmt: skip
+        report = import_rows(api, "invoices", [row])
+        assert not report.bad, report.bad
+        return row["id"]
+
+    return work
+
+
+def found(api: Client, **filters: Any) -> list[str]:
+    """The ids that a filter finds, in both modes, with the total that it states."""
+    page = api.get("/invoices", **filters)
+    assert page.status_code == 200, page.text
+    assert api.get("/invoices", **filters, after="0").json()["data"] == page.json()["data"]
+    ids = [each["id"] for each in page.json()["data"]]
+    assert page.json()["pagination"]["total"] == len(ids)
+    return ids
+
+
+def codes(api: Client, ident: str) -> list[str]:
+    return api.get(f"/invoices/{ident}").json()["state_management"]["errors"]
+
+
+def test_an_invoice_is_got_with_its_lines_and_listed_without(api: Client, world: dict[str, str], put: Put) -> None:
+    line = LINE | {
+        "id": str(uuid7()), "description": "Lawn mowing", "claim_status": "paid", "claim_batch_ref": "B1",
+        "claim_number": "C1", "payment_ref": "P1", "is_deleted": False, "created_at": "2026-01-16T01:02:03.000004Z",
+    }  # fmt: skip
+    ident = put(
+        line_items=[line], claim_status="paid", approval_status="approved", created_at="2026-01-16T00:00:00Z",
+        s3_key="a/b.pdf", email_message_id="<1@mail>", wont_claim=True, is_reimbursement=True, is_deleted=True,
+    )  # fmt: skip
+    expected = {
+        "id": ident, "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 110.11, "tax": 10.01,
+        "subtotal": 100.10, "plan_manager": api.plan_manager_id, "participant_id": world["participant"],
+        "claim_status": "paid", "approval_status": "approved", "created_at": "2026-01-16T00:00:00Z",
+        "pm_provider_id": world["provider"], "s3_key": "a/b.pdf", "email_message_id": "<1@mail>", "errors": False,
+        "state_management": {"errors": [], "ignored_errors": []}, "is_deleted": True, "wont_claim": True,
+        "is_reimbursement": True, "is_duplicate": False,
+    }  # fmt: skip
+    answer = api.get(f"/invoices/{ident}")
+    assert (answer.status_code, answer.json()) == (200, expected | {"line_items": [line | {"invoice": ident}]})
+    assert list(answer.json()) == [*MEMBERS, "line_items"]
+    assert list(answer.json()["line_items"][0]) == LINE_MEMBERS
+    meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
+    assert api.get("/invoices").json() == {"data": [expected], "pagination": meta}
+
+
+def test_every_member_is_there_where_nothing_is_known(api: Client, import_rows: Callable[..., Any]) -> None:
+    ident, line = str(uuid7()), {"id": str(uuid7())}
+    assert not import_rows(api, "invoices", [{"id": ident, "line_items": [line]}]).bad
+    shown = api.get(f"/invoices/{ident}").json()
+    warnings = ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates", "check_item_code"]
+    flags = dict.fromkeys(("is_deleted", "wont_claim", "is_reimbursement", "is_duplicate"), False)
+    assert shown == dict.fromkeys(MEMBERS) | flags | {
+        "id": ident, "plan_manager": api.plan_manager_id, "claim_status": "new", "approval_status": "not_required",
+        "created_at": shown["created_at"], "errors": True,
+        "state_management": {"errors": warnings, "ignored_errors": []},
+        "line_items": [
+            dict.fromkeys(LINE_MEMBERS)
+            | {"id": line["id"], "invoice": ident, "claim_status": "new", "is_deleted": False}
+            | {"created_at": shown["line_items"][0]["created_at"]}
+        ],
+    }  # fmt: skip
+
+
+def test_amounts_are_numbers_exact_to_the_last_digit(api: Client, put: Put) -> None:
+    amounts = {"total": "0.30", "tax": "0.1", "subtotal": "0.2000000001"}
+    ident = put(**{name: Decimal(value) for name, value in amounts.items()})
+    large = put(total=Decimal("999999999999.9999999999"), invoice_number="INV-2")
+    read = msgspec.json.Decoder(float_hook=Decimal)
+    shown = read.decode(api.http.get(f"{PREFIX}/invoices/{ident}", headers=api.headers()).content)
+    assert {name: str(shown[name]) for name in amounts} == amounts
+    shown = read.decode(api.http.get(f"{PREFIX}/invoices/{large}", headers=api.headers()).content)
+    assert str(shown["total"]) == "999999999999.9999999999"
+
+
+def test_lines_are_answered_in_their_order(api: Client, put: Put) -> None:
+    lines = [LINE | {"id": str(uuid7()), "description": str(n)} for n in range(3)]
+    ident = put(line_items=[lines[2], lines[0], lines[1]])
+    assert [each["description"] for each in api.get(f"/invoices/{ident}").json()["line_items"]] == ["2", "0", "1"]
+
+
+WARNINGS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "all is well": ([], {}),
+    "a lead is no one who has left": ([], {"participant_id": "lead"}),
+    "a blank number": (["missing_invoice_number"], {"invoice_number": "  "}),
+    "no participant": (["missing_participant"], {"participant_id": None}),
+    "an unknown participant": (["missing_participant"], {"participant_id": str(uuid7())}),
+    "no provider": (["missing_provider"], {"pm_provider_id": None}),
+    "an unknown provider": (["missing_provider"], {"pm_provider_id": str(uuid7())}),
+    "a participant who has left": (["inactive_participant"], {"participant_id": "left"}),
+    "a total that is not subtotal and tax": (["check_total"], {"total": 110.12}),
+    "a subtotal that is not the sum": (["check_total"], {"line_items": [LINE, LINE]}),
+    "a line that does not multiply": (["check_total"], {"line_items": [LINE | {"quantity": 3}]}),
+    "before the plan": (["check_dates"], {"invoice_date": "2025-06-30"}),
+    "after the plan": (["check_dates"], {"invoice_date": "2026-07-01"}),
+    "in the future": (["check_dates"], {"invoice_date": "2999-01-01"}),
+    "an item code that is none": (["check_item_code"], {"line_items": [LINE | {"service_item_number": "1_2_3"}]}),
+    "no item code": (["check_item_code"], {"line_items": [LINE | {"service_item_number": None}]}),
+    "a deleted line counts for nothing": ([], {"line_items": [LINE, {"total_price": 5, "is_deleted": True}]}),
+    "two at once": (["missing_provider", "check_total"], {"pm_provider_id": None, "total": 1}),
+}
+
+
+@pytest.mark.parametrize("case", WARNINGS)
+def test_an_invoice_is_checked_when_it_comes_in(api: Client, world: dict[str, str], put: Put, case: str) -> None:
+    expected, values = WARNINGS[case]
+    ident = put(**values | ({"participant_id": world[who]} if (who := values.get("participant_id")) in world else {}))
+    for shown in (api.get(f"/invoices/{ident}").json(), api.get("/invoices").json()["data"][0]):
+        assert shown["state_management"] == {"errors": expected, "ignored_errors": []}
+        assert (shown["errors"], shown["is_duplicate"]) == (bool(expected), False)
+
+
+def test_what_the_checks_find_is_taken_from_no_file(api: Client, put: Put) -> None:
+    ident = put(errors=True, is_duplicate=True, state_management={"errors": ["check_total"]})
+    shown = api.get(f"/invoices/{ident}").json()
+    assert (shown["errors"], shown["is_duplicate"], shown["state_management"]["errors"]) == (False, False, [])
+
+
+def test_an_ignored_warning_stays_and_is_no_error(api: Client, put: Put) -> None:
+    ignored = {"ignored_errors": ["check_total", "check_dates"]}
+    some = put(total=1, state_management=ignored)
+    more = put(total=1, pm_provider_id=None, state_management=ignored)
+    for ident, errors in ((some, ["check_total"]), (more, ["missing_provider", "check_total"])):
+        shown = api.get(f"/invoices/{ident}").json()
+        assert shown["state_management"] == ignored | {"errors": errors}
+        assert shown["errors"] == (ident == more)
+
+
+def test_of_invoices_with_one_number_the_earliest_stays_clean(api: Client, world: dict[str, str], put: Put) -> None:
+    second = put(created_at="2026-02-02T00:00:00Z")
+    third = put(created_at="2026-02-03T00:00:00Z")
+    elsewhere = api.made("/providers", {})["id"]
+    strangers = [put(pm_provider_id=elsewhere), put(invoice_number="INV-2"), put(invoice_number="inv-1")]
+    assert [codes(api, each) for each in (second, third, *strangers)] == [[], ["possible_duplicate"], [], [], []]
+    first = put(created_at="2026-02-01T00:00:00Z", participant_id=world["lead"])
+    for ident, duplicate in ((first, False), (second, True), (third, True)):
+        shown = api.get(f"/invoices/{ident}").json()
+        assert (shown["is_duplicate"], shown["errors"]) == (duplicate, duplicate)
+        assert shown["state_management"]["errors"] == (["possible_duplicate"] if duplicate else [])
+    put(id=first, is_deleted=True, created_at="2026-02-01T00:00:00Z")
+    assert [codes(api, each) for each in (first, second, third)] == [[], [], ["possible_duplicate"]]
+
+
+def test_deleted_invoices_are_listed(api: Client, put: Put) -> None:
+    ids = [put(is_deleted=True), put(invoice_number="INV-2")]
+    assert found(api) == ids
+    assert api.get(f"/invoices/{ids[0]}").json()["is_deleted"] is True
+
+
+def test_the_filters_are_exact_and_combine_with_and(api: Client, world: dict[str, str], put: Put) -> None:
+    elsewhere = api.made("/providers", {})["id"]
+    a, b, c, d = (
+        put(invoice_number="A", claim_status="paid", approval_status="approved"),
+        put(invoice_number="A", participant_id=world["left"], claim_status="paid"),
+        put(invoice_number="B", pm_provider_id=elsewhere, approval_status="approved"),
+        put(invoice_number=None, participant_id=None, pm_provider_id=None),
+    )
+    assert found(api) == [a, b, c, d]
+    assert found(api, participant_id=world["participant"].upper()) == [a, c]
+    assert found(api, provider_id=world["provider"]) == [a, b]
+    assert found(api, claim_status="paid") == [a, b]
+    assert found(api, approval_status="approved") == [a, c]
+    assert found(api, invoice_number="A") == [a, b]
+    assert found(api, invoice_number="a") == []
+    whole = {"participant_id": world["participant"], "provider_id": world["provider"], "claim_status": "paid"}
+    whole |= {"approval_status": "approved", "invoice_number": "A", "updated_since": "2020-01-01T00:00:00Z"}
+    assert found(api, **whole) == [a]
+
+
+@pytest.mark.parametrize("name, values", [
+    ("claim_status", CLAIM_STATUSES),
+    ("approval_status", ["not_required", "pending", "approved", "rejected"]),
+])  # fmt: skip
+def test_an_invoice_has_each_of_the_statuses(api: Client, put: Put, name: str, values: list[str]) -> None:
+    ids = {value: put(**{name: value, "invoice_number": value}) for value in values}
+    for value, ident in ids.items():
+        assert found(api, **{name: value}) == [ident]
+        assert api.get(f"/invoices/{ident}").json()[name] == value
+    for wrong in ("Paid", "unknown"):
+        answer = api.get("/invoices", **{name: wrong})
+        assert answer.json()["errors"] == [{"field": name, "message": f"must be one of {', '.join(values)}"}]
+
+
+def test_a_wrong_filter_is_named(api: Client) -> None:
+    for name in ("participant_id", "provider_id"):
+        answer = api.get("/invoices", **{name: uuid7().hex})
+        assert answer.json()["errors"] == [{"field": name, "message": "must be a UUID with its hyphens"}]
+    for name in ("pm_provider_id", "is_deleted", "errors"):
+        answer = api.get("/invoices", **{name: "true"})
+        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [name])
+
+
+def test_updated_since_finds_what_was_changed_and_what_was_found_of_it(api: Client, put: Put) -> None:
+    first, second, third = (put(invoice_number=name, created_at="2026-01-01T00:00:00Z") for name in ("A", "A", "B"))
+    clock = api.post("/providers?view=full", {}).json()["created_at"]
+    assert found(api, updated_since=clock) == []
+    put(id=first, invoice_number="C", created_at="2026-01-01T00:00:00Z")
+    # The second is no duplicate any more.
+    assert found(api, updated_since=clock) == [first, second]
+    assert found(api) == [first, second, third]
+
+
+def asked(api: Client, email: Any = "Billing@care.example", number: Any = "INV-1") -> Any:
+    return api.post("/invoices/status", {"provider_email": email, "invoice_number": number})
+
+
+def test_the_status_question_finds_all_invoices_of_a_number_from_a_provider(
+    api: Client, world: dict[str, str], put: Put
+) -> None:
+    one = put(claim_status="paid")
+    answer = asked(api, "billing@CARE.example")
+    listed = {each["id"]: each for each in api.get("/invoices").json()["data"]}
+    assert answer.status_code == 200
+    assert answer.json() == {"success": True, "message": "1 invoice found.", "data": {"invoices": [listed[one]]}}
+    namesake = api.made("/providers", {"email": "BILLING@care.example"})["id"]
+    two = put(is_deleted=True, pm_provider_id=namesake)
+    put(invoice_number="INV-2")
+    put(pm_provider_id=api.made("/providers", {"email": "other@care.example"})["id"])
+    listed = {each["id"]: each for each in api.get("/invoices").json()["data"]}
+    assert asked(api).json() == {
+        "success": True, "message": "2 invoices found.", "data": {"invoices": [listed[one], listed[two]]},
+    }  # fmt: skip
+
+
+def test_the_status_question_finds_nothing_where_there_is_nothing(
+    api: Client, other: Client, world: dict[str, str], put: Put
+) -> None:
+    put()
+    put(invoice_number="", pm_provider_id=api.made("/providers", {})["id"])
+    for answer in (
+        asked(api, number="inv-1"), asked(api, number="INV"), asked(api, "care.example"), asked(api, ""),
+        asked(api, "%"), asked(api, "", ""), asked(other),
+    ):  # fmt: skip
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+    assert api.delete(f"/providers/{world['provider']}").status_code == 200
+    assert asked(api).status_code == 404
+
+
+def test_the_status_question_needs_both_and_nothing_else(api: Client) -> None:
+    answers = {
+        "{}": api.post("/invoices/status", {}),
+        "null": asked(api, None, None),
+        "long": asked(api, "a" * 255, "1" * 256),
+        "more": api.post("/invoices/status", {"provider_email": "a", "invoice_number": "1", "id": "1"}),
+        "query": api.post("/invoices/status?limit=1", {"provider_email": "a", "invoice_number": "1"}),
+    }
+    assert {answer.status_code for answer in answers.values()} == {400}
+    told = {name: [(e["field"], e["message"]) for e in answer.json()["errors"]] for name, answer in answers.items()}
+    both = ("provider_email", "invoice_number")
+    assert told["{}"] == [(name, "is required") for name in both]
+    assert told["null"] == [(name, "must be a string, not null") for name in both]
+    assert told["long"] == [
+        ("provider_email", "must be at most 254 characters long"),
+        ("invoice_number", "must be at most 255 characters long"),
+    ]  # fmt: skip
+    assert [field for field, _ in told["more"]] == ["id"]
+    assert told["query"] == [("limit", "is not known; none is taken")]
+
+
+def test_the_status_question_is_a_read(api: Client, new_client: Callable[..., Client], put: Put) -> None:
+    ident = put()
+    reader = new_client(UUID(api.plan_manager_id), scopes=("read",))
+    answer = asked(reader)
+    assert (answer.status_code, [each["id"] for each in answer.json()["data"]["invoices"]]) == (200, [ident])
+
+
+def test_invoices_are_not_written_over_http(api: Client, put: Put) -> None:
+    one = f"/invoices/{put()}"
+    before = api.get(one).json()
+    for method, path in (("POST", "/invoices"), ("PUT", one), ("DELETE", one)):
+        answer = api.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert api.get(one).json() == before

@@ -1,0 +1,109 @@
+"""The program itself, as a user runs it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import psutil
+
+
+def plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; a traceback is never right."""
+    done = subprocess.run(
+        [sys.executable, "-m", "plankeeper", *arguments],
+        input=stdin, env=environment(settings), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    result = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    assert "Traceback" not in result.stderr, result.stderr
+    return result
+
+
+def environment(settings: dict[str, str]) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLANKEEPER_")}
+    return inherited | settings
+
+
+class Serving:
+    """`plankeeper serve` with an embedded cluster in `data_dir`, on a free port, until `stop`."""
+
+    def __init__(self, data_dir: Path, *arguments: str, workers: int = 1) -> None:
+        command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
+        self.process = subprocess.Popen(
+            command, env=environment({"PLANKEEPER_DATA_DIR": str(data_dir)}), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.lines: list[str] = []
+        self._ready = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._ready.wait(60), self.lines
+        assert self.process.poll() is None, self.lines
+        self.url = re.sub(r"/docs$", "", self.said("Documentation:"))
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            if "is ready" in line:
+                self._ready.set()
+        self._ready.set()
+
+    def said(self, what: str) -> str:
+        """What stands behind a word of the output."""
+        [line] = [line for line in self.lines if line.startswith(what)]
+        return line.removeprefix(what).split()[0]
+
+    @property
+    def curl(self) -> str:
+        [line] = [line for line in self.lines if line.startswith("curl ")]
+        return line
+
+    def client(self) -> httpx.Client:
+        """A client with the demonstration's key."""
+        headers = {
+            "Authorization": f"Bearer {self.said('API key:')}",
+            "X-Plan-Manager-Id": self.said("Plan manager:"),
+        }
+        return httpx.Client(base_url=f"{self.url}/api/public/v1", headers=headers, timeout=20)
+
+    def family(self) -> list[psutil.Process]:
+        """Every process that belongs to it."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def workers(self) -> list[psutil.Process]:
+        return [each for each in self.family() if "spawn_main" in " ".join(_words(each))]
+
+    def postmaster(self) -> psutil.Process:
+        own = psutil.Process(self.process.pid).children()
+        [found] = [each for each in own if Path(each.cmdline()[0]).name == "postgres"]
+        return found
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End it and wait; nothing of it is left."""
+        family = self.family() if self.process.poll() is None else []
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        _, alive = psutil.wait_procs(family, timeout=30)
+        assert not alive, alive
+        return self.ended()
+
+    def ended(self) -> int:
+        """Its exit code, once it has ended by whatever means."""
+        code = self.process.wait(30)
+        self._reader.join(5)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+def _words(process: psutil.Process) -> list[str]:
+    """Its command line; of one that has ended, none."""
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []

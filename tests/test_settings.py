@@ -1,0 +1,42 @@
+"""Every setting is documented, and a wrong one says what would be right."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from plankeeper.settings import SettingError, Settings
+
+
+def test_every_setting_is_documented_with_its_default_and_meaning(project: Path) -> None:
+    page = (project / "docs" / "settings.md").read_text()
+    rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.startswith("| `PLANKEEPER_")}
+    known = {f"`{field.metadata['name']}`": field.metadata for field in fields(Settings)}
+    assert set(rows) == set(known)
+    for name, each in known.items():
+        default = f"`{each['default']}`" if each["default"] else "empty"
+        assert rows[name] == f"| {name} | {default} | {each['meaning']} |"
+
+
+@pytest.mark.parametrize(
+    "name, value, right",
+    [
+        ("PLANKEEPER_PORT", "http", "a port number from 0 to 65535"),
+        ("PLANKEEPER_PORT", "70000", "a port number from 0 to 65535"),
+        ("PLANKEEPER_WORKERS", "0", "a whole number above 0"),
+        ("PLANKEEPER_POOL_SIZE", "-1", "a whole number above 0"),
+        ("PLANKEEPER_TIME_ZONE", "Australia/Nowhere", "the name of a time zone, such as Australia/Sydney"),
+        ("PLANKEEPER_TIME_ZONE", "../etc/passwd", "the name of a time zone, such as Australia/Sydney"),
+        ("PLANKEEPER_CORS_ORIGINS", "app.example.com", "origins such as https://app.example.com"),
+    ],
+)
+def test_a_wrong_value_names_the_variable_and_what_it_takes(name: str, value: str, right: str) -> None:
+    with pytest.raises(SettingError) as error:
+        Settings.read({name: value})
+    assert str(error.value).startswith(f"{name} is {value!r}; it takes {right}")
+
+
+def test_an_empty_value_is_the_default() -> None:
+    assert Settings.read({"PLANKEEPER_PORT": "", "PLANKEEPER_DATA_DIR": ""}) == Settings.read({})
+    assert Settings.read({}).port == 8000
+    assert Settings.read({}).data_dir == Path(".plankeeper")
