@@ -37,6 +37,6 @@ def test_a_wrong_value_names_the_variable_and_what_it_takes(name: str, value: st
 
 
 def test_an_empty_value_is_the_default() -> None:
-    assert Settings.read({"PLANKEEPER_PORT": "", "PLANKEEPER_DATA_DIR": ""}) == Settings.read({})
+    assert Settings.read(dict.fromkeys((each.metadata["name"] for each in fields(Settings)), "")) == Settings.read({})
     assert Settings.read({}).port == 8000
     assert Settings.read({}).data_dir == Path(".plankeeper")

@@ -26,6 +26,7 @@ from plankeeper.events.routes import routes as events
 from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
 from plankeeper.invoices.routes import routes as invoices
 from plankeeper.note_types.routes import routes as note_types
+from plankeeper.participants.lists import fold_totals
 from plankeeper.participants.routes import routes as participants
 from plankeeper.providers.routes import routes as providers
 from plankeeper.settings import Settings
@@ -80,7 +81,7 @@ def _lifespan(db: Database, keyring: Keyring) -> Any:
     async def lifespan(_app: object) -> AsyncGenerator[None]:
         _stop_with_parent()
         async with db.opened():
-            tasks = [asyncio.create_task(keyring.watch()), asyncio.create_task(sequencer.run(db))]
+            tasks = [asyncio.create_task(keyring.watch()), asyncio.create_task(sequencer.run(db, [fold_totals]))]
             try:
                 yield
             finally:

@@ -96,7 +96,7 @@ class Settings:
     )  # fmt: skip
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,
-        "The service operator's name: account managers whose email's domain contains it are hidden. Empty: none are.",
+        "The service operator's name: account managers whose email's domain contains it are hidden.",
     )  # fmt: skip
     time_zone: ZoneInfo = setting(
         "PLANKEEPER_TIME_ZONE", "Australia/Sydney", _zone,

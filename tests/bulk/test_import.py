@@ -216,6 +216,18 @@ def test_a_hundred_faults_are_shown_and_all_bad_lines_are_counted(api: Client, t
     missing = taken(api, "exit-reasons", [{"id": an_id()} for _ in range(2500)])
     assert [bad.number for bad in missing.bad] == list(range(1, 101))
     assert len(missing.bad_lines) == 2500
+    twice = {"id": an_id(), "name": "x"}
+    beside = taken(api, "exit-reasons", [twice, twice, *({"id": an_id()} for _ in range(1200))])
+    assert beside.bad_lines == set(range(3, 1203))
+    assert report.all_known
+    assert missing.all_known
+
+
+def test_of_many_bad_references_some_are_looked_up_and_the_rest_is_not_counted(api: Client, taken: Import) -> None:
+    rows = [{"account_manager_id": an_id()} for _ in range(1002)]
+    report = taken(api, "participants", rows)
+    assert (len(report.bad), len(report.bad_lines), report.all_known) == (100, 1000, False)
+    assert taken(api, "participants", rows[:150]).all_known
 
 
 def test_only_the_lines_with_a_bad_reference_are_told(api: Client, taken: Import) -> None:

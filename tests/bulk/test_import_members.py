@@ -1,12 +1,22 @@
 """Team members and account managers in an import: whose they are, which user stands behind them, their priorities."""
 
+import io
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from bulk.samples import Import, Row, an_id, by_csv, clean, shown
+from bulk.samples import Import, Row, an_id, by_csv, by_json, clean, shown
+from plankeeper.bulk.explanations import EXPLANATIONS
+from plankeeper.bulk.loading import Report, load
 from plankeeper.bulk.reading import BadLine
+from plankeeper.bulk.resources import RESOURCES
+from plankeeper.database.pool import Transaction
+from plankeeper.edge.call import Write
 from support.client import Client
+from support.server import RunningServer
 
 
 @pytest.fixture
@@ -183,3 +193,36 @@ def test_a_priority_that_another_holds_is_a_bad_line_that_names_the_holder(
     both = [base | {"first_name": "x", "contact_priority": 2}, base | {"first_name": "y", "contact_priority": 2}]
     assert taken(api, "team-members", both).bad_lines == {2}
     assert set(team(api, person)) == {"holder"}
+
+
+class Counted(Transaction):
+    """A transaction that counts its savepoints: a batch takes one, and its lines one each when it breaks something."""
+
+    savepoints = 0
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncGenerator[None]:
+        self.savepoints += 1
+        async with super().savepoint():
+            yield
+
+
+def test_a_user_on_many_teams_does_not_break_a_batch_into_its_lines(
+    api: Client, server: RunningServer, import_rows: Import
+) -> None:
+    people = [{"id": an_id()} for _ in range(50)]
+    assert import_rows(api, "participants", people).bad == []
+    rows = [{"participant_id": each["id"], "email": "Coordinator@example.com", "first_name": "c"} for each in people]
+
+    async def work() -> tuple[Counted, Report]:
+        async with server.db.transaction() as tx:
+            counted = Counted(tx._run)  # noqa: SLF001 - the same connection, and every savepoint on it
+            call = Write(counted, UUID(api.plan_manager_id), server.settings)
+            file = io.BytesIO(by_json(rows))
+            return counted, await load(call, RESOURCES["team-members"], file, EXPLANATIONS, lambda _lines: None)
+
+    for created in (50, 0):
+        counted, report = server.run(work())
+        clean(report, created=created, unchanged=50 - created)
+        assert counted.savepoints == 1
+    assert len({team(api, each["id"])["c"]["id"] for each in people}) == 1

@@ -19,7 +19,7 @@ UNBREAKABLE = {
             "exit_reasons_plan_manager_id_fkey",
             "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
-            "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
+            "participant_counts_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
         _OWN_TENANT,
     ),
@@ -33,7 +33,7 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "participants_pkey",
-            "providers_pkey", "users_pkey",
+            "participant_counts_pkey", "providers_pkey", "users_pkey",
         ],
         _NEW_ID,
     ),

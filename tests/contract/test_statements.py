@@ -32,6 +32,7 @@ from plankeeper.database.rows import columns
 
 # Where SQL may stand besides a slice's `store.py`.
 OTHER_STORES = {
+    "participants.lists": "the pages and totals of the list, which have many statements of their own",
     "invoices.facts": "what the checks of invoices read and keep: a store of its own beside the slice's",
     "database.schema": "the schema's version, which is asked before there is any slice",
 }

@@ -21,12 +21,13 @@ _BROKEN = (asyncpg.IntegrityConstraintViolationError, asyncpg.CardinalityViolati
 
 @dataclass(slots=True)
 class Report:
-    """What an import did: with any bad line it wrote nothing."""
+    """What an import did: with any bad line it wrote nothing. `all_known`: no bad line was left uncounted."""
 
     tally: Tally = field(default_factory=Tally)
     lines: int = 0
     bad: list[BadLine] = field(default_factory=list[BadLine])
     bad_lines: set[int] = field(default_factory=set[int])
+    all_known: bool = True
     doubts: list[BadLine] = field(default_factory=list[BadLine])
     doubtful: int = 0
 
@@ -97,6 +98,8 @@ async def _merge(
             report.refuse(await _explained(call, batch[0], error, explanations))
         elif len(report.bad) < SHOWN:
             await _merge_each(call, resource, batch, explanations, report)
+        else:
+            report.all_known = False
 
 
 async def _merge_each(

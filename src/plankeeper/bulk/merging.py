@@ -68,7 +68,8 @@ async def new_uuids(_tx: Transaction, count: int) -> list[Any]:
 class PlainMerge:
     """The merge of a resource whose lines are its records.
 
-    `locked` fetches records for update, `put` writes them, `view` fetches what the API shows of them.
+    `locked` fetches records for update, `put` writes them (new ones with `insert`, where they need another
+    statement), `view` fetches what the API shows of them.
     """
 
     record: type[Struct]
@@ -78,16 +79,13 @@ class PlainMerge:
     event: Callable[[Struct | None, Struct], str]
     defaults: Callable[[Any], dict[str, Any]] = nothing
     new_ids: Callable[[Transaction, int], Awaitable[list[Any]]] = field(default=new_uuids)
+    insert: Callable[[Transaction, UUID, str], Awaitable[None]] | None = None
 
     async def __call__(self, call: Write, lines: Sequence[Line[Any]]) -> Tally:
         made = iter(await self.new_ids(call.tx, sum(line.values.id is UNSET for line in lines)))
         ids: list[Any] = [next(made) if line.values.id is UNSET else line.values.id for line in lines]
         if len({key(id_) for id_ in ids}) < len(ids):
-            # Of the lines with one id, each meets what the one before it made.
-            tally = Tally()
-            for line in lines:
-                tally.add(await self(call, [line]))
-            return tally
+            return await one_by_one(self, call, lines)
         old = by_id(await self.locked(call.tx, call.plan_manager_id, ids))
         records = every(
             lambda line, id_: merged(self.record, line, {"id": id_}, old.get(key(id_)), self.defaults), lines, ids
@@ -96,11 +94,32 @@ class PlainMerge:
         before = by_id(
             await self.view(call.tx, call.plan_manager_id, [i for new in changed if key(i := new.id) in old])
         )
-        await self.put(call.tx, call.plan_manager_id, json_text(changed))
+        created = [new for new in changed if self.insert and key(new.id) not in old]
+        if self.insert and created:
+            await self.insert(call.tx, call.plan_manager_id, json_text(created))
+        known = [new for new in changed if not self.insert or key(new.id) in old]
+        if known:
+            await self.put(call.tx, call.plan_manager_id, json_text(known))
         after = await self.view(call.tx, call.plan_manager_id, [new.id for new in changed])
         pairs = [(before.get(key(each.id)), each) for each in after]
         await record_many(call, [(self.event(*pair), *pair) for pair in pairs])
         return Tally(len(changed) - len(before), len(before), len(lines) - len(changed))
+
+
+async def one_by_one(
+    merge: Callable[[Write, Sequence[Line[Any]]], Awaitable[Tally]], call: Write, lines: Sequence[Line[Any]]
+) -> Tally:
+    """Merge a batch with lines about one record: each of these meets what the one before it made."""
+    tally = Tally()
+    faults: list[BadLine] = []
+    for line in lines:
+        try:
+            tally.add(await merge(call, [line]))
+        except BadLines as bad:
+            faults += bad.faults
+    if faults:
+        raise BadLines(faults)
+    return tally
 
 
 def key(id_: object) -> str:

@@ -95,8 +95,8 @@ RESOURCES: Mapping[str, Resource] = {
     "participants": Resource(
         ParticipantImport,
         PlainMerge(
-            ParticipantRecord, participants.records_for_update, participants.put, participants.fetch,
-            created_or_updated("participant"), now_created,
+            ParticipantRecord, participants.records_for_update, participants.replace, participants.fetch,
+            created_or_updated("participant"), now_created, insert=participants.insert,
         ),
         ParticipantRecord, participants.export, ("participants",), _participant_doubt,
     ),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.merging import BadLines, Tally, differs, every, key, merged
+from plankeeper.bulk.merging import BadLines, Tally, differs, every, key, merged, one_by_one
 from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.edge.call import Write
 from plankeeper.edge.shapes import given, json_text
@@ -51,20 +51,16 @@ async def merge(call: Write, lines: Sequence[MemberLine]) -> Tally:
         lambda line, name: _known(line, old[name]) if name in old else _new(line, name[0], users), lines, named
     )
     if len({each[:2] for each in identities}) < len(lines):
-        # Of the lines about one member, each meets what the one before it made.
-        tally = Tally()
-        for line in lines:
-            tally.add(await merge(call, [line]))
-        return tally
+        return await one_by_one(merge, call, lines)
     old |= await _locked(call, [each[:2] for each in identities if each[:2] not in old])
     records = every(lambda line, identity: _record(line, identity, old.get(identity[:2])), lines, identities)
     known = [new for new in records if (new.participant_id, new.id) in old]
     changed = [new for new in known if differs(old[new.participant_id, new.id], new)]
     created = [new for new in records if (new.participant_id, new.id) not in old]
-    await put_users(
-        call.tx, call.plan_manager_id,
-        json_text([User(each.user_id, each.email) for each in created if each.user_id not in users.by_id]),
-    )  # fmt: skip
+    # One user may be on many of the teams: the first line says how the email is written.
+    unknown = [each for each in reversed(created) if each.user_id not in users.by_id]
+    new = {each.user_id: User(each.user_id, each.email) for each in unknown}
+    await put_users(call.tx, call.plan_manager_id, json_text(list(new.values())))
     await _write(call, created, changed)
     return Tally(len(created), len(changed), len(known) - len(changed))
 

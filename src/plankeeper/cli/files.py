@@ -68,7 +68,8 @@ def _say_bad(report: Report) -> None:
     if len(report.bad) == SHOWN:
         click.echo(f"The first {SHOWN} faults are shown.", err=True)
     lines = len(report.bad_lines)
-    click.echo(f"{lines:,} bad line{'s' if lines != 1 else ''}: nothing was written.", err=True)
+    least = "" if report.all_known else "At least "
+    click.echo(f"{least}{lines:,} bad line{'s' if lines != 1 else ''}: nothing was written.", err=True)
 
 
 def _say_done(resource: str, report: Report) -> None:

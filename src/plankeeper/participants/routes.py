@@ -15,6 +15,7 @@ from plankeeper.edge.routes import READ, WRITE, Routes
 from plankeeper.edge.shapes import Empty, Page, applied, json_text
 from plankeeper.events.record import record, record_many
 from plankeeper.participants import store
+from plankeeper.participants.lists import count, page
 from plankeeper.participants.shapes import (
     BasicParticipant,
     Participant,
@@ -22,6 +23,8 @@ from plankeeper.participants.shapes import (
     ParticipantListQuery,
     ParticipantRecord,
     ViewQuery,
+    in_full,
+    references,
 )
 from plankeeper.team_members import store as teams
 
@@ -45,8 +48,8 @@ routes = Routes(
 @routes.get("/participants", need=READ)
 async def list_(call: Read, query: ParticipantListQuery) -> Page[Participant]:
     """List participants."""
-    rows = await store.page(call.db, call.plan_manager_id, query)
-    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query)
+    rows = await page(call.db, call.plan_manager_id, query)
+    total = None if query.by_cursor else await count(call.db, call.plan_manager_id, query)
     return page_of(query, rows, total)
 
 
@@ -55,7 +58,8 @@ async def create(call: Write, query: ViewQuery, change: ParticipantChange) -> Ba
     """Create a participant. Its status is Active unless another is given."""
     new = applied(change, ParticipantRecord(id=uuid7(), created_at=datetime.now(UTC)))
     await _require_visible(call, change)
-    after = await _put(call, new)
+    await store.insert(call.tx, call.plan_manager_id, json_text([new]))
+    [after] = await _in_full(call, new)
     await record(call, "participant.created", None, after)
     return _viewed(after, query)
 
@@ -75,11 +79,10 @@ async def update(
     """Update a participant. Absent members stay as they are; null clears."""
     old = found(await _locked(call, participant_id))
     new = applied(change, old)
-    [before] = await store.fetch(call.tx, call.plan_manager_id, [participant_id])
-    if json_text(new) == json_text(old):
-        return _viewed(before, query)
-    await _require_visible(call, change)
-    after = await _put(call, new)
+    if json_text(new) != json_text(old):
+        await _require_visible(call, change)
+        await store.replace(call.tx, call.plan_manager_id, json_text([new]))
+    before, after = await _in_full(call, old, new)
     await record(call, "participant.updated", before, after)
     return _viewed(after, query)
 
@@ -87,8 +90,8 @@ async def update(
 @routes.delete("/participants/{participant_id}", need=WRITE)
 async def delete(call: Write, participant_id: UUID) -> Empty:
     """Delete a participant for good, with its team members. Its invoices stay, and keep its id."""
-    found(await _locked(call, participant_id))
-    [before] = await store.fetch(call.tx, call.plan_manager_id, [participant_id])
+    old = found(await _locked(call, participant_id))
+    [before] = await _in_full(call, old)
     members = await teams.ids_of_team(call.tx, call.plan_manager_id, participant_id)
     team = await teams.fetch(call.tx, call.plan_manager_id, [participant_id] * len(members), members)
     await teams.remove_team(call.tx, call.plan_manager_id, participant_id)
@@ -103,10 +106,10 @@ async def _locked(call: Write, participant_id: UUID) -> ParticipantRecord | None
     return rows[0] if rows else None
 
 
-async def _put(call: Write, new: ParticipantRecord) -> Participant:
-    await store.put(call.tx, call.plan_manager_id, json_text([new]))
-    [after] = await store.fetch(call.tx, call.plan_manager_id, [new.id])
-    return after
+async def _in_full(call: Write, *records: ParticipantRecord) -> list[Participant]:
+    ids = references(*records)
+    names = await store.reference_names(call.tx, call.plan_manager_id, ids) if ids else {}
+    return [in_full(record, names) for record in records]
 
 
 async def _require_visible(call: Write, change: ParticipantChange) -> None:

@@ -1,5 +1,6 @@
 """Participants over the wire: the basic shape, the full shape, what may be written, what may be asked."""
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
@@ -78,14 +79,14 @@ class Participant(Struct):
     created_at: Moment
     date_ceased: date | None
     reason_for_leaving: str | None
-    exit_reason_category: ExitReasonRef | UnsetType
-    exit_reason_subcategory: ExitReasonRef | UnsetType
-    account_manager: AccountManagerRef
     is_pace_plan: bool
     plan_start_date: date | None
     plan_end_date: date | None
     postal_statement: bool
     participant_receives_statements: bool
+    exit_reason_category: ExitReasonRef | UnsetType
+    exit_reason_subcategory: ExitReasonRef | UnsetType
+    account_manager: AccountManagerRef
 
 
 class BasicChange(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -165,11 +166,43 @@ class ParticipantRecord(Struct, kw_only=True):
     participant_receives_statements: bool = False
 
 
+def in_full(record: ParticipantRecord, names: Mapping[str, str]) -> Participant:
+    """A record in the full shape; `names` holds the names of what it refers to by their ids."""
+    values = {name: getattr(record, name) for name in record.__struct_fields__ if name not in _REFERENCES}
+    manager, category, subcategory = (_uuid(getattr(record, name)) for name in _REFERENCES)
+    return Participant(
+        **values,
+        account_manager=AccountManagerRef(manager, names.get(str(manager))),
+        exit_reason_category=ExitReasonRef(category, names[str(category)]) if category else UNSET,
+        exit_reason_subcategory=ExitReasonRef(subcategory, names[str(subcategory)]) if subcategory else UNSET,
+    )
+
+
+_REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")
+
+
+def references(*records: ParticipantRecord) -> list[UUID]:
+    """The ids of all that records refer to."""
+    found = {_uuid(getattr(record, name)) for record in records for name in _REFERENCES}
+    return [each for each in found if each]
+
+
+def _uuid(value: UUID | str | None) -> UUID | None:
+    return UUID(value) if isinstance(value, str) else value
+
+
 class ParticipantImport(ParticipantChange):
     """One line of an import."""
 
     id: NewId | UnsetType = UNSET
     created_at: Moment | UnsetType = UNSET
+
+
+class Named(Struct):
+    """An id with its name."""
+
+    id: UUID
+    name: str
 
 
 class NumberedId(Struct):

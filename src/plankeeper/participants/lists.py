@@ -1,0 +1,255 @@
+"""The list of participants in SQL: its pages and its totals.
+
+Counting costs, so totals by status and state are kept: as rows that writes append, and that a fold sums up.
+"""
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from plankeeper.database.pool import Queries
+from plankeeper.edge.shapes import given
+from plankeeper.participants.shapes import Participant, ParticipantListQuery
+from plankeeper.participants.store import fetch
+
+
+async def page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+    """The rows of one page and one more, which tells whether there are more."""
+    return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
+
+
+async def _plain_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+    return await db.rows(
+        Participant,
+        """
+        select
+            participant.id, participant.first_name, participant.middle_name, participant.last_name,
+            participant.preferred_name, participant.participant_number, participant.email,
+            participant.phone_number, participant.date_of_birth, participant.gender, participant.pronouns,
+            participant.state, participant.postcode, participant.address_line_1,
+            participant.address_line_2, participant.city, participant.service_region_id,
+            participant.status, participant.approval_required, participant.onboard_date,
+            participant.created_at, participant.date_ceased, participant.reason_for_leaving,
+            participant.is_pace_plan, participant.plan_start_date, participant.plan_end_date,
+            participant.postal_statement, participant.participant_receives_statements,
+            participant.exit_reason_category_id, category.name as exit_reason_category_name,
+            participant.exit_reason_subcategory_id, subcategory.name as exit_reason_subcategory_name,
+            participant.account_manager_id, manager.name as account_manager_name
+        from (
+            select * from participants where plan_manager_id = $1 and id > $2 order by id limit $3 offset $4
+        ) participant
+        left join exit_reasons category on category.plan_manager_id = $1
+            and category.id = participant.exit_reason_category_id
+        left join exit_reasons subcategory on subcategory.plan_manager_id = $1
+            and subcategory.id = participant.exit_reason_subcategory_id
+        left join account_managers manager on manager.plan_manager_id = $1
+            and manager.id = participant.account_manager_id
+        order by participant.id
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _matching_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+    """The ids by the index of the filter that tells most, then the rows: one statement for all filters would scan."""
+    by = (
+        (query.participant_number, _by_number), (query.email, _by_email), (query.account_manager, _by_managers),
+        (query.updated_since, _by_moment), (query.state, _by_state), (query.status, _by_status),
+    )  # fmt: skip
+    ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
+    ids = await ids_by(db, plan_manager_id, query)
+    return await fetch(db, plan_manager_id, ids) if ids else []
+
+
+async def _by_number(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and ($3::text is null or status = $3)
+            and ($4::text is null or state = upper($4))
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+            and participant_number = $6
+            and ($7::text is null or lower(email) = lower($7))
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_email(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and ($3::text is null or status = $3)
+            and ($4::text is null or state = upper($4))
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+            and ($6::text is null or participant_number = $6)
+            and lower(email) = lower($7)
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_managers(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and ($3::text is null or status = $3)
+            and ($4::text is null or state = upper($4))
+            and account_manager_id = any ($5)
+            and ($6::text is null or participant_number = $6)
+            and ($7::text is null or lower(email) = lower($7))
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_moment(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and ($3::text is null or status = $3)
+            and ($4::text is null or state = upper($4))
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+            and ($6::text is null or participant_number = $6)
+            and ($7::text is null or lower(email) = lower($7))
+            and updated_at >= $8
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_state(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and ($3::text is null or status = $3)
+            and state = upper($4)
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+            and ($6::text is null or participant_number = $6)
+            and ($7::text is null or lower(email) = lower($7))
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_status(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and status = $3
+            and ($4::text is null or state = upper($4))
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+            and ($6::text is null or participant_number = $6)
+            and ($7::text is null or lower(email) = lower($7))
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def count(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+    """All that match: summed where status and state alone are asked for, else counted over the filter's index."""
+    counted = (query.account_manager, query.participant_number, query.email, query.updated_since)
+    return await (_summed if all(each is UNSET for each in counted) else _counted)(db, plan_manager_id, query)
+
+
+async def _summed(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select coalesce(sum(amount), 0)::bigint
+        from participant_counts
+        where plan_manager_id = $1
+            and ($2::text is null or status = $2)
+            and ($3::text is null or state = upper($3))
+        """,
+        plan_manager_id, given(query.status), given(query.state),
+    )  # fmt: skip
+
+
+async def _counted(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from participants
+        where plan_manager_id = $1
+            and ($2::text is null or status = $2)
+            and ($3::text is null or state = upper($3))
+            and ($4::uuid[] is null or account_manager_id = any ($4))
+            and ($5::text is null or participant_number = $5)
+            and ($6::text is null or lower(email) = lower($6))
+            and ($7::timestamptz is null or updated_at >= $7)
+        """,
+        plan_manager_id, *_filters(query),
+    )  # fmt: skip
+
+
+def _filters(query: ParticipantListQuery) -> tuple[object, ...]:
+    """What the list's filters ask for, in the order of the statements' parameters."""
+    wanted = (
+        query.status, query.state, query.account_manager, query.participant_number, query.email, query.updated_since,
+    )  # fmt: skip
+    return tuple(given(each) for each in wanted)
+
+
+async def fold_totals(db: Queries, most: int = 100) -> int:
+    """Fold the totals that have become many rows: the rows folded. Writers append meanwhile, and wait for nobody."""
+    return await db.one(
+        int,
+        """
+        with crowded as (
+            -- tenants: all, on purpose
+            select plan_manager_id, status, state
+            from participant_counts
+            group by plan_manager_id, status, state
+            having count(*) > 50
+            limit $1
+        ), taken as (
+            delete from participant_counts counts
+            using crowded
+            where counts.plan_manager_id = crowded.plan_manager_id and counts.status = crowded.status
+                and counts.state = crowded.state
+            returning counts.plan_manager_id, counts.status, counts.state, counts.amount
+        ), folded as (
+            insert into participant_counts (plan_manager_id, status, state, amount)
+            select plan_manager_id, status, state, sum(amount) from taken group by plan_manager_id, status, state
+        )
+        select count(*) from taken
+        """,
+        most,
+    )

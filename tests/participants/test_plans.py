@@ -1,0 +1,120 @@
+"""The list's statements at 100,000 participants: each is read off an index, and none sorts more than a page."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from plankeeper.database import schema
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Queries
+from plankeeper.edge.parsing import parse_query
+from plankeeper.participants.lists import count, page
+from plankeeper.participants.shapes import ParticipantListQuery
+
+OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
+PAGE = 1001
+
+FILL = """
+insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
+insert into users (plan_manager_id, id)
+select '017a5f00-0000-7000-8000-00000000da7a', ('017a5f00-0000-7000-8000-0000000000' || to_char(n, 'FM00'))::uuid
+from generate_series(10, 29) n;
+insert into account_managers (plan_manager_id, id) select plan_manager_id, id from users;
+insert into participants (plan_manager_id, id, participant_number, email, state, status, approval_required,
+    created_at, updated_at, is_pace_plan, postal_statement, participant_receives_statements, account_manager_id)
+select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
+    (430000000 + n)::text, 'p' || n || '@example.com',
+    (array['NSW', 'VIC', 'QLD', 'WA', 'SA', 'TAS', 'ACT', 'NT'])[1 + n % 8],
+    case when n % 50 = 0 then 'Lead' when n % 7 = 0 then 'Inactive' else 'Active' end, false,
+    timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute',
+    false, false, false,
+    ('017a5f00-0000-7000-8000-0000000000' || to_char(10 + n % 20, 'FM00'))::uuid
+from generate_series(1, 100000) n;
+insert into participant_counts (plan_manager_id, status, state, amount)
+select plan_manager_id, status, state, count(*) from participants group by 1, 2, 3;
+analyze;
+"""
+
+
+class Catcher(Queries):
+    """Explains every statement that a store sends, as it is planned for all values at once."""
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection)
+        self.plans: list[dict[str, Any]] = []
+
+    async def rows(self, shape: Any, statement: Any, *values: object) -> Any:
+        await self._explain(statement, values)
+        return await super().rows(shape, statement, *values)
+
+    async def one(self, shape: Any, statement: Any, *values: object) -> Any:
+        await self._explain(statement, values)
+        return await super().one(shape, statement, *values)
+
+    async def _explain(self, statement: str, values: tuple[object, ...]) -> None:
+        told = await self._run.fetchval("explain (format json, analyze) " + statement, *values)
+        self.plans.append(json.loads(told)[0]["Plan"])
+
+
+@pytest.fixture(scope="module")
+def crowded(cluster: Cluster) -> Iterator[str]:
+    """A database with 100,000 participants in one plan manager."""
+
+    async def run(dsn: str, script: str) -> None:
+        connection = await asyncpg.connect(dsn)
+        await connection.execute(script)
+        await connection.close()
+
+    dsn = cluster.dsn.replace("/plankeeper?", "/crowded?")
+    asyncio.run(run(cluster.dsn, "create database crowded"))
+    schema.migrate(dsn)
+    asyncio.run(run(dsn, FILL))
+    yield dsn
+    asyncio.run(run(cluster.dsn, "drop database crowded with (force)"))
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", []):
+        yield from nodes(inner)
+
+
+MANAGER = "017a5f00-0000-7000-8000-000000000011"
+DEEP = "01900000-0000-7000-8000-000000090000"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP}", "status=Lead", "state=nsw",
+        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP}", "participant_number=430050000",
+        "email=P50000@example.com", f"account_manager={MANAGER}", f"account_manager={MANAGER}&status=Active",
+        "updated_since=2024-03-10T00:00:00Z",
+    ],
+)  # fmt: skip
+def test_a_list_is_read_off_an_index(crowded: str, query: str) -> None:
+    async def plans() -> list[dict[str, Any]]:
+        settings = {"plan_cache_mode": "force_generic_plan", "random_page_cost": "1.1", "jit": "off"}
+        connection = await asyncpg.connect(crowded, server_settings=settings)
+        catcher = Catcher(connection)
+        asked = parse_query(ParticipantListQuery, query.encode())
+        assert isinstance(asked, ParticipantListQuery)
+        rows = await page(catcher, OWNER, asked)
+        assert rows
+        if not asked.by_cursor:
+            assert await count(catcher, OWNER, asked) >= min(len(rows), asked.limit)
+        await connection.close()
+        return catcher.plans
+
+    for plan in asyncio.run(plans()):
+        for node in nodes(plan):
+            scanned = node["Node Type"] == "Seq Scan" and node["Relation Name"] == "participants"
+            assert not scanned, plan
+            assert "Sort" not in node["Node Type"] or node["Actual Rows"] <= PAGE, plan
+            if node["Node Type"] == "Sort":
+                assert max(inner["Actual Rows"] for inner in node["Plans"]) <= PAGE, plan

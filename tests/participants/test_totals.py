@@ -1,0 +1,120 @@
+"""Totals are sums of what writes appended: they must equal a count, whatever happened."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from uuid_utils.compat import uuid7
+
+from plankeeper.edge.shapes import json_text
+from plankeeper.participants import store
+from plankeeper.participants.lists import fold_totals
+from plankeeper.participants.shapes import ParticipantRecord
+from support.client import Client
+from support.server import RunningServer
+
+STATUSES = ["Active", "Inactive", "Lead"]
+STATES = ["NSW", "VIC", None]
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "update", "delete", "import", "bad import", "fold"]),
+        st.integers(0, 9), st.sampled_from(STATUSES), st.sampled_from(STATES),
+    ),
+    min_size=5, max_size=25,
+)  # fmt: skip
+
+
+def assert_totals(server: RunningServer, api: Client) -> None:
+    """Every total that the list can state, beside a count of the rows."""
+    for status in (None, *STATUSES):
+        for state in (None, "nsw", "vic"):
+            params = {"limit": 1} | ({"status": status} if status else {}) | ({"state": state} if state else {})
+            told = api.get("/participants", **params).json()["pagination"]["total"]
+            counted = server.run(
+                server.db.one(
+                    int,
+                    "select count(*) from participants where plan_manager_id = $1"
+                    " and ($2::text is null or status = $2) and ($3::text is null or state = upper($3))",
+                    UUID(api.plan_manager_id), status, state,
+                )
+            )  # fmt: skip
+            assert told == counted, (status, state)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps)
+def test_totals_equal_a_count_whatever_was_written(
+    server: RunningServer, new_client: Callable[..., Client], import_rows: Callable[..., Any], did: list[Any]
+) -> None:
+    api = new_client()
+    ids: list[str] = []
+    for what, which, status, state in did:
+        body = {"status": status, "state": state}
+        chosen = ids[which % len(ids)] if ids else str(uuid7())
+        if what == "create":
+            ids.append(api.made("/participants", body)["id"])
+        elif what == "update":
+            api.put(f"/participants/{chosen}", body)
+        elif what == "delete":
+            api.delete(f"/participants/{chosen}")
+        elif what == "import":
+            ids.append(str(uuid7()))
+            assert import_rows(api, "participants", [body | {"id": chosen}, body | {"id": ids[-1]}]).bad == []
+        elif what == "bad import":
+            assert import_rows(api, "participants", [body, body | {"account_manager_id": str(uuid7())}]).bad
+        else:
+            server.run(fold_totals(server.db))
+    assert_totals(server, api)
+
+
+def test_totals_are_right_after_many_writers_and_folds_at_once(server: RunningServer, api: Client) -> None:
+    def write(number: int) -> None:
+        for turn in range(6):
+            body = {"status": STATUSES[(number + turn) % 3], "state": STATES[number % 3]}
+            made = api.made("/participants", body)
+            api.put(f"/participants/{made['id']}", {"status": STATUSES[number % 3]})
+            if turn % 3 == 0:
+                api.delete(f"/participants/{made['id']}")
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(16)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        server.run(fold_totals(server.db))
+    for writer in writers:
+        writer.join()
+    assert_totals(server, api)
+    assert api.get("/participants").json()["pagination"]["total"] == 16 * 4
+
+
+def test_folding_leaves_few_rows(server: RunningServer, api: Client) -> None:
+    for _ in range(60):
+        api.made("/participants", {"state": "NSW"})
+
+    async def rows() -> int:
+        return await server.db.one(
+            int, "select count(*) from participant_counts where plan_manager_id = $1", UUID(api.plan_manager_id)
+        )
+
+    server.run(fold_totals(server.db))
+    assert server.run(rows()) <= 50
+    assert_totals(server, api)
+
+
+def test_writers_of_one_plan_manager_do_not_wait_for_each_other(server: RunningServer, api: Client) -> None:
+    """Two transactions add to the same total, and neither has committed: a row that both updated would hold one up."""
+    owner = UUID(api.plan_manager_id)
+
+    async def both() -> None:
+        async with server.db.transaction() as one, server.db.transaction() as two:
+            for tx in (one, two):
+                await tx.execute("set local lock_timeout = '1s'")
+                record = ParticipantRecord(id=uuid7(), created_at=(await tx.one(Any, "select now()")), state="NSW")
+                await store.insert(tx, owner, json_text([record]))
+
+    server.run(both())
+    assert_totals(server, api)
