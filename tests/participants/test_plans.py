@@ -18,6 +18,8 @@ from plankeeper.participants.shapes import ParticipantListQuery
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
+# Rows looked at in vain: a walk that must pass over most of a plan manager to fill a page has the wrong index.
+IN_VAIN = 2000
 
 FILL = """
 insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
@@ -29,8 +31,8 @@ insert into participants (plan_manager_id, id, participant_number, email, state,
     created_at, updated_at, is_pace_plan, postal_statement, participant_receives_statements, account_manager_id)
 select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
     (430000000 + n)::text, 'p' || n || '@example.com',
-    (array['NSW', 'VIC', 'QLD', 'WA', 'SA', 'TAS', 'ACT', 'NT'])[1 + n % 8],
-    case when n % 50 = 0 then 'Lead' when n % 7 = 0 then 'Inactive' else 'Active' end, false,
+    case when n > 99980 then 'TAS' else (array['NSW', 'VIC', 'QLD', 'WA', 'SA', 'ACT', 'NT'])[1 + n % 7] end,
+    case when n > 99970 then 'Lead' when n % 5 = 0 then 'Inactive' else 'Active' end, false,
     timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute',
     false, false, false,
     ('017a5f00-0000-7000-8000-0000000000' || to_char(10 + n % 20, 'FM00'))::uuid
@@ -92,7 +94,7 @@ DEEP = "01900000-0000-7000-8000-000000090000"
     "query",
     [
         "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP}", "status=Lead", "state=nsw",
-        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP}", "participant_number=430050000",
+        "state=tas", "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP}", "participant_number=430050000",
         "email=P50000@example.com", f"account_manager={MANAGER}", f"account_manager={MANAGER}&status=Active",
         "updated_since=2024-03-10T00:00:00Z",
     ],
@@ -115,6 +117,7 @@ def test_a_list_is_read_off_an_index(crowded: str, query: str) -> None:
         for node in nodes(plan):
             scanned = node["Node Type"] == "Seq Scan" and node["Relation Name"] == "participants"
             assert not scanned, plan
+            assert node.get("Rows Removed by Filter", 0) <= IN_VAIN, plan
             assert "Sort" not in node["Node Type"] or node["Actual Rows"] <= PAGE, plan
             if node["Node Type"] == "Sort":
                 assert max(inner["Actual Rows"] for inner in node["Plans"]) <= PAGE, plan

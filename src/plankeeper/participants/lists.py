@@ -54,11 +54,16 @@ async def _matching_page(db: Queries, plan_manager_id: UUID, query: ParticipantL
     """The ids by the index of the filter that tells most, then the rows: one statement for all filters would scan."""
     by = (
         (query.participant_number, _by_number), (query.email, _by_email), (query.account_manager, _by_managers),
-        (query.updated_since, _by_moment), (query.state, _by_state), (query.status, _by_status),
+        (query.updated_since, _by_moment), (_both(query), _by_status_and_state), (query.state, _by_state),
+        (query.status, _by_status),
     )  # fmt: skip
     ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
     ids = await ids_by(db, plan_manager_id, query)
     return await fetch(db, plan_manager_id, ids) if ids else []
+
+
+def _both(query: ParticipantListQuery) -> object:
+    return query.state if query.status is not UNSET else UNSET
 
 
 async def _by_number(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
@@ -134,6 +139,26 @@ async def _by_moment(db: Queries, plan_manager_id: UUID, query: ParticipantListQ
             and ($6::text is null or participant_number = $6)
             and ($7::text is null or lower(email) = lower($7))
             and updated_at >= $8
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *_filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_status_and_state(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from participants
+        where plan_manager_id = $1 and id > $2
+            and status = $3
+            and state = upper($4)
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+            and ($6::text is null or participant_number = $6)
+            and ($7::text is null or lower(email) = lower($7))
+            and ($8::timestamptz is null or updated_at >= $8)
         order by id
         limit $9 offset $10
         """,

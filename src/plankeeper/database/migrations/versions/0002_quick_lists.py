@@ -34,7 +34,9 @@ create index participants_by_moment on participants (plan_manager_id, updated_at
 
 create index participants_by_state on participants (plan_manager_id, state, id);
 
-create index participants_by_status on participants (plan_manager_id, status, id)
+create index participants_by_status on participants (plan_manager_id, status, id);
+
+create index participants_by_status_and_state on participants (plan_manager_id, status, state, id)
 """
 
 
