@@ -1,8 +1,6 @@
 """One cluster and one server for each test process; each test has a plan manager of its own."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +16,7 @@ from plankeeper.database.cluster import Cluster
 from plankeeper.edge.call import SYSTEM, Write
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
+from support.folder import open_folder
 from support.server import RunningServer
 
 # Settings of whoever runs the tests are not the tests' settings.
@@ -28,13 +27,9 @@ for name in [name for name in os.environ if name.startswith("PLANKEEPER_")]:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """An embedded cluster with the schema."""
-    # Not pytest's own folders: they are closed to the system user that PostgreSQL runs as under root.
-    folder = Path(tempfile.mkdtemp(prefix="plankeeper-tests-"))
-    folder.chmod(0o711)
-    with Cluster(folder) as running:
+    with open_folder() as folder, Cluster(folder) as running:
         schema.migrate(running.dsn)
         yield running
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from plankeeper.edge.call import SYSTEM, Write
 from plankeeper.edge.errors import Refusal
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
+from support.folder import open_folder
 from support.server import RunningServer, wait_until
 
 T = TypeVar("T")
@@ -276,10 +277,11 @@ class Alone:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Alone]:
-    made = Alone(tmp_path)
-    yield made
-    made.stop()
+def alone() -> Iterator[Alone]:
+    with open_folder() as folder:
+        made = Alone(folder)
+        yield made
+        made.stop()
 
 
 def hammering(alone: Alone, done: threading.Event) -> list[httpx.Response]:

@@ -226,3 +226,11 @@ def test_a_user_on_many_teams_does_not_break_a_batch_into_its_lines(
         clean(report, created=created, unchanged=50 - created)
         assert counted.savepoints == 1
     assert len({team(api, each["id"])["c"]["id"] for each in people}) == 1
+
+
+def test_an_account_manager_s_email_cannot_be_cleared(api: Client, taken: Import) -> None:
+    known = {"id": an_id(), "email": "a@example.com"}
+    clean(taken(api, "account-managers", [known, {"id": an_id(), "email": None}]), created=2)
+    bad = taken(api, "account-managers", [known | {"email": None}])
+    assert bad.bad == [BadLine(1, "email", "cannot be cleared")]
+    assert shown(api, f"/account-managers/{known['id']}")["email"] == "a@example.com"

@@ -2,11 +2,9 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ import httpx
 import psutil
 import pytest
 
+from support.folder import open_folder
 from support.program import Serving, plankeeper
 from support.server import wait_until
 
@@ -23,10 +22,8 @@ pytestmark = pytest.mark.xdist_group("serve")
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="plankeeper-serve-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder
 
 
 def test_the_demonstration_is_served_and_found_again(data_dir: Path) -> None:

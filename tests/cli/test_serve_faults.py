@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import psutil
 import pytest
 
 from plankeeper.database.cluster import Cluster
+from support.folder import open_folder
 from support.program import Serving
 from support.server import wait_until
 
@@ -24,10 +23,8 @@ pytestmark = pytest.mark.xdist_group("serve")
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="plankeeper-serve-"))
-    made.chmod(0o711)
-    yield made
-    shutil.rmtree(made)
+    with open_folder() as made:
+        yield made
 
 
 @pytest.fixture

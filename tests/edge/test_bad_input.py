@@ -2,12 +2,9 @@
 
 import json
 import re
-import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +19,7 @@ from plankeeper.edge.call import SYSTEM, Write
 from plankeeper.edge.errors import CODES
 from plankeeper.plan_managers import store as plan_managers
 from support.client import PREFIX, Client
+from support.folder import open_folder
 from support.server import RunningServer, wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -364,12 +362,9 @@ def test_a_refusal_never_tells_of_the_inside(api: Client) -> None:
 @pytest.fixture
 def own_cluster() -> Iterator[Cluster]:
     """A cluster that a test may stop."""
-    folder = Path(tempfile.mkdtemp(prefix="plankeeper-test-"))
-    folder.chmod(0o711)
-    with Cluster(folder) as running:
+    with open_folder() as folder, Cluster(folder) as running:
         schema.migrate(running.dsn)
         yield running
-    shutil.rmtree(folder)
 
 
 async def newcomer(server: RunningServer) -> tuple[UUID, str]:

@@ -7,8 +7,8 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
-from plankeeper.bulk.merging import PlainMerge, Tally, created_or_updated, nothing
-from plankeeper.bulk.reading import Line
+from plankeeper.bulk.merging import BadLines, PlainMerge, Tally, created_or_updated, key, nothing
+from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.pool import Transaction
 from plankeeper.edge.call import Write
 from plankeeper.edge.shapes import given
@@ -30,6 +30,7 @@ _merge = PlainMerge(
 
 
 async def merge(call: Write, lines: Sequence[ManagerLine]) -> Tally:
+    await _keep_emails(call, lines)
     emails = [line.values.email.lower() for line in lines if line.values.email]
     users = {str(user.email): str(user.id) for user in await by_emails(call.tx, call.plan_manager_id, emails)}
     for line in lines:
@@ -37,3 +38,12 @@ async def merge(call: Write, lines: Sequence[ManagerLine]) -> Tally:
         if line.values.id is UNSET and email and email.lower() in users:
             line.values.id = users[email.lower()]
     return await _merge(call, lines)
+
+
+async def _keep_emails(call: Write, lines: Sequence[ManagerLine]) -> None:
+    """An email, once known, cannot be cleared: its user may be on a team, with permissions."""
+    clearing = {key(line.values.id): line for line in lines if line.values.email is None and given(line.values.id)}
+    known = await store.records_for_update(call.tx, call.plan_manager_id, [UUID(each) for each in clearing])
+    faults = [BadLine(clearing[key(each.id)].number, "email", "cannot be cleared") for each in known if each.email]
+    if faults:
+        raise BadLines(faults)
