@@ -1,5 +1,6 @@
 """The program itself, as a user runs it."""
 
+import atexit
 import os
 import re
 import signal
@@ -37,6 +38,7 @@ class Serving:
             command, env=environment({"PLANKEEPER_DATA_DIR": str(data_dir)}), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
+        atexit.register(self.process.kill)  # a test that fails leaves no server behind
         self.lines: list[str] = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
