@@ -2,20 +2,13 @@
 
 import csv
 import io
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
 from plankeeper.bulk.reading import only_quotes
 from plankeeper.edge.shapes import json_text
-
-
-class Writer(Protocol):
-    """One line of a file for each record."""
-
-    def head(self) -> str: ...
-    def line(self, record: Struct) -> str: ...
 
 
 class JsonLines:
