@@ -9,7 +9,8 @@ import msgspec
 from benchmarks.statements import get_one, page
 
 _GET, _PAGE = get_one(), page()
-_SESSION = {"jit": "off", "random_page_cost": "1.1", "timezone": "UTC"}
+# As in Plankeeper's own sessions.
+_SESSION = {"jit": "off", "random_page_cost": "1.1", "timezone": "UTC", "plan_cache_mode": "force_generic_plan"}
 _encoder = msgspec.json.Encoder()
 _OK: dict[str, Any] = {
     "type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]

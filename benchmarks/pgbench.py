@@ -13,7 +13,7 @@ from benchmarks.processes import ProgramError, finish, held
 from benchmarks.scenarios import GET, Scenario, WrongAnswer
 
 _LOGGED = 0.05  # of the transactions, for the percentiles
-_SESSION = {"PGOPTIONS": "-c jit=off -c random_page_cost=1.1"}
+_SESSION = {"PGOPTIONS": "-c jit=off -c random_page_cost=1.1 -c plan_cache_mode=force_generic_plan"}
 
 
 class PgBench(Bare):

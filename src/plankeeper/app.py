@@ -27,8 +27,8 @@ from plankeeper.events.routes import routes as events
 from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
 from plankeeper.invoices.routes import routes as invoices
 from plankeeper.note_types.routes import routes as note_types
-from plankeeper.participants.lists import fold_totals
 from plankeeper.participants.routes import routes as participants
+from plankeeper.participants.totals import fold_totals
 from plankeeper.providers.routes import routes as providers
 from plankeeper.settings import Settings
 from plankeeper.team_members.routes import routes as team_members

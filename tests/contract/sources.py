@@ -19,6 +19,7 @@ METHODS = ("rows", "one", "one_or_none", "stream", "execute")
 # Where a statement that comes from elsewhere is run.
 RUNNERS = {
     "database.pool": "the methods themselves",
+    "database.connections": "what they run on",
     "database.migrations.env": "Alembic's lock",
     "database.migrations.versions": "a migration is SQL as a whole",
 }

@@ -32,13 +32,18 @@ from plankeeper.database.rows import columns
 
 # Where SQL may stand besides a slice's `store.py`.
 OTHER_STORES = {
-    "participants.lists": "the pages and totals of the list, which have many statements of their own",
+    "participants.lists": "the pages of the list, a statement for each filter",
+    "participants.totals": "the totals of the list, likewise, and what keeps them",
+    "providers.lists": "the pages and totals of the list, likewise",
+    "invoices.lists": "the pages of the list, likewise",
+    "invoices.totals": "the totals of the list, likewise",
     "invoices.facts": "what the checks of invoices read and keep: a store of its own beside the slice's",
     "database.schema": "the schema's version, which is asked before there is any slice",
 }
 # What opens connections past the pool's methods.
 CONNECTING = {
-    "database.pool": "the pool itself",
+    "database.pool": "what the pool connects with",
+    "database.connections": "the pool itself, which is told how",
     "database.migrations.env": "Alembic brings its own engine",
 }
 

@@ -30,7 +30,7 @@ UNBOUND = {
     "api_keys.store.fetch_for_update": "`keys revoke` is the operator's, for all plan managers",
     "api_keys.store.allow": "grants a key to several plan managers at once",
     "events.store.sequence": "one order serves every feed",
-    "participants.lists.fold_totals": "one fold serves every plan manager",
+    "participants.totals.fold_totals": "one fold serves every plan manager",
 }
 
 

@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.edge.shapes import json_text
 from plankeeper.participants import store
-from plankeeper.participants.lists import fold_totals
 from plankeeper.participants.shapes import ParticipantRecord
+from plankeeper.participants.totals import fold_totals
 from support.client import Client
 from support.server import RunningServer
 

@@ -7,16 +7,18 @@ from typing import Any, LiteralString, NamedTuple, TypeVar
 import asyncpg
 from msgspec import Struct
 
+from plankeeper.database.connections import Pool, PoolExhaustedError
 from plankeeper.database.rows import reader
 
 T = TypeVar("T")
-Runner = Any  # asyncpg's Pool or Connection: both have fetch, fetchrow and execute
+Runner = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute
 _asyncpg: Any = asyncpg  # its functions have no types that a strict check can use
 
 # What is raised where the server is away, starting, stopping, full, too slow, or took another in our place.
 _AWAY = (
     OSError,
     TimeoutError,
+    PoolExhaustedError,
     asyncpg.InterfaceError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
@@ -112,31 +114,33 @@ class Database(Queries):
     while the server is away, and finds it again when it is back.
     """
 
-    __slots__ = ("_dsn", "_pool_size", "_timeout")
+    __slots__ = ("_dsn", "_patience", "_pool_size", "_timeout")
 
-    def __init__(self, dsn: str, *, pool_size: int = 10, statement_timeout: float = 30) -> None:
+    def __init__(
+        self, dsn: str, *, pool_size: int = 10, pool_timeout: float = 5, statement_timeout: float = 30
+    ) -> None:
         super().__init__(None)
         self._dsn = dsn
         self._pool_size = pool_size
+        self._patience = pool_timeout
         self._timeout = statement_timeout
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator["Database"]:
-        pool = _asyncpg.create_pool(
-            self._dsn, min_size=0, max_size=self._pool_size, reset=_keep, **_options(self._timeout)
-        )
-        self._run = await pool
+        options = _options(self._timeout)
+        pool = Pool(lambda: _asyncpg.connect(self._dsn, **options), self._pool_size, self._patience)
+        self._run = pool
         try:
             yield self
         finally:
-            # Not close(): it waits for a server that may be gone. Requests have been answered by now.
+            # Not a farewell to the server, which may be gone. Requests have been answered by now.
             pool.terminate()
 
     @asynccontextmanager
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
         """One transaction: committed at the end, rolled back by an exception. `snapshot`: read only, one moment."""
         how = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        async with self._run.acquire() as connection, connection.transaction(**how):
+        async with self._run.lent() as connection, connection.transaction(**how):
             yield Transaction(connection)
 
     @asynccontextmanager
@@ -155,10 +159,13 @@ class Database(Queries):
 
 def _options(command_timeout: float, **settings: str) -> dict[str, Any]:
     # Who waits for a row that another transaction holds gives up in time for everybody behind it in the pool.
-    fixed = {"application_name": "plankeeper", "timezone": "UTC", "jit": "off", "random_page_cost": "1.1"}
+    fixed = {
+        "application_name": "plankeeper",
+        "timezone": "UTC",
+        "jit": "off",
+        "random_page_cost": "1.1",
+        # Each statement is written for one way of answering it; planning it anew for its values took half its time.
+        "plan_cache_mode": "force_generic_plan",
+    }
     lock = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}
     return {"timeout": 5, "command_timeout": command_timeout, "server_settings": fixed | lock | settings}
-
-
-async def _keep(_connection: object) -> None:
-    """In place of the pool's reset query: no statement of ours leaves anything on a connection."""

@@ -7,7 +7,7 @@ import asyncpg
 
 from plankeeper.database.pool import Queries
 
-EXPECTED = "0002"
+EXPECTED = "0003"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 from starlette.types import Receive, Scope, Send
-from uuid_utils.compat import uuid7
+from uuid_utils import uuid7
 
 from plankeeper.database.pool import unavailable
 from plankeeper.edge.errors import Refusal

@@ -35,7 +35,10 @@ _PATTERNS = {
 
 
 def shaped(shape: type[S], values: Mapping[str, Any]) -> tuple[S | None, list[FieldError]]:
-    """`values` as a `shape`, or every fault that they have."""
+    """`values` as a `shape`, or every fault that they have: only what fails as a whole is looked at singly."""
+    parsed = _at_once(shape, values)
+    if parsed is not None:
+        return parsed, []
     known = known_fields(shape)
     faults = [_unknown(name, known) for name in values if name not in known]
     for name, field in known.items():
@@ -46,6 +49,16 @@ def shaped(shape: type[S], values: Mapping[str, Any]) -> tuple[S | None, list[Fi
     if faults:
         return None, faults
     return msgspec.convert(dict(values), shape, dec_hook=checked), []
+
+
+def _at_once(shape: type[S], values: Mapping[str, Any]) -> S | None:
+    if _holds_nul(values):
+        return None
+    try:
+        parsed = msgspec.convert(values, shape, dec_hook=checked)
+    except msgspec.ValidationError:
+        return None
+    return None if any(_is_beyond(getattr(parsed, name)) for name in parsed.__struct_fields__) else parsed
 
 
 @cache

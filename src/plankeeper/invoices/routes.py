@@ -8,6 +8,7 @@ from plankeeper.edge.paging import page_of
 from plankeeper.edge.routes import READ, Routes
 from plankeeper.edge.shapes import Page
 from plankeeper.invoices import store
+from plankeeper.invoices.lists import page
 from plankeeper.invoices.shapes import (
     Invoice,
     InvoiceListQuery,
@@ -16,6 +17,7 @@ from plankeeper.invoices.shapes import (
     InvoiceStatusQuestion,
     InvoiceWithLines,
 )
+from plankeeper.invoices.totals import count
 
 routes = Routes("invoices")
 
@@ -23,8 +25,8 @@ routes = Routes("invoices")
 @routes.get("/invoices", need=READ, extension=True)
 async def list_(call: Read, query: InvoiceListQuery) -> Page[Invoice]:
     """List invoices, deleted ones too."""
-    rows = await store.page(call.db, call.plan_manager_id, query)
-    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query)
+    rows = await page(call.db, call.plan_manager_id, query)
+    total = None if query.by_cursor else await count(call.db, call.plan_manager_id, query)
     return page_of(query, rows, total)
 
 

@@ -15,7 +15,7 @@ from plankeeper.edge.routes import READ, WRITE, Routes
 from plankeeper.edge.shapes import Empty, Page, applied, json_text
 from plankeeper.events.record import record, record_many
 from plankeeper.participants import store
-from plankeeper.participants.lists import count, page
+from plankeeper.participants.lists import page
 from plankeeper.participants.shapes import (
     BasicParticipant,
     Participant,
@@ -26,6 +26,7 @@ from plankeeper.participants.shapes import (
     in_full,
     references,
 )
+from plankeeper.participants.totals import count
 from plankeeper.team_members import store as teams
 
 

@@ -11,6 +11,7 @@ from plankeeper.edge.routes import READ, WRITE, Routes
 from plankeeper.edge.shapes import Empty, Page, applied, json_text
 from plankeeper.events.record import record
 from plankeeper.providers import store
+from plankeeper.providers.lists import count, page
 from plankeeper.providers.shapes import (
     BasicProvider,
     Provider,
@@ -25,12 +26,12 @@ routes = Routes("providers")
 @routes.get("/providers", need=READ, extension=True)
 async def list_(call: Read, query: ProviderListQuery) -> Page[BasicProvider] | Page[Provider]:
     """List providers."""
-    rows = await store.page(call.db, call.plan_manager_id, query)
-    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query)
-    page = page_of(query, rows, total)
+    rows = await page(call.db, call.plan_manager_id, query)
+    total = None if query.by_cursor else await count(call.db, call.plan_manager_id, query)
+    full = page_of(query, rows, total)
     if query.view == "full":
-        return page
-    return Page([_basic(provider) for provider in page.data], page.pagination)
+        return full
+    return Page([_basic(provider) for provider in full.data], full.pagination)
 
 
 @routes.post("/providers", need=WRITE)

@@ -4,62 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.shapes import given
-from plankeeper.providers.shapes import Provider, ProviderListQuery
-
-
-async def page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
-    """The rows of one page and one more, which tells whether there are more."""
-    return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
-
-
-async def _plain_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
-    return await db.rows(
-        Provider,
-        """
-        select id, entity_name, abn, email, active, primary_phone_number, address, city, state, postcode,
-            ndis_provider_number, created_at
-        from providers
-        where plan_manager_id = $1 and id > $2
-        order by id
-        limit $3 offset $4
-        """,
-        plan_manager_id, query.start, query.limit + 1, query.offset,
-    )  # fmt: skip
-
-
-async def _matching_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
-    return await db.rows(
-        Provider,
-        """
-        select id, entity_name, abn, email, active, primary_phone_number, address, city, state, postcode,
-            ndis_provider_number, created_at
-        from providers
-        where plan_manager_id = $1 and id > $2
-            and ($3::text is null or abn = $3)
-            and ($4::text is null or lower(email) = lower($4))
-            and ($5::timestamptz is null or updated_at >= $5)
-        order by id
-        limit $6 offset $7
-        """,
-        plan_manager_id, query.start, given(query.abn), given(query.email), given(query.updated_since),
-        query.limit + 1, query.offset,
-    )  # fmt: skip
-
-
-async def count(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> int:
-    return await db.one(
-        int,
-        """
-        select count(*)
-        from providers
-        where plan_manager_id = $1
-            and ($2::text is null or abn = $2)
-            and ($3::text is null or lower(email) = lower($3))
-            and ($4::timestamptz is null or updated_at >= $4)
-        """,
-        plan_manager_id, given(query.abn), given(query.email), given(query.updated_since),
-    )  # fmt: skip
+from plankeeper.providers.shapes import Provider
 
 
 async def fetch(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:

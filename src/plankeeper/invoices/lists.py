@@ -1,0 +1,188 @@
+"""The list of invoices in SQL: a statement for each filter, as each has an index of its own."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from msgspec import UNSET
+
+from plankeeper.database.pool import Queries
+from plankeeper.edge.shapes import given
+from plankeeper.invoices.shapes import Invoice, InvoiceListQuery
+
+
+async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+    """The rows of one page and one more, which tells whether there are more."""
+    if not query.filtered:
+        return await _plain_page(db, plan_manager_id, query)
+    by = (
+        (query.invoice_number, _by_number), (query.participant_id, _by_participant), (query.provider_id, _by_provider),
+        (query.updated_since, _by_moment), (query.claim_status, _by_claim_status),
+        (query.approval_status, _by_approval_status),
+    )  # fmt: skip
+    ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
+    ids = await ids_by(db, plan_manager_id, query)
+    return await _fetch(db, plan_manager_id, ids) if ids else []
+
+
+async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+    return await db.rows(
+        Invoice,
+        """
+        select id, invoice_number, invoice_date, total, tax, subtotal, plan_manager_id as plan_manager, participant_id,
+            claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id, errors,
+            error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
+            is_deleted, wont_claim, is_reimbursement, is_duplicate
+        from invoices
+        where plan_manager_id = $1 and id > $2
+        order by id
+        limit $3 offset $4
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+    return await db.rows(
+        Invoice,
+        """
+        select id, invoice_number, invoice_date, total, tax, subtotal, plan_manager_id as plan_manager, participant_id,
+            claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id, errors,
+            error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
+            is_deleted, wont_claim, is_reimbursement, is_duplicate
+        from invoices
+        where plan_manager_id = $1 and id = any ($2)
+        order by id
+        """,
+        plan_manager_id, invoice_ids,
+    )  # fmt: skip
+
+
+async def _by_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from invoices
+        where plan_manager_id = $1 and id > $2
+            and ($3::uuid is null or participant_id = $3)
+            and ($4::uuid is null or pm_provider_id = $4)
+            and ($5::text is null or claim_status = $5)
+            and ($6::text is null or approval_status = $6)
+            and invoice_number = $7
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_participant(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from invoices
+        where plan_manager_id = $1 and id > $2
+            and participant_id = $3
+            and ($4::uuid is null or pm_provider_id = $4)
+            and ($5::text is null or claim_status = $5)
+            and ($6::text is null or approval_status = $6)
+            and ($7::text is null or invoice_number = $7)
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from invoices
+        where plan_manager_id = $1 and id > $2
+            and ($3::uuid is null or participant_id = $3)
+            and pm_provider_id = $4
+            and ($5::text is null or claim_status = $5)
+            and ($6::text is null or approval_status = $6)
+            and ($7::text is null or invoice_number = $7)
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_moment(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        -- materialized: a walk by id would have to pass over all that has not changed
+        with changed as materialized (
+            select id
+            from invoices
+            where plan_manager_id = $1 and id > $2
+                and ($3::uuid is null or participant_id = $3)
+                and ($4::uuid is null or pm_provider_id = $4)
+                and ($5::text is null or claim_status = $5)
+                and ($6::text is null or approval_status = $6)
+                and ($7::text is null or invoice_number = $7)
+                and updated_at >= $8
+        )
+        select id from changed order by id limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from invoices
+        where plan_manager_id = $1 and id > $2
+            and ($3::uuid is null or participant_id = $3)
+            and ($4::uuid is null or pm_provider_id = $4)
+            and claim_status = $5
+            and ($6::text is null or approval_status = $6)
+            and ($7::text is null or invoice_number = $7)
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def _by_approval_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+    return await db.rows(
+        UUID,
+        """
+        select id
+        from invoices
+        where plan_manager_id = $1 and id > $2
+            and ($3::uuid is null or participant_id = $3)
+            and ($4::uuid is null or pm_provider_id = $4)
+            and ($5::text is null or claim_status = $5)
+            and approval_status = $6
+            and ($7::text is null or invoice_number = $7)
+            and ($8::timestamptz is null or updated_at >= $8)
+        order by id
+        limit $9 offset $10
+        """,
+        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+def filters(query: InvoiceListQuery) -> tuple[object, ...]:
+    """What the list's filters ask for, in the order of the statements' parameters."""
+    wanted = (
+        query.participant_id, query.provider_id, query.claim_status, query.approval_status, query.invoice_number,
+        query.updated_since,
+    )  # fmt: skip
+    return tuple(given(each) for each in wanted)

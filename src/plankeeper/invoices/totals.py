@@ -1,0 +1,138 @@
+"""The totals of the list of invoices in SQL: each filter's index is counted."""
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from plankeeper.database.pool import Queries
+from plankeeper.invoices.lists import filters
+from plankeeper.invoices.shapes import InvoiceListQuery
+
+
+async def count(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    """All that match."""
+    by = (
+        (query.invoice_number, _with_number), (query.participant_id, _of_participant),
+        (query.provider_id, _of_provider), (query.updated_since, _since),
+        (query.claim_status, _with_claim_status), (query.approval_status, _with_approval_status),
+    )  # fmt: skip
+    counted = next((count_by for wanted, count_by in by if wanted is not UNSET), _all)
+    return await counted(db, plan_manager_id, query)
+
+
+async def _all(db: Queries, plan_manager_id: UUID, _query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*) from invoices where plan_manager_id = $1
+        """,
+        plan_manager_id,
+    )
+
+
+async def _with_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoices
+        where plan_manager_id = $1
+            and ($2::uuid is null or participant_id = $2)
+            and ($3::uuid is null or pm_provider_id = $3)
+            and ($4::text is null or claim_status = $4)
+            and ($5::text is null or approval_status = $5)
+            and invoice_number = $6
+            and ($7::timestamptz is null or updated_at >= $7)
+        """,
+        plan_manager_id, *filters(query),
+    )  # fmt: skip
+
+
+async def _of_participant(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoices
+        where plan_manager_id = $1
+            and participant_id = $2
+            and ($3::uuid is null or pm_provider_id = $3)
+            and ($4::text is null or claim_status = $4)
+            and ($5::text is null or approval_status = $5)
+            and ($6::text is null or invoice_number = $6)
+            and ($7::timestamptz is null or updated_at >= $7)
+        """,
+        plan_manager_id, *filters(query),
+    )  # fmt: skip
+
+
+async def _of_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoices
+        where plan_manager_id = $1
+            and ($2::uuid is null or participant_id = $2)
+            and pm_provider_id = $3
+            and ($4::text is null or claim_status = $4)
+            and ($5::text is null or approval_status = $5)
+            and ($6::text is null or invoice_number = $6)
+            and ($7::timestamptz is null or updated_at >= $7)
+        """,
+        plan_manager_id, *filters(query),
+    )  # fmt: skip
+
+
+async def _since(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoices
+        where plan_manager_id = $1
+            and ($2::uuid is null or participant_id = $2)
+            and ($3::uuid is null or pm_provider_id = $3)
+            and ($4::text is null or claim_status = $4)
+            and ($5::text is null or approval_status = $5)
+            and ($6::text is null or invoice_number = $6)
+            and updated_at >= $7
+        """,
+        plan_manager_id, *filters(query),
+    )  # fmt: skip
+
+
+async def _with_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoices
+        where plan_manager_id = $1
+            and ($2::uuid is null or participant_id = $2)
+            and ($3::uuid is null or pm_provider_id = $3)
+            and claim_status = $4
+            and ($5::text is null or approval_status = $5)
+            and ($6::text is null or invoice_number = $6)
+            and ($7::timestamptz is null or updated_at >= $7)
+        """,
+        plan_manager_id, *filters(query),
+    )  # fmt: skip
+
+
+async def _with_approval_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from invoices
+        where plan_manager_id = $1
+            and ($2::uuid is null or participant_id = $2)
+            and ($3::uuid is null or pm_provider_id = $3)
+            and ($4::text is null or claim_status = $4)
+            and approval_status = $5
+            and ($6::text is null or invoice_number = $6)
+            and ($7::timestamptz is null or updated_at >= $7)
+        """,
+        plan_manager_id, *filters(query),
+    )  # fmt: skip

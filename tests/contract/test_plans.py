@@ -1,0 +1,172 @@
+"""The lists' statements at 100,000 rows: each is read off an index, and none sorts more than a page."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from itertools import count as counting
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from plankeeper.database import schema
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database, Queries
+from plankeeper.edge.parsing import parse_query
+from plankeeper.invoices import lists as invoices
+from plankeeper.invoices import totals as invoice_totals
+from plankeeper.invoices.shapes import InvoiceListQuery
+from plankeeper.participants import lists as participants
+from plankeeper.participants import totals as participant_totals
+from plankeeper.participants.shapes import ParticipantListQuery
+from plankeeper.providers import lists as providers
+from plankeeper.providers.shapes import ProviderListQuery
+
+OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
+PAGE = 1001
+# Rows looked at in vain: a walk that must pass over most of a plan manager to fill a page has the wrong index.
+IN_VAIN = 2000
+
+FILL = """
+insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
+insert into users (plan_manager_id, id)
+select '017a5f00-0000-7000-8000-00000000da7a', ('017a5f00-0000-7000-8000-0000000000' || to_char(n, 'FM00'))::uuid
+from generate_series(10, 29) n;
+insert into account_managers (plan_manager_id, id) select plan_manager_id, id from users;
+insert into participants (plan_manager_id, id, participant_number, email, state, status, approval_required,
+    created_at, updated_at, is_pace_plan, postal_statement, participant_receives_statements, account_manager_id)
+select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
+    (430000000 + n)::text, 'p' || n || '@example.com',
+    case when n > 99980 then 'TAS' else (array['NSW', 'VIC', 'QLD', 'WA', 'SA', 'ACT', 'NT'])[1 + n % 7] end,
+    case when n > 99970 then 'Lead' when n % 5 = 0 then 'Inactive' else 'Active' end, false,
+    timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute',
+    false, false, false,
+    ('017a5f00-0000-7000-8000-0000000000' || to_char(10 + n % 20, 'FM00'))::uuid
+from generate_series(1, 100000) n;
+insert into providers (plan_manager_id, id, abn, email, active, created_at, updated_at)
+select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
+    (51824753556 + n)::text, 'p' || n || '@example.com', true,
+    timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute'
+from generate_series(1, 100000) n;
+insert into invoices (plan_manager_id, id, invoice_number, participant_id, claim_status, approval_status, created_at,
+    pm_provider_id, is_deleted, wont_claim, is_reimbursement, updated_at)
+select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
+    'INV-' || n, ('01900000-0000-7000-8000-' || to_char(1 + n / 10, 'FM000000000000'))::uuid,
+    case when n > 99970 then 'on_hold' else 'paid' end, case when n > 99970 then 'pending' else 'not_required' end,
+    timestamptz '2024-01-01' + n * interval '1 minute',
+    ('01900000-0000-7000-8000-' || to_char(1 + n % 1000, 'FM000000000000'))::uuid, false, false, false,
+    timestamptz '2024-01-01' + n * interval '1 minute'
+from generate_series(1, 100000) n;
+insert into participant_counts (plan_manager_id, status, state, amount)
+select plan_manager_id, status, state, count(*) from participants group by 1, 2, 3;
+"""
+
+
+class Catcher(Queries):
+    """Explains every statement that a list sends, planned as the pool's connections plan it."""
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection)
+        self.plans: list[dict[str, Any]] = []
+        self._numbers = counting(1)
+
+    async def rows(self, shape: Any, statement: Any, *values: object) -> Any:
+        await self._explain(statement, values)
+        return await super().rows(shape, statement, *values)
+
+    async def one(self, shape: Any, statement: Any, *values: object) -> Any:
+        await self._explain(statement, values)
+        return await super().one(shape, statement, *values)
+
+    async def _explain(self, statement: str, values: tuple[object, ...]) -> None:
+        """By name: a plain `explain` with values is planned for them, which no prepared statement is."""
+        name = f"caught_{next(self._numbers)}"
+        await self._run.execute(f"prepare {name} as {statement}")
+        given = ", ".join(literal(value) for value in values)
+        told = await self._run.fetchval(f"explain (format json, analyze) execute {name}({given})")
+        self.plans.append(json.loads(told)[0]["Plan"])
+
+
+def literal(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return literal("{" + ",".join(str(each) for each in value) + "}")
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+@pytest.fixture(scope="module")
+def crowded(cluster: Cluster) -> Iterator[str]:
+    """A database with 100,000 participants, providers and invoices in one plan manager."""
+
+    async def run(dsn: str, script: str) -> None:
+        connection = await asyncpg.connect(dsn)
+        await connection.execute(script)
+        await connection.close()
+
+    dsn = cluster.dsn.replace("/plankeeper?", "/crowded?")
+    asyncio.run(run(cluster.dsn, "create database crowded"))
+    schema.migrate(dsn)
+    asyncio.run(run(dsn, FILL))
+    asyncio.run(run(dsn, "vacuum analyze"))
+    yield dsn
+    asyncio.run(run(cluster.dsn, "drop database crowded with (force)"))
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", []):
+        yield from nodes(inner)
+
+
+MANAGER = "017a5f00-0000-7000-8000-000000000011"
+DEEP = "01900000-0000-7000-8000-000000090000"
+LISTS: dict[str, tuple[type[Any], Any, Any]] = {
+    "participants": (ParticipantListQuery, participants.page, participant_totals.count),
+    "providers": (ProviderListQuery, providers.page, providers.count),
+    "invoices": (InvoiceListQuery, invoices.page, invoice_totals.count),
+}
+# A total without any filter, or with what most rows have, is counted over an index: there is no other way.
+ASKED = {
+    "participants": (
+        "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP}", "status=Lead", "state=nsw", "state=tas",
+        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP}", "participant_number=430050000",
+        "email=P50000@example.com", f"account_manager={MANAGER}", f"account_manager={MANAGER}&status=Active",
+        "updated_since=2024-03-10T00:00:00Z",
+    ),
+    "providers": (
+        "limit=20", f"limit=1000&after={DEEP}", "abn=51824803556", "email=P50000@example.com",
+        "updated_since=2024-03-10T00:00:00Z",
+    ),
+    "invoices": (
+        "limit=20", f"limit=1000&after={DEEP}", "invoice_number=INV-500", f"participant_id={DEEP[:-6]}000500",
+        f"provider_id={DEEP[:-6]}000500", "claim_status=on_hold", "claim_status=paid&after=0",
+        "approval_status=pending", "updated_since=2024-03-10T00:00:00Z",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("resource, query", [(name, query) for name, asked in ASKED.items() for query in asked])
+def test_a_list_is_read_off_an_index(crowded: str, resource: str, query: str) -> None:
+    shape, page, count = LISTS[resource]
+
+    async def plans() -> list[dict[str, Any]]:
+        async with Database(crowded).opened() as db, db.transaction() as tx:
+            catcher = Catcher(tx._run)  # noqa: SLF001 - the same connection, with the pool's settings
+            asked = parse_query(shape, query.encode())
+            assert asked is not None
+            rows = await page(catcher, OWNER, asked)
+            assert rows
+            if not asked.by_cursor:
+                assert await count(catcher, OWNER, asked) >= min(len(rows), asked.limit)
+            return catcher.plans
+
+    for plan in asyncio.run(plans()):
+        for node in nodes(plan):
+            scanned = node["Node Type"] == "Seq Scan" and node["Relation Name"] == resource
+            assert not scanned, plan
+            assert node.get("Rows Removed by Filter", 0) <= IN_VAIN, plan
+            assert "Sort" not in node["Node Type"] or node["Actual Rows"] <= PAGE, plan
+            if node["Node Type"] == "Sort":
+                assert max(inner["Actual Rows"] for inner in node["Plans"]) <= PAGE, plan
