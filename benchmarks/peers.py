@@ -110,6 +110,9 @@ class Peer(ABC):
     def load(self, deadline: float) -> None:
         """Fill the empty store; TimeoutError or subprocess.TimeoutExpired past a moment of the monotonic clock."""
 
+    def come_to_rest(self) -> None:  # noqa: B027 - most have nothing to do
+        """Let the system finish what it does of itself after a load."""
+
     @abstractmethod
     def start(self) -> None: ...
 
@@ -149,6 +152,7 @@ def prepared(kind: Kind, work: Path, data: Dataset, seconds: float, *, fresh: bo
             raise ProgramError(f"{peer.title} could not load {data.rows:,} participants in {seconds:.0f} s") from None
         return prepared(kind, work, dataset(work, data.rows // 10), seconds, fresh=fresh)
     loaded = Loaded(data.rows, round(time.monotonic() - began, 1))
+    peer.come_to_rest()
     peer.mark.write_text(json.dumps(asdict(loaded) | {"of": peer.fingerprint()}))
     return peer, loaded
 

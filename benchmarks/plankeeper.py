@@ -66,6 +66,13 @@ class Plankeeper(PostgresPeer):
         )  # fmt: skip
         self.make_key(TENANT)
 
+    def come_to_rest(self) -> None:
+        """Until every event of the import has its place in the feed."""
+        with self.running():
+            while int(self.postgres.run("select count(*) from events where position is null")):
+                time.sleep(1)
+            self.postgres.settle()
+
     def make_key(self, *tenants: str) -> None:
         allowed = [part for tenant in tenants for part in ("--plan-manager", tenant)]
         key = command_line(self.postgres, "keys", "create", "--name", "benchmark", *allowed, seconds=60)
