@@ -12,24 +12,32 @@ from typing import Any
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from plankeeper import logs, metrics
 from plankeeper.account_managers.routes import routes as account_managers
+from plankeeper.api_keys import making
 from plankeeper.api_keys.keyring import Keyring
 from plankeeper.database.pool import Database
+from plankeeper.edge.admission import Admission
 from plankeeper.edge.docs import documentation_routes
 from plankeeper.edge.endpoint import Edge, Endpoint, Unknown
-from plankeeper.edge.health import Probe, alive, ready
+from plankeeper.edge.health import Metrics, Probe, alive, ready
 from plankeeper.edge.keyless import Keyless, OtherOrigins
 from plankeeper.edge.openapi import document
 from plankeeper.edge.routes import Operation
+from plankeeper.edge.telling import Telling
 from plankeeper.error_catalogue.routes import routes as error_catalogue
 from plankeeper.events import sequencer
 from plankeeper.events.routes import routes as events
+from plankeeper.idempotency import replays
+from plankeeper.idempotency.store import purge as forget_replays
 from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
 from plankeeper.invoices.routes import routes as invoices
 from plankeeper.note_types.routes import routes as note_types
 from plankeeper.participants.routes import routes as participants
 from plankeeper.participants.totals import fold_totals
 from plankeeper.providers.routes import routes as providers
+from plankeeper.rate_limits.limiter import Limiter
+from plankeeper.rate_limits.store import purge as forget_quotas
 from plankeeper.settings import Settings
 from plankeeper.team_members.routes import routes as team_members
 
@@ -53,6 +61,7 @@ def by_path(found: list[Operation]) -> dict[str, dict[str, Operation]]:
 
 def create() -> ASGIApp:
     """The application that a server's worker runs, with the settings of its environment."""
+    logs.set_up()
     return application(Settings.read())
 
 
@@ -63,12 +72,15 @@ def application(settings: Settings) -> ASGIApp:
         pool_size=settings.pool_size,
         statement_timeout=settings.statement_timeout,
     )
-    keyring = Keyring(db)
-    edge = Edge(db, keyring.authenticate, settings)
-    routes = [Route(path, Endpoint(edge, methods)) for path, methods in by_path(operations()).items()]
+    keyring, limiter, tell = Keyring(db), Limiter(db), Telling(log=settings.access_log)
+    edge = Edge(db, Admission(keyring.authenticate, limiter, settings), replays, tell, settings)
+    routes = [Route(path, Endpoint(edge, path, methods)) for path, methods in by_path(operations()).items()]
     routes += [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
+    if settings.metrics_port is None:
+        routes.append(Route("/metrics", Keyless(Metrics(metrics.text, metrics.CONTENT_TYPE))))
     routes += documentation_routes(document(operations()))
-    router = Router(routes, redirect_slashes=False, default=Unknown(), lifespan=_lifespan(db, keyring))
+    lifespan = _lifespan(edge, keyring, limiter)
+    router = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
     if not settings.cors_origins:
         return router
     return OtherOrigins(
@@ -77,15 +89,25 @@ def application(settings: Settings) -> ASGIApp:
     )  # fmt: skip
 
 
-def _lifespan(db: Database, keyring: Keyring) -> Any:
+def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter) -> Any:
+    async def warn_of_expiry(_session: object) -> None:
+        await making.warn(edge.db, edge.settings)
+
+    chores = [fold_totals, forget_replays, forget_quotas, warn_of_expiry, metrics.watch_events]
+    # What the protocol of the connections needs to know.
+    state = {"max_connections": edge.settings.max_connections, "client_timeout": edge.settings.client_timeout}
+
     @asynccontextmanager
-    async def lifespan(_app: object) -> AsyncGenerator[None]:
+    async def lifespan(_app: object) -> AsyncGenerator[dict[str, int]]:
         _stop_with_parent()
         _collect_less()
-        async with db.opened():
-            tasks = [asyncio.create_task(keyring.watch()), asyncio.create_task(sequencer.run(db, [fold_totals]))]
+        async with edge.db.opened():
+            running = (
+                keyring.watch(), limiter.watch(), sequencer.run(edge.db, chores), metrics.watch(edge.db, edge.admission)
+            )  # fmt: skip
+            tasks = [asyncio.create_task(each) for each in running]
             try:
-                yield
+                yield state
             finally:
                 for task in tasks:
                     task.cancel()

@@ -1,8 +1,10 @@
 """Every setting, read once from the environment into one frozen object."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -44,6 +46,36 @@ def _positive(value: str) -> int:
     if value.isdecimal() and int(value) > 0:
         return int(value)
     raise ValueError("a whole number above 0")
+
+
+def limit_of(value: str) -> int:
+    """`600/minute` as 600, `off` as 0; raises ValueError saying what would be right."""
+    if value == "off":
+        return 0
+    match = re.fullmatch(r"([1-9][0-9]{0,11})/minute", value)
+    if not match:
+        raise ValueError("requests a minute, such as 600/minute, or off")
+    return int(match[1])
+
+
+def _optional_port(value: str) -> int | None:
+    return _port(value) if value else None
+
+
+def _flag(value: str) -> bool:
+    if value in ("on", "off"):
+        return value == "on"
+    raise ValueError("on or off")
+
+
+def _networks(value: str) -> tuple[str, ...]:
+    networks = tuple(each.strip() for each in value.split(",") if each.strip())
+    try:
+        for each in networks:
+            ip_network(each)
+    except ValueError:
+        raise ValueError("addresses or networks such as 10.0.0.0/8, with commas between them") from None
+    return networks
 
 
 def _zone(value: str) -> ZoneInfo:
@@ -93,6 +125,41 @@ class Settings:
     statement_timeout: int = setting(
         "PLANKEEPER_STATEMENT_TIMEOUT", "30", _positive,
         "The seconds after which a statement of a request is given up (the answer is 503).",
+    )  # fmt: skip
+    rate_limit: int = setting(
+        "PLANKEEPER_RATE_LIMIT", "600/minute", limit_of,
+        "The requests that a key may send in a clock minute, over all servers: `600/minute`, or `off`. A key can have a"
+        " figure of its own (`plankeeper keys create --rate-limit`).",
+    )  # fmt: skip
+    auth_failure_limit: int = setting(
+        "PLANKEEPER_AUTH_FAILURE_LIMIT", "60/minute", limit_of,
+        "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
+        " Good keys from the same address are not touched.",
+    )  # fmt: skip
+    trusted_proxies: tuple[str, ...] = setting(
+        "PLANKEEPER_TRUSTED_PROXIES", "", _networks,
+        "The addresses or networks of the proxies whose X-Forwarded-For says who the client is, with commas between"
+        " them. Empty: none, the client is who connects.",
+    )  # fmt: skip
+    max_requests: int = setting(
+        "PLANKEEPER_MAX_REQUESTS", "200", _positive,
+        "The requests that one worker works on at a time; further ones are refused at once (503), so that those inside"
+        " stay quick.",
+    )  # fmt: skip
+    max_connections: int = setting(
+        "PLANKEEPER_MAX_CONNECTIONS", "1000", _positive,
+        "The client connections that one worker holds; further ones are closed.",
+    )  # fmt: skip
+    client_timeout: int = setting(
+        "PLANKEEPER_CLIENT_TIMEOUT", "20", _positive,
+        "The seconds that a client may take to send a request's headers, to send its body, and to take in the answer.",
+    )  # fmt: skip
+    access_log: bool = setting(
+        "PLANKEEPER_ACCESS_LOG", "on", _flag, "Whether a line is logged for each request: `on` or `off`."
+    )
+    metrics_port: int | None = setting(
+        "PLANKEEPER_METRICS_PORT", "", _optional_port,
+        "A port of its own for `/metrics`. Empty: the port of the API.",
     )  # fmt: skip
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,

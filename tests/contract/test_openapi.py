@@ -11,7 +11,6 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 from contract.sources import PROJECT
 from contract.world import CONTRACT, OPERATIONS
 from plankeeper.app import operations
-from plankeeper.edge.errors import CODES
 from plankeeper.edge.openapi import document, rendered
 from plankeeper.edge.routes import PREFIX
 from support.client import DOCUMENT
@@ -32,10 +31,8 @@ STATUSES = {
     "GET /participants/{participant_id}/team-members": _FIND,
     "PUT /participants/{participant_id}/team-members/{team_member_id}": _FIND | {409},
 }  # fmt: skip
-# Statuses of the contract that the server does not answer yet; the document says what the server does.
-NOT_YET = {429: "the rate limit is not built"}
-# Statuses beyond the contract's that every endpoint may answer (decisions, section 1).
-BEYOND = {413, 415, 503}
+# Statuses beyond the contract's (decisions, section 1): HTTP's own, and what answers a header of ours.
+BEYOND = {409, 412, 413, 415, 422, 503}
 
 # The query parameters that the contract gives its endpoints.
 _LIST = {"limit", "offset", "after"}
@@ -143,19 +140,18 @@ def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() ->
 @pytest.mark.parametrize("name", sorted(CONTRACT))
 def test_the_contracts_statuses_are_documented(name: str) -> None:
     responses = {int(status): each for status, each in entry_of(name)["responses"].items() if int(status) >= 400}
-    assert set(responses) >= STATUSES[name] | {401}
-    assert set(responses) - STATUSES[name] - {401} - set(NOT_YET) <= BEYOND
-    assert {status for status, each in responses.items() if each.get(EXTENSION)} == set(responses) & BEYOND
+    contract = STATUSES[name] | {401, 429}
+    assert set(responses) >= contract
+    assert set(responses) - contract <= BEYOND
+    assert {status for status, each in responses.items() if each.get(EXTENSION)} == set(responses) - contract
 
 
-def test_every_endpoint_of_the_contract_has_its_statuses_and_none_is_left_out_for_long() -> None:
+def test_every_endpoint_of_the_contract_has_its_statuses() -> None:
     assert set(STATUSES) == CONTRACT
-    answered = {code.status for code in CODES.values()}
-    assert not answered & set(NOT_YET), "the server answers it now: document it, and take it out of NOT_YET"
 
 
 def test_a_new_note_type_is_answered_with_201_and_the_rest_of_the_contract_with_200() -> None:
-    successes = {name: [each for each in entry_of(name)["responses"] if each < "400"] for name in CONTRACT}
+    successes = {name: [each for each in entry_of(name)["responses"] if each < "300"] for name in CONTRACT}
     assert successes == {name: ["201" if name == "POST /note-types" else "200"] for name in CONTRACT}
 
 

@@ -24,6 +24,7 @@ from support.server import RunningServer, wait_until
 KEYLESS = {
     "/healthz": "for process managers: the process lives",
     "/readyz": "for load balancers: the database answers",
+    "/metrics": "for Prometheus: figures of the server, nothing of a plan manager",
     "/openapi.json": "the document itself",
     "/docs": "the document, to be read and tried",
     "/docs/docs.js": "what that page needs",

@@ -50,7 +50,8 @@ CONNECTING = {
 # The types of PostgreSQL and what asyncpg makes of them.
 PYTHON: dict[str, Any] = {
     "uuid": UUID, "text": str, "int4": int, "int8": int, "bool": bool, "date": date, "timestamptz": datetime,
-    "numeric": Decimal, "bytea": bytes, "json": Raw, "varchar": str, "text[]": list[str], "uuid[]": list[UUID],
+    "float8": float, "numeric": Decimal, "bytea": bytes, "json": Raw, "varchar": str, "text[]": list[str],
+    "uuid[]": list[UUID],
 }  # fmt: skip
 
 

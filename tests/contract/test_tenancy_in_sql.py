@@ -16,6 +16,7 @@ GLOBAL = {
     "permissions": "the contract's six slugs, the same for all",
     "api_keys": "a key may act for several plan managers; its grants are api_key_plan_managers",
     "grants_version": "one number for all keys",
+    "rate_limits": "a key's quota holds for all its plan managers together, an address has none",
     "alembic_version": "Alembic's",
 }
 # Foreign keys of tenant tables that carry no plan manager.
@@ -29,7 +30,11 @@ UNBOUND = {
     "api_keys.store.fetch_all": "`keys list` is the operator's, for all plan managers",
     "api_keys.store.fetch_for_update": "`keys revoke` is the operator's, for all plan managers",
     "api_keys.store.allow": "grants a key to several plan managers at once",
+    "api_keys.store.fetch_expiring": "`doctor` is the operator's, for all plan managers",
+    "api_keys.store.fetch_unwarned": "one chore tells every plan manager",
     "events.store.sequence": "one order serves every feed",
+    "events.store.backlog": "one sequencer serves every feed",
+    "idempotency.store.purge": "one chore serves every plan manager",
     "participants.totals.fold_totals": "one fold serves every plan manager",
 }
 

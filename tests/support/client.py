@@ -71,6 +71,9 @@ def check(answer: httpx.Response) -> None:
     if operation is None or request.method in ("HEAD", "OPTIONS") or answer.status_code == 405:
         return
     assert str(answer.status_code) in operation["responses"], (request.method, request.url.path, answer.status_code)
+    if answer.status_code == 304:
+        assert (answer.content, "content-type" in answer.headers) == (b"", False)
+        return
     assert answer.headers["content-type"] == "application/json"
     errors = list(
         _validator(request.method, _template(request.url.path), answer.status_code).iter_errors(answer.json())

@@ -32,10 +32,12 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
 class Serving:
     """`plankeeper serve` with an embedded cluster in `data_dir`, on a free port, until `stop`."""
 
-    def __init__(self, data_dir: Path, *arguments: str, workers: int = 1) -> None:
+    def __init__(self, data_dir: Path, *arguments: str, workers: int = 1, **settings: str) -> None:
+        # Tests send more than a client may, and read what else the program says.
+        usual = {"PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off"}
         command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
         self.process = subprocess.Popen(
-            command, env=environment({"PLANKEEPER_DATA_DIR": str(data_dir)}), stdout=subprocess.PIPE,
+            command, env=environment(usual | settings), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         atexit.register(self.process.kill)  # a test that fails leaves no server behind

@@ -12,6 +12,7 @@ import uvicorn
 
 from plankeeper.app import application
 from plankeeper.database.pool import Database
+from plankeeper.edge.protocol import Guarded
 from plankeeper.settings import Settings
 
 T = TypeVar("T")
@@ -22,7 +23,9 @@ class RunningServer:
 
     def __init__(self, dsn: str, **changes: Any) -> None:
         self.dsn = dsn
-        self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **changes)
+        # All tests come from one address, and some send more in a minute than a client should.
+        usual: dict[str, Any] = {"auth_failure_limit": 0, "rate_limit": 100_000, "access_log": False}
+        self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(usual | changes))
         self.db = Database(dsn, pool_size=5)
         self.loop = asyncio.new_event_loop()
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -53,7 +56,7 @@ class RunningServer:
     async def _serve(self) -> None:
         config = uvicorn.Config(
             application(self.settings), loop="none", log_level="warning", lifespan="on", access_log=False,
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=2, http=Guarded,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         async with self.db.opened():

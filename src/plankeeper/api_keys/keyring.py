@@ -5,6 +5,7 @@ import logging
 import time
 from collections import OrderedDict
 from datetime import UTC, datetime
+from uuid import UUID
 
 from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, well_formed
@@ -17,6 +18,7 @@ log = logging.getLogger("plankeeper")
 
 PERIOD = 0.5  # seconds between two questions for the version
 TRUSTED_FOR = 1.0  # seconds for which an answer counts, from the moment of its question
+REPORT_PERIOD = 20.0  # seconds between two reports of when keys were used
 CAPACITY = 10_000  # keys remembered by a worker
 
 
@@ -29,6 +31,8 @@ class Keyring:
         self._version: int | None = None
         self._confirmed = float("-inf")
         self._generation = 0
+        self._reported = time.monotonic()
+        self._used: dict[UUID, float] = {}  # seconds since 1970, of keys used since the last report
 
     async def authenticate(self, key: str) -> Grant:
         """The grant of a key; raises a Refusal with status 401."""
@@ -40,6 +44,7 @@ class Keyring:
                 raise unauthorised("invalid_api_key")
             known = await self._look_up(key)
         kept, grant = known
+        self._used[kept.id] = time.time()
         if kept.expires_at is not None and kept.expires_at <= datetime.now(UTC):
             raise unauthorised("expired_api_key")
         return grant
@@ -52,6 +57,7 @@ class Keyring:
                 async with self._db.session() as session:
                     while True:
                         await self._confirm(session)
+                        await self._report(session)
                         await asyncio.sleep(PERIOD)
             except Exception as error:
                 self._forget()
@@ -69,6 +75,16 @@ class Keyring:
             self._forget()
             self._version = version
         self._confirmed = asked
+
+    async def _report(self, session: Queries) -> None:
+        """Tell when keys were last used, a few times a minute."""
+        if time.monotonic() - self._reported < REPORT_PERIOD:
+            return
+        self._reported = time.monotonic()
+        used, self._used = self._used, {}
+        if used:
+            moments = [datetime.fromtimestamp(moment, UTC) for moment in used.values()]
+            await store.used(session, list(used), moments)
 
     async def _look_up(self, key: str) -> tuple[ApiKey, Grant]:
         generation = self._generation
@@ -93,4 +109,6 @@ def _grant(key: ApiKey) -> Grant:
         actor=Actor("api_key", str(key.id), key.name),
         plan_managers={str(each).encode(): each for each in key.plan_managers},
         scopes=frozenset(key.scopes),
+        original_key_id=key.original_id,
+        rate_limit=key.rate_limit,
     )

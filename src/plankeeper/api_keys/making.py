@@ -1,4 +1,4 @@
-"""Making and revoking keys: what the command line and the console do alike."""
+"""Making, rotating and revoking keys: what the command line and the console do alike."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,26 +11,77 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.edge.call import Write
+from plankeeper.database.pool import Database
+from plankeeper.edge.call import SYSTEM, Write
 from plankeeper.events.record import record
+from plankeeper.settings import Settings
+
+EXPIRES_SOON = timedelta(days=14)
 
 
 async def create(
-    call: Write, name: str, plan_manager_ids: Sequence[UUID], scopes: Sequence[str], lasts: timedelta | None
+    call: Write,
+    name: str,
+    plan_manager_ids: Sequence[UUID],
+    scopes: Sequence[str],
+    lasts: timedelta | None,
+    rate_limit: int | None = None,
 ) -> str:
     """A new key with its grants; answers the key itself, which is nowhere kept. The plan managers must exist."""
-    secret = new_key()
-    now = datetime.now(UTC)
+    now, new_id = datetime.now(UTC), uuid7()
     key = ApiKey(
-        id=uuid7(), name=name, last_four=secret[-4:], plan_managers=sorted(set(plan_manager_ids)),
+        id=new_id, name=name, last_four="", plan_managers=sorted(set(plan_manager_ids)),
         scopes=sorted(set(scopes)), created_by=call.actor.name or call.actor.kind, created_at=now,
-        expires_at=now + lasts if lasts else None, revoked_at=None,
+        expires_at=now + lasts if lasts else None, revoked_at=None, rate_limit=rate_limit, original_id=new_id,
+        last_used_at=None,
     )  # fmt: skip
+    secret = await _keep(call, key)
+    await store.touch(call.tx)
+    return secret
+
+
+async def rotate(call: Write, old: ApiKey, overlap: timedelta, lasts: timedelta | None) -> str:
+    """A new key with the grants of an old one, which lasts no longer than the overlap; answers the key itself.
+
+    `old` is locked, and in use. Retries with an idempotency key go on under the new key.
+    """
+    now = datetime.now(UTC)
+    secret = await _keep(
+        call,
+        msgspec.structs.replace(
+            old,
+            id=uuid7(),
+            created_by=call.actor.name or call.actor.kind,
+            created_at=now,
+            expires_at=now + lasts if lasts else None,
+            last_used_at=None,
+        ),
+    )
+    ends = min(now + overlap, old.expires_at or now + overlap)
+    await store.expire(call.tx, old.id, ends)
+    await store.touch(call.tx)
+    await _record(call, "api_key.rotated", old, msgspec.structs.replace(old, expires_at=ends))
+    return secret
+
+
+async def _keep(call: Write, key: ApiKey) -> str:
+    """Keep a key, told of as created; answers the key itself."""
+    secret = new_key()
+    key.last_four = secret[-4:]
     await store.insert(call.tx, key, hash_of(secret))
     await store.allow(call.tx, key.id, key.plan_managers)
-    await store.touch(call.tx)
     await _record(call, "api_key.created", None, key)
     return secret
+
+
+async def warn(db: Database, settings: Settings) -> None:
+    """Tell once of each key that expires soon, by an event."""
+    async with db.transaction() as tx:
+        keys = await store.fetch_unwarned(tx, datetime.now(UTC) + EXPIRES_SOON, 100)
+        for key in keys:
+            await _record(Write(tx, key.id, settings, SYSTEM), "api_key.expiring", None, key)
+        if keys:
+            await store.warned(tx, [key.id for key in keys])
 
 
 async def revoke(call: Write, key_id: UUID) -> ApiKey | None:

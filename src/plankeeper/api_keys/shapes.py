@@ -19,3 +19,6 @@ class ApiKey(Struct, kw_only=True):
     created_at: Moment
     expires_at: Moment | None
     revoked_at: Moment | None
+    rate_limit: int | None  # requests a minute; null: the server's default; 0: no limit
+    original_id: UUID  # the first of a key and its rotations
+    last_used_at: Moment | None  # to the minute

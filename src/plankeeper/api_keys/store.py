@@ -1,5 +1,6 @@
 """API keys in SQL. Whoever changes one calls `touch`, so that every worker forgets what it knew."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -15,7 +16,7 @@ async def by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
         select id, name, last_four,
             array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
                 as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at
+            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
         from api_keys
         where key_hash = $1
         """,
@@ -40,7 +41,7 @@ async def fetch_all(db: Queries) -> list[ApiKey]:
         select id, name, last_four,
             array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
                 as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at
+            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
         from api_keys
         order by id
         """,
@@ -54,7 +55,7 @@ async def fetch_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
         select id, name, last_four,
             array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
                 as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at
+            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
         from api_keys
         where id = $1
         for update
@@ -67,10 +68,12 @@ async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
     """Keep a key; its plan managers follow with `allow`."""
     await tx.execute(
         """
-        insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)
+        insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at, rate_limit,
+            original_id)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         """,
         key.id, key.name, key_hash, key.last_four, key.scopes, key.created_by, key.created_at, key.expires_at,
+        key.rate_limit, key.original_id,
     )  # fmt: skip
 
 
@@ -85,3 +88,65 @@ async def allow(tx: Transaction, key_id: UUID, plan_manager_ids: list[UUID]) -> 
 
 async def revoke(tx: Transaction, key_id: UUID, at: datetime) -> None:
     await tx.execute("update api_keys set revoked_at = $2 where id = $1 and revoked_at is null", key_id, at)
+
+
+async def expire(tx: Transaction, key_id: UUID, at: datetime) -> None:
+    await tx.execute("update api_keys set expires_at = $2 where id = $1", key_id, at)
+
+
+async def used(db: Queries, key_ids: Sequence[UUID], moments: Sequence[datetime]) -> None:
+    """When keys were last used, to the minute. Workers report the same keys: the rows are locked in one order."""
+    await db.execute(
+        """
+        with report as materialized (
+            select * from unnest($1::uuid[], $2::timestamptz[]) as report (id, moment)
+        ), kept as materialized (
+            select id from api_keys where id = any ($1) order by id for update
+        )
+        update api_keys set last_used_at = greatest(last_used_at, date_trunc('minute', report.moment))
+        from kept join report on report.id = kept.id
+        where api_keys.id = kept.id
+            and (last_used_at is null or last_used_at < date_trunc('minute', report.moment))
+        """,
+        key_ids, moments,
+    )  # fmt: skip
+
+
+async def fetch_expiring(db: Queries, until: datetime) -> list[ApiKey]:
+    """Keys in use that expire before a moment."""
+    return await db.rows(
+        ApiKey,
+        """
+        select id, name, last_four,
+            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+                as plan_managers,
+            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+        from api_keys
+        where revoked_at is null and expires_at between clock_timestamp() and $1
+        order by expires_at, id
+        """,
+        until,
+    )
+
+
+async def fetch_unwarned(tx: Transaction, until: datetime, most: int) -> list[ApiKey]:
+    """Some of the keys in use that expire before a moment and were not told of yet, locked."""
+    return await tx.rows(
+        ApiKey,
+        """
+        select id, name, last_four,
+            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+                as plan_managers,
+            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+        from api_keys
+        where revoked_at is null and warned_at is null and expires_at between clock_timestamp() and $1
+        order by expires_at
+        limit $2
+        for update skip locked
+        """,
+        until, most,
+    )  # fmt: skip
+
+
+async def warned(tx: Transaction, key_ids: Sequence[UUID]) -> None:
+    await tx.execute("update api_keys set warned_at = clock_timestamp() where id = any ($1)", key_ids)

@@ -21,7 +21,7 @@ from plankeeper.database.pool import Database, Transaction, unavailable
 from plankeeper.edge.call import Actor, Write
 from plankeeper.edge.parsing import uuid_of
 from plankeeper.plan_managers.store import fetch
-from plankeeper.settings import SettingError, Settings
+from plankeeper.settings import SettingError, Settings, limit_of
 
 T = TypeVar("T")
 
@@ -155,6 +155,19 @@ class DurationType(click.ParamType[timedelta]):
         return timedelta(**{unit: int(match[1])})
 
 
+class LimitType(click.ParamType[int]):
+    """Requests a minute: `600/minute`, or `off`, which is 0."""
+
+    name = "limit"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else limit_of(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is none; it takes {error}", param, ctx)
+
+
 UUID_TYPE = UuidType()
+LIMIT = LimitType()
 NAME = NameType()
 DURATION = DurationType()

@@ -7,15 +7,17 @@ import click
 
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.cli.context import DURATION, NAME, UUID_TYPE, with_database, writing
+from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.call import SYSTEM, Actor, Write
 from plankeeper.settings import Settings
+
+_ACTOR = Actor("system", None, "plankeeper keys rotate")
 
 
 @click.group()
 def keys() -> None:
-    """Make, list and revoke API keys."""
+    """Make, list, rotate and revoke API keys."""
 
 
 @keys.command()
@@ -29,32 +31,65 @@ def keys() -> None:
     help="What the key may do; may be repeated. Both, unless given.",
 )  # fmt: skip
 @click.option("--expires-in", type=DURATION, help="How long the key lasts, such as 90d. For ever, unless given.")
+@click.option(
+    "--rate-limit", type=LIMIT, help="Requests a minute, such as 1200/minute, or off. The server's, unless given."
+)
 def create(
-    name: str, plan_manager_ids: tuple[UUID, ...], scopes: tuple[str, ...], expires_in: timedelta | None
+    name: str,
+    plan_manager_ids: tuple[UUID, ...],
+    scopes: tuple[str, ...],
+    expires_in: timedelta | None,
+    rate_limit: int | None,
 ) -> None:
     """Make a key and print it: it is shown this once, and kept nowhere."""
 
     async def work(db: Database, found: Settings) -> str:
         async with db.transaction() as tx:
             calls = [await writing(tx, found, each, "keys create") for each in plan_manager_ids]
-            return await making.create(calls[0], name, plan_manager_ids, scopes, expires_in)
+            return await making.create(calls[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
 
     click.echo(with_database(work))
 
 
 @keys.command(name="list")
 def list_() -> None:
-    """Print a line for each key: id, state, last four characters, scopes, expiry, plan managers, name."""
+    """Print a line for each key: id, state, last four characters, scopes, expiry, last use, plan managers, name."""
 
     async def work(db: Database, _found: Settings) -> list[ApiKey]:
         return await store.fetch_all(db)
 
     for key in with_database(work):
         expiry = f"until {key.expires_at:%Y-%m-%dT%H:%M:%SZ}" if key.expires_at else "no expiry"
+        used = f"used {key.last_used_at:%Y-%m-%dT%H:%MZ}" if key.last_used_at else "never used"
         allowed = ",".join(str(each) for each in key.plan_managers)
-        click.echo(
-            f"{key.id}  {_state(key):7}  …{key.last_four}  {'+'.join(key.scopes)}  {expiry}  {allowed}  {key.name}"
-        )
+        told = (key.id, f"{_state(key):7}", f"…{key.last_four}", "+".join(key.scopes), expiry, used, allowed, key.name)
+        click.echo("  ".join(str(each) for each in told))
+
+
+@keys.command()
+@click.argument("key_id", type=UUID_TYPE)
+@click.option(
+    "--overlap",
+    type=DURATION,
+    default="24h",
+    show_default=True,
+    help="How long the old key goes on beside the new one.",
+)
+@click.option("--expires-in", type=DURATION, help="How long the new key lasts, such as 90d. For ever, unless given.")
+def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> None:
+    """Make a key that may do what another may, and print it. The other one ends after the overlap."""
+
+    async def work(db: Database, found: Settings) -> str | None:
+        async with db.transaction() as tx:
+            old = await store.fetch_for_update(tx, key_id)
+            if old is None or _state(old) != "active":
+                return None
+            return await making.rotate(Write(tx, key_id, found, _ACTOR), old, overlap, expires_in)
+
+    secret = with_database(work)
+    if secret is None:
+        raise click.ClickException(f"There is no key {key_id} in use. See `plankeeper keys list`.")
+    click.echo(secret)
 
 
 @keys.command()

@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID
 
@@ -47,9 +48,11 @@ def serve(host: str | None, port: int | None, workers: int | None, demo: bool, d
         # The workers read their settings from the environment, as every program does.
         os.environ["PLANKEEPER_DATABASE_URL"] = dsn
         if cluster:
-            share = max(2, _EMBEDDED_CONNECTIONS // found.workers - 2)
+            share = max(2, _EMBEDDED_CONNECTIONS // found.workers - 3)
             os.environ["PLANKEEPER_POOL_SIZE"] = str(min(found.pool_size, share))
-        _serve(found, cluster, lines)
+        with TemporaryDirectory(prefix="plankeeper-metrics-") as folder:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the workers' figures, for whichever is asked
+            _serve(found, cluster, lines)
 
 
 async def _prepare(found: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
@@ -75,7 +78,12 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str) -> list[str]:
 
 def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     import uvicorn
+    from prometheus_client import start_http_server
     from uvicorn.supervisors.multiprocess import Multiprocess
+
+    from plankeeper import logs, metrics
+
+    logs.set_up()
 
     class Supervisor(Multiprocess):
         """uvicorn's supervisor, which replaces dead workers, and looks after the embedded cluster too."""
@@ -88,14 +96,20 @@ def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
         def keep_subprocess_alive(self) -> None:
             if cluster:
                 _keep(cluster.ensure)
+            before = {process.pid for process in self.processes}
             super().keep_subprocess_alive()
+            for gone in before - {process.pid for process in self.processes}:
+                metrics.forget(gone)
 
     config = uvicorn.Config(
         "plankeeper.app:create", factory=True, host=found.host, port=found.port, workers=found.workers,
-        timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_level="warning", server_header=False,
-        date_header=True, lifespan="on", proxy_headers=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
+        date_header=True, lifespan="on", http="plankeeper.edge.protocol:Guarded",
+        proxy_headers=bool(found.trusted_proxies), forwarded_allow_ips=list(found.trusted_proxies),
     )  # fmt: skip
     sock = _listen(found)
+    if found.metrics_port is not None:
+        start_http_server(found.metrics_port, found.host, metrics.registry())
     Supervisor(config, [sock]).run()
 
 

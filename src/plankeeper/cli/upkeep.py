@@ -2,12 +2,16 @@
 
 import platform
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 import click
 
 from plankeeper import __version__
+from plankeeper.api_keys.making import EXPIRES_SOON
+from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys.store import fetch_expiring
 from plankeeper.cli.context import UUID_TYPE, cluster_of, known_version, run, settings, with_database, writing
 from plankeeper.database import schema
 from plankeeper.database.pool import Database
@@ -33,41 +37,54 @@ def migrate() -> None:
 @click.command()
 def doctor() -> None:
     """Check settings, database, schema and versions: each line is ok, or says what to do."""
-    lines: list[tuple[bool, str]] = [(True, f"Plankeeper {__version__}, Python {platform.python_version()}")]
+    lines = [("ok", f"Plankeeper {__version__}, Python {platform.python_version()}")]
     try:
         found = Settings.read()
-        lines.append((True, "settings can be read"))
+        lines.append(("ok", "settings can be read"))
         lines += _database_lines(found)
     except SettingError as error:
-        lines.append((False, str(error)))
-    for ok, text in lines:
-        click.echo(f"{'ok  ' if ok else 'FAIL'}  {text}")
-    if not all(ok for ok, _ in lines):
+        lines.append(("FAIL", str(error)))
+    for state, text in lines:
+        click.echo(f"{state:4}  {text}")
+    if any(state == "FAIL" for state, _ in lines):
         sys.exit(1)
 
 
-def _database_lines(found: Settings) -> list[tuple[bool, str]]:
-    lines: list[tuple[bool, str]] = []
+def _database_lines(found: Settings) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
     try:
         with cluster_of(found) as cluster:
             if cluster and cluster.note:
-                lines.append((True, cluster.note))
+                lines.append(("ok", cluster.note))
             dsn = cluster.dsn if cluster else found.database_url or ""
             where = f"embedded in {found.data_dir}" if cluster else "your own"
-            number, version = run(_ask(dsn))
+            number, version, expiring = run(_ask(dsn))
     except click.ClickException as error:
-        return [*lines, (False, error.message)]
+        return [*lines, ("FAIL", error.message)]
     major = int(number) // 10_000
-    lines.append((major >= 15, f"PostgreSQL {major}, {where}" + ("" if major >= 15 else ": 15 or newer is needed")))
+    new_enough = major >= 15
+    lines.append(
+        (
+            "ok" if new_enough else "FAIL",
+            f"PostgreSQL {major}, {where}{'' if new_enough else ': 15 or newer is needed'}",
+        )
+    )
     advice = "" if version == schema.EXPECTED else f", {schema.EXPECTED} is needed: run `plankeeper migrate`"
-    lines.append((not advice, f"schema {version or 'empty'}{advice}"))
-    return lines
+    lines.append(("FAIL" if advice else "ok", f"schema {version or 'empty'}{advice}"))
+    return lines + [("warn", _expiring(key)) for key in expiring]
 
 
-async def _ask(dsn: str) -> tuple[str, str | None]:
+def _expiring(key: ApiKey) -> str:
+    ends = f"{key.expires_at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"key {key.id} (…{key.last_four}, {key.name}) expires at {ends}: run `plankeeper keys rotate`"
+
+
+async def _ask(dsn: str) -> tuple[str, str | None, list[ApiKey]]:
     async with Database(dsn, pool_size=1, statement_timeout=10).opened() as db:
         version = await known_version(db)
-        return await schema.server_version(db), version
+        current = version == schema.EXPECTED
+        expiring = await fetch_expiring(db, datetime.now(UTC) + EXPIRES_SOON) if current else []
+        return await schema.server_version(db), version, expiring
 
 
 @click.command()

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -26,6 +26,14 @@ _SPOILT = (
     asyncpg.InternalClientError,
     asyncpg.ReadOnlySQLTransactionError,
 )
+
+
+class Usage(NamedTuple):
+    """How a pool is used now."""
+
+    open: int
+    lent: int
+    waiting: int
 
 
 class PoolExhaustedError(Exception):
@@ -81,6 +89,11 @@ class Pool:
             raise
         finally:
             self._give_back(connection)
+
+    @property
+    def usage(self) -> Usage:
+        waiting = sum(not turn.done() for turn in self._waiting)
+        return Usage(self._open, self._open - len(self._idle), waiting)
 
     def terminate(self) -> None:
         """Drop all connections, whatever they are doing."""

@@ -7,7 +7,7 @@ from typing import Any, LiteralString, NamedTuple, TypeVar
 import asyncpg
 from msgspec import Struct
 
-from plankeeper.database.connections import Pool, PoolExhaustedError
+from plankeeper.database.connections import Pool, PoolExhaustedError, Usage
 from plankeeper.database.rows import reader
 
 T = TypeVar("T")
@@ -135,6 +135,11 @@ class Database(Queries):
         finally:
             # Not a farewell to the server, which may be gone. Requests have been answered by now.
             pool.terminate()
+
+    @property
+    def usage(self) -> Usage:
+        """How the pool is used; open databases only."""
+        return self._run.usage
 
     @asynccontextmanager
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:

@@ -16,6 +16,8 @@ class Grant:
     actor: Actor
     plan_managers: Mapping[bytes, UUID]
     scopes: frozenset[str]
+    original_key_id: UUID  # the first of the key and its rotations
+    rate_limit: int | None  # requests a minute; null: the server's default; 0: no limit
 
 
 # Finds the grant of a key's text; raises a Refusal with status 401.

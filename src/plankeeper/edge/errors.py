@@ -59,21 +59,38 @@ CODES: Mapping[str, ErrorCode] = {
     "method_not_allowed": ErrorCode(
         405, "Method not allowed", "The path does not take this method; `Allow` names those that it takes.",
     ),
+    "idempotency_in_progress": ErrorCode(
+        409, "Idempotency in progress",
+        "The first request with this Idempotency-Key is still running. Try again after `Retry-After` seconds.",
+    ),
     "contact_priority_taken": ErrorCode(
         409, "Contact priority taken", "Another team member of the participant holds this contact priority.",
     ),
     "team_member_exists": ErrorCode(
         409, "Team member exists", "A team member with this email is on the participant's team already.",
     ),
+    "precondition_failed": ErrorCode(
+        412, "Precondition failed", "The resource is no longer what If-Match says; get it anew, and decide again.",
+    ),
     "body_too_large": ErrorCode(413, "Body too large", "The body is larger than 1 MiB."),
     "unsupported_media_type": ErrorCode(
         415, "Unsupported media type", "The body's Content-Type is not application/json in UTF-8.",
+    ),
+    "idempotency_key_reused": ErrorCode(
+        422, "Idempotency key reused", "The Idempotency-Key came with another request before; take a new one.",
+    ),
+    "rate_limit_exceeded": ErrorCode(
+        429, "Rate limit exceeded",
+        "The key has used up its requests of this minute, or the address has sent too many bad credentials. Try again"
+        " after `Retry-After` seconds.",
     ),
     "internal_error": ErrorCode(
         500, "Internal error", "Something went wrong on the server; nothing was written. Quote the request id.",
     ),
     "service_unavailable": ErrorCode(
-        503, "Service unavailable", "The database does not answer just now. Try again after `Retry-After` seconds.",
+        503, "Service unavailable",
+        "The server is too busy, or its database does not answer just now; nothing was written. Try again after"
+        " `Retry-After` seconds.",
     ),
 }  # fmt: skip
 

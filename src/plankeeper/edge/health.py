@@ -1,5 +1,6 @@
 """Is the process alive, and can it serve: for load balancers and process managers, without a key."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
@@ -8,6 +9,20 @@ from plankeeper.database import schema
 from plankeeper.database.pool import Database
 from plankeeper.edge.errors import Refusal
 from plankeeper.edge.request import Answer, headers_of, log, refused, request_id_of
+
+
+class Metrics:
+    """Answers with the text that `text` makes."""
+
+    def __init__(self, text: Callable[[], bytes], content_type: str) -> None:
+        self._text = text
+        self._content_type = content_type
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        body = self._text()
+        headers = [(b"content-type", self._content_type.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
 class _Status(Protocol):

@@ -51,8 +51,8 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         "components": {
             "schemas": _schemas(operations),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
-            "parameters": {"PlanManagerId": _PLAN_MANAGER_ID, "RequestId": _REQUEST_ID},
-            "headers": {"RequestId": {"description": "The request's id.", "schema": {"type": "string"}}},
+            "parameters": _PARAMETERS,
+            "headers": _HEADERS,
         },
     }
 
@@ -66,6 +66,41 @@ _REQUEST_ID = {
     "name": "X-Request-Id", "in": "header", "required": False,
     "description": "An id of the caller's own, of 1 to 128 visible ASCII characters; else one is made.",
     "schema": {"type": "string"}, "x-plankeeper-extension": True,
+}  # fmt: skip
+_PARAMETERS = {
+    "PlanManagerId": _PLAN_MANAGER_ID,
+    "RequestId": _REQUEST_ID,
+    "IdempotencyKey": {
+        "name": "Idempotency-Key", "in": "header", "required": False,
+        "description": "1 to 255 visible ASCII characters of the caller's own. The answer of a success is kept for a"
+        " day, and given again to the same request with the same key: so it is safe to send it again.",
+        "schema": {"type": "string"}, "x-plankeeper-extension": True,
+    },
+    "IfNoneMatch": {
+        "name": "If-None-Match", "in": "header", "required": False,
+        "description": "The `ETag` of an earlier answer: if the resource is still the same, the answer is 304.",
+        "schema": {"type": "string"}, "x-plankeeper-extension": True,
+    },
+    "IfMatch": {
+        "name": "If-Match", "in": "header", "required": False,
+        "description": "The `ETag` of a get, of either view: if the resource is no longer the same, the answer is 412.",
+        "schema": {"type": "string"}, "x-plankeeper-extension": True,
+    },
+}  # fmt: skip
+_HEADERS = {
+    "RequestId": {"description": "The request's id.", "schema": {"type": "string"}},
+    "RateLimitPolicy": {
+        "description": "The key's quota: `\"default\";q=<requests>;w=<seconds>`.", "schema": {"type": "string"}
+    },
+    "RateLimit": {
+        "description": 'What is left of it: `"default";r=<requests>;t=<seconds until it is whole again>`.',
+        "schema": {"type": "string"},
+    },
+    "RetryAfter": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
+    "ETag": {"description": "A strong tag of this answer.", "schema": {"type": "string"}},
+    "IdempotentReplayed": {
+        "description": "`true` where this answer was kept from an earlier request.", "schema": {"type": "string"}
+    },
 }  # fmt: skip
 
 
@@ -106,7 +141,16 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
         parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
     parameters += _query_parameters(operation.query) if operation.query else []
-    return parameters
+    more = [
+        name
+        for name, taken in (
+            ("IdempotencyKey", operation.method == "POST" and operation.writes),
+            ("IfNoneMatch", operation.single),
+            ("IfMatch", operation.lock is not None),
+        )
+        if taken
+    ]
+    return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in more]
 
 
 def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
@@ -138,22 +182,37 @@ def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
 
 def _responses(operation: Operation) -> dict[str, Any]:
     content = {"application/json": {"schema": _answer(operation.answer)}}
-    statuses = {400, 401, 403, 500, 503}
+    creates = operation.method == "POST" and operation.writes
+    statuses = {400, 401, 403, 429, 500, 503}
     statuses |= {404} if operation.path_ids or operation.path.endswith("/status") else set()
     statuses |= {413, 415} if operation.body else set()
-    statuses |= {409} if operation.conflicts else set()
-    responses: dict[str, Any] = {str(operation.status): _response("Success", content)}
+    statuses |= {409} if operation.conflicts or creates else set()
+    statuses |= {412} if operation.lock else set()
+    statuses |= {422} if creates else set()
+    headers = (["ETag"] if operation.single else []) + (["IdempotentReplayed"] if creates else [])
+    responses: dict[str, Any] = {str(operation.status): _response("Success", content, *headers)}
+    if operation.single:
+        responses["304"] = _response("The resource is what If-None-Match says.", None, "ETag")
+        responses["304"]["x-plankeeper-extension"] = True
     for status in sorted(statuses):
         codes = [code for code, each in CODES.items() if each.status == status]
-        responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR)
-        if status in (413, 415, 503):
+        waits = ["RetryAfter"] if status in (429, 503) else []
+        responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR, *waits)
+        if status in (412, 413, 415, 422, 503) or (status == 409 and not operation.conflicts):
             responses[str(status)]["x-plankeeper-extension"] = True
     return responses
 
 
-def _response(description: str, content: dict[str, Any]) -> dict[str, Any]:
-    headers = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
-    return {"description": description, "headers": headers, "content": content}
+def _response(description: str, content: dict[str, Any] | None, *headers: str) -> dict[str, Any]:
+    names = ["RequestId", "RateLimitPolicy", "RateLimit", *headers]
+    named = {_HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in names}
+    return {"description": description, "headers": named} | ({"content": content} if content else {})
+
+
+_HEADER_NAMES = {
+    "RequestId": "X-Request-Id", "RateLimitPolicy": "RateLimit-Policy", "RateLimit": "RateLimit",
+    "RetryAfter": "Retry-After", "ETag": "ETag", "IdempotentReplayed": "Idempotent-Replayed",
+}  # fmt: skip
 
 
 def _members(answer: Any) -> list[Any]:

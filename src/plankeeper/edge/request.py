@@ -2,14 +2,17 @@
 
 import logging
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 from uuid_utils import uuid7
 
 from plankeeper.database.pool import unavailable
+from plankeeper.edge.authentication import Grant
 from plankeeper.edge.errors import Refusal
 from plankeeper.edge.parsing import MAX_BODY
 
@@ -19,10 +22,29 @@ log = logging.getLogger("plankeeper")
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 _JSON = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+_CONTENT = (b"content-type", b"application/json")
+NOT_MODIFIED = 304
 
 
 class ClientGone(Exception):
     """The client closed the connection before it had sent its whole request."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request on its way: what its log line, its metrics and its answer tell of it."""
+
+    headers: dict[bytes, bytes]
+    request_id: bytes
+    started: float
+    grant: Grant | None = None
+    plan_manager_id: UUID | None = None
+    quota: Mapping[str, str] = field(default_factory=dict[str, str])  # headers that say what is left
+
+    @classmethod
+    def of(cls, scope: Scope) -> "Visit":
+        headers = headers_of(scope)
+        return cls(headers, request_id_of(headers), time.perf_counter())
 
 
 @dataclass(slots=True)
@@ -31,19 +53,17 @@ class Answer:
 
     status: int
     body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def of(cls, status: int, shape: object, headers: Mapping[str, str] | None = None) -> "Answer":
-        return cls(status, _encoder.encode(shape), headers or {})
+        return cls(status, _encoder.encode(shape), dict(headers or {}))
 
     async def send(self, request_id: bytes, send: Send) -> None:
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(self.body)).encode()),
-            (b"x-request-id", request_id),
-            *((name.encode(), value.encode("latin-1")) for name, value in self.headers.items()),
-        ]
+        headers = [(b"x-request-id", request_id)]
+        if self.status != NOT_MODIFIED:
+            headers += _CONTENT, (b"content-length", str(len(self.body)).encode())
+        headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 

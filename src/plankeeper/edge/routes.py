@@ -23,6 +23,8 @@ WRITE: Need = "write"
 Handler = Callable[..., Awaitable[Any]]
 # What a broken constraint means: asked after the rollback, so it may look things up.
 Explanation = Callable[[Queries, UUID, Broken], Awaitable[Refusal]]
+# Locks the resource that a path names until the transaction ends; takes the write and the path's ids.
+Lock = Callable[..., Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Operation:
     extension: bool
     conflicts: bool
     constraints: Mapping[str, Explanation]
+    lock: Lock | None
     writes: bool
     path_ids: Mapping[str, Any]
     query_name: str | None
@@ -47,13 +50,29 @@ class Operation:
     parser: BodyParser[Any] | None
     answer: Any
 
+    @property
+    def single(self) -> bool:
+        """Whether it answers one resource, which has a tag."""
+        return self.method == "GET" and self.path.endswith("}")
+
+    def views(self) -> list[dict[str, Any]]:
+        """The query arguments under which a resource can be seen: none, or each view."""
+        if self.query_name is None or self.query is None:
+            return [{}]
+        return [{self.query_name: self.query(**view)} for view in ({}, {"view": "full"})]
+
 
 class Routes:
-    """The operations of one slice. `constraints` names what a broken constraint of the slice's tables answers."""
+    """The operations of one slice. `constraints` names what a broken constraint of the slice's tables answers;
+    `lock` locks the resource that a PUT or a DELETE names.
+    """
 
-    def __init__(self, tag: str, constraints: Mapping[str, Explanation] | None = None) -> None:
+    def __init__(
+        self, tag: str, constraints: Mapping[str, Explanation] | None = None, lock: Lock | None = None
+    ) -> None:
         self.tag = tag
         self.constraints = constraints or {}
+        self.lock = lock
         self.operations: list[Operation] = []
 
     def get(self, path: str, *, need: Need, extension: bool = False) -> Callable[[Handler], Handler]:
@@ -80,7 +99,8 @@ class Routes:
             self.operations.append(
                 Operation(
                     method=method, path=PREFIX + path, handler=handler, need=need, tag=self.tag, status=status,
-                    extension=extension, conflicts=conflicts, constraints=self.constraints, **parts,
+                    extension=extension, conflicts=conflicts, constraints=self.constraints,
+                    lock=self.lock if method in ("PUT", "DELETE") else None, **parts,
                 )
             )  # fmt: skip
             return handler

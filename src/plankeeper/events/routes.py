@@ -21,14 +21,11 @@ async def list_(call: Read, query: EventListQuery) -> Page[Event]:
     """
     if query.offset:
         raise Invalid(offset="must be 0: events are walked by cursor only")
-    rows = await store.page(
-        call.db,
-        call.plan_manager_id,
-        query.start,
-        given(query.type),
-        given(query.resource_id),
-        query.limit + 1,
-    )
+    walk = (call.db, call.plan_manager_id, query.start, given(query.type))
+    if isinstance(query.resource_id, str):
+        rows = await store.page_of_resource(*walk, query.resource_id, query.limit + 1)
+    else:
+        rows = await store.page(*walk, query.limit + 1)
     return page_of(query, rows, None)
 
 

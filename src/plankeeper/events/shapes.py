@@ -63,3 +63,10 @@ class EventListQuery(UuidListQuery):
 
     type: Annotated[Text255 | UnsetType, Meta(description="An exact type, such as `participant.updated`.")] = UNSET
     resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET
+
+
+class Backlog(Struct):
+    """Events without a position: how many, and the age of the oldest in seconds."""
+
+    waiting: int
+    seconds: float

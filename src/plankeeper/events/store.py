@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.events.shapes import Event, EventRow
+from plankeeper.events.shapes import Backlog, Event, EventRow
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:
@@ -23,9 +23,7 @@ async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
     await tx.insert_rows("events", EventRow, rows)
 
 
-async def page(
-    db: Queries, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str | None, limit: int
-) -> list[Event]:
+async def page(db: Queries, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
     """Events behind `after` in the order of their positions. An `after` that is gone stands for the one before."""
     return await db.rows(
         Event,
@@ -39,7 +37,30 @@ async def page(
                 (select max(position) from events where plan_manager_id = $1 and id <= $2),
                 0)
             and ($3::text is null or type = $3)
-            and ($4::text is null or resource_id = $4)
+        order by position
+        limit $4
+        """,
+        plan_manager_id, after, type_, limit,
+    )  # fmt: skip
+
+
+async def page_of_resource(
+    db: Queries, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str, limit: int
+) -> list[Event]:
+    """The same of one resource, read off its own index."""
+    return await db.rows(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from events
+        where plan_manager_id = $1
+            and position > coalesce(
+                (select position from events where plan_manager_id = $1 and id = $2),
+                (select max(position) from events where plan_manager_id = $1 and id <= $2),
+                0)
+            and ($3::text is null or type = $3)
+            and resource_id = $4
         order by position
         limit $5
         """,
@@ -87,4 +108,18 @@ async def sequence(session: Queries, limit: int) -> int:
         select count(*) from placed
         """,
         limit,
+    )
+
+
+async def backlog(session: Queries) -> Backlog:
+    """How many events wait for their position, and for how long the oldest of them."""
+    return await session.one(
+        Backlog,
+        """
+        -- tenants: all, on purpose
+        select count(*) as waiting,
+            coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as seconds
+        from events
+        where position is null
+        """,
     )

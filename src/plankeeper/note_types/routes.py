@@ -14,7 +14,13 @@ from plankeeper.note_types.shapes import (
     NoteTypeRecord,
 )
 
-routes = Routes("note_types")
+
+async def _locked(call: Write, note_type_id: int) -> NoteTypeRecord | None:
+    rows = await store.records_for_update(call.tx, call.plan_manager_id, [note_type_id])
+    return rows[0] if rows else None
+
+
+routes = Routes("note_types", lock=_locked)
 
 
 @routes.get("/note-types", need=READ, extension=True)
@@ -43,8 +49,7 @@ async def get(call: Read, note_type_id: int) -> NoteType:
 @routes.put("/note-types/{note_type_id}", need=WRITE, extension=True)
 async def update(call: Write, note_type_id: int, change: NoteTypeChange) -> NoteType:
     """Update a note type. Absent members stay as they are; null clears a colour."""
-    old = await store.records_for_update(call.tx, call.plan_manager_id, [note_type_id])
-    kept = found(next(iter(old), None))
+    kept = found(await _locked(call, note_type_id))
     [before] = await store.fetch(call.tx, call.plan_manager_id, [note_type_id])
     after = await _put(call, applied(change, kept))
     await record(call, "note_type.updated", before, after)

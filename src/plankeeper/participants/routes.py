@@ -36,6 +36,11 @@ async def _unknown_reference(_db: Queries, _plan_manager_id: UUID, fault: Broken
     return Invalid(FieldError(column, f"must be the id of an {what} of this plan manager"))
 
 
+async def _locked(call: Write, participant_id: UUID) -> ParticipantRecord | None:
+    rows = await store.records_for_update(call.tx, call.plan_manager_id, [participant_id])
+    return rows[0] if rows else None
+
+
 routes = Routes(
     "participants",
     {
@@ -43,6 +48,7 @@ routes = Routes(
         "participants_exit_reason_category_id_fkey": _unknown_reference,
         "participants_exit_reason_subcategory_id_fkey": _unknown_reference,
     },
+    lock=_locked,
 )
 
 
@@ -100,11 +106,6 @@ async def delete(call: Write, participant_id: UUID) -> Empty:
     await record_many(call, [("team_member.deleted", member, None) for member in team])
     await record(call, "participant.deleted", before, None)
     return Empty()
-
-
-async def _locked(call: Write, participant_id: UUID) -> ParticipantRecord | None:
-    rows = await store.records_for_update(call.tx, call.plan_manager_id, [participant_id])
-    return rows[0] if rows else None
 
 
 async def _in_full(call: Write, *records: ParticipantRecord) -> list[Participant]:

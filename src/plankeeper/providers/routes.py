@@ -20,7 +20,13 @@ from plankeeper.providers.shapes import (
     ProviderViewQuery,
 )
 
-routes = Routes("providers")
+
+async def _locked(call: Write, provider_id: UUID) -> Provider | None:
+    rows = await store.records_for_update(call.tx, call.plan_manager_id, [provider_id])
+    return rows[0] if rows else None
+
+
+routes = Routes("providers", lock=_locked)
 
 
 @routes.get("/providers", need=READ, extension=True)
@@ -54,8 +60,7 @@ async def update(
     call: Write, provider_id: UUID, query: ProviderViewQuery, change: ProviderChange
 ) -> BasicProvider | Provider:
     """Update a provider. Absent members stay as they are; null clears."""
-    old = await store.records_for_update(call.tx, call.plan_manager_id, [provider_id])
-    before = found(next(iter(old), None))
+    before = found(await _locked(call, provider_id))
     after = applied(change, before)
     if after != before:
         await store.put(call.tx, call.plan_manager_id, json_text([after]))

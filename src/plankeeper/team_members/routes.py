@@ -43,6 +43,11 @@ async def _participant_gone(_db: Queries, _plan_manager_id: UUID, _fault: Broken
     return NotFound()
 
 
+async def _locked(call: Write, participant_id: UUID, team_member_id: UUID) -> TeamMemberRecord | None:
+    rows = await store.records_for_update(call.tx, call.plan_manager_id, [participant_id], [team_member_id])
+    return rows[0] if rows else None
+
+
 routes = Routes(
     "team_members",
     {
@@ -51,6 +56,7 @@ routes = Routes(
         "team_members_pkey": member_exists,
         "team_members_participant_id_fkey": _participant_gone,
     },
+    lock=_locked,
 )
 
 
@@ -99,13 +105,12 @@ async def get(call: Read, participant_id: UUID, team_member_id: LooseId) -> Team
 @routes.put("/participants/{participant_id}/team-members/{team_member_id}", need=WRITE, conflicts=True)
 async def update(call: Write, participant_id: UUID, team_member_id: LooseId, change: TeamMemberChange) -> TeamMember:
     """Update a team member. Absent members stay as they are; null clears. The email cannot be changed."""
-    pair = [participant_id], [team_member_id]
-    old = found(next(iter(await store.records_for_update(call.tx, call.plan_manager_id, *pair)), None))
+    old = found(await _locked(call, participant_id, team_member_id))
     if change.permissions is not UNSET and old.email is None and needs_email(change.permissions):
         raise Refusal("permission_requires_email")
     new = applied(change, old)
     new.permissions = effective(new.permissions)
-    [before] = await store.fetch(call.tx, call.plan_manager_id, *pair)
+    [before] = await store.fetch(call.tx, call.plan_manager_id, [participant_id], [team_member_id])
     if new == old:
         return before
     await store.replace(call.tx, call.plan_manager_id, json_text([new]))
@@ -117,9 +122,8 @@ async def update(call: Write, participant_id: UUID, team_member_id: LooseId, cha
 @routes.delete("/participants/{participant_id}/team-members/{team_member_id}", need=WRITE, extension=True)
 async def delete(call: Write, participant_id: UUID, team_member_id: LooseId) -> Empty:
     """Take a team member off the participant's team."""
-    pair = [participant_id], [team_member_id]
-    found(next(iter(await store.records_for_update(call.tx, call.plan_manager_id, *pair)), None))
-    [before] = await store.fetch(call.tx, call.plan_manager_id, *pair)
+    found(await _locked(call, participant_id, team_member_id))
+    [before] = await store.fetch(call.tx, call.plan_manager_id, [participant_id], [team_member_id])
     await store.remove(call.tx, call.plan_manager_id, participant_id, team_member_id)
     await record(call, "team_member.deleted", before, None)
     return Empty()

@@ -1,0 +1,76 @@
+"""Who gets in: as many at once as the server can bear, with a key that is known, within its quota."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from ipaddress import IPv6Network
+from uuid import UUID
+
+from starlette.types import Scope
+
+from plankeeper.edge.authentication import Authenticate, Grant, bearer_key, plan_manager_of, require
+from plankeeper.edge.call import Need
+from plankeeper.edge.errors import Refusal
+from plankeeper.edge.quotas import Quotas, Standing
+from plankeeper.edge.request import Visit
+from plankeeper.settings import Settings
+
+
+class Admission:
+    """One worker's door."""
+
+    def __init__(self, authenticate: Authenticate, quotas: Quotas, settings: Settings) -> None:
+        self._authenticate = authenticate
+        self._quotas = quotas
+        self._settings = settings
+        self.inside = 0
+
+    @contextmanager
+    def place(self) -> Generator[None]:
+        """A place for one request. Refused early is better than answered late: those inside stay quick."""
+        if self.inside >= self._settings.max_requests:
+            raise Refusal("service_unavailable", "The server is too busy just now.", headers={"retry-after": "1"})
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    async def admit(self, visit: Visit, scope: Scope, need: Need) -> tuple[Grant, UUID]:
+        """The key's grant and the plan manager; raises a Refusal. Every request of a known key counts."""
+        visit.grant = grant = await self._known(visit, scope)
+        quota = self._settings.rate_limit if grant.rate_limit is None else grant.rate_limit
+        standing = await self._quotas.take(f"key:{grant.actor.id}", quota) if quota else None
+        if standing:
+            visit.quota = standing.headers
+        visit.plan_manager_id = plan_manager_id = plan_manager_of(grant, visit.headers.get(b"x-plan-manager-id"))
+        require(grant, need)
+        if standing and standing.refused:
+            raise _exceeded(standing)
+        return grant, plan_manager_id
+
+    async def _known(self, visit: Visit, scope: Scope) -> Grant:
+        try:
+            return await self._authenticate(bearer_key(visit.headers.get(b"authorization")))
+        except Refusal as refusal:
+            # Only who has no good key is counted by address: an office may stand behind one.
+            if refusal.status == 401 and self._settings.auth_failure_limit:
+                subject = f"address:{network_of(scope)}"
+                standing = await self._quotas.take(subject, self._settings.auth_failure_limit)
+                if standing.refused:
+                    raise _exceeded(standing) from None
+            raise
+
+
+def network_of(scope: Scope) -> str:
+    """The client's address; of version 6 its /64, which is the least that one client has."""
+    address: str = scope["client"][0] if scope.get("client") else ""
+    if ":" not in address:
+        return address
+    try:
+        return str(IPv6Network((address.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return address
+
+
+def _exceeded(standing: Standing) -> Refusal:
+    return Refusal("rate_limit_exceeded", headers={"retry-after": standing.retry_after})

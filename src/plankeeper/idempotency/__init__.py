@@ -1,0 +1,1 @@
+"""Answers kept for requests that are sent again."""

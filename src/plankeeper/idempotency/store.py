@@ -1,0 +1,61 @@
+"""Kept answers in SQL."""
+
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.edge.retries import Retry
+from plankeeper.idempotency.shapes import KeptAnswer
+
+
+async def claim(tx: Transaction, plan_manager_id: UUID, retry: Retry) -> bool | None:
+    """True where nobody has sent this before, or a day ago. Waits while another transaction may still keep it."""
+    return await tx.one_or_none(
+        bool,
+        """
+        insert into idempotency_records (plan_manager_id, original_key_id, path, idempotency_key, request_hash,
+            created_at)
+        values ($1, $2, $3, $4, $5, clock_timestamp())
+        on conflict (plan_manager_id, original_key_id, path, idempotency_key) do update set
+            request_hash = excluded.request_hash, status = null, body = null, created_at = excluded.created_at
+        where idempotency_records.created_at < excluded.created_at - interval '24 hours'
+        returning true
+        """,
+        plan_manager_id, retry.original_key_id, retry.path, retry.key, retry.request_hash,
+    )  # fmt: skip
+
+
+async def kept(tx: Transaction, plan_manager_id: UUID, retry: Retry) -> KeptAnswer:
+    return await tx.one(
+        KeptAnswer,
+        """
+        select request_hash, status, body
+        from idempotency_records
+        where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
+        """,
+        plan_manager_id, retry.original_key_id, retry.path, retry.key,
+    )  # fmt: skip
+
+
+async def keep(tx: Transaction, plan_manager_id: UUID, retry: Retry, status: int, body: bytes) -> None:
+    await tx.execute(
+        """
+        update idempotency_records set status = $5, body = $6
+        where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
+        """,
+        plan_manager_id, retry.original_key_id, retry.path, retry.key, status, body,
+    )  # fmt: skip
+
+
+async def purge(db: Queries, most: int = 1000) -> None:
+    """Forget what is older than a day, some at a time."""
+    await db.execute(
+        """
+        delete from idempotency_records where ctid = any (array(
+            -- tenants: all, on purpose
+            select ctid from idempotency_records
+            where created_at < clock_timestamp() - interval '24 hours'
+            order by created_at limit $1
+        ))
+        """,
+        most,
+    )
