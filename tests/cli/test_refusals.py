@@ -146,7 +146,7 @@ def test_a_key_of_the_command_line_does_what_it_was_made_for_until_it_is_revoked
     assert client.get("/participants").json()["error"] == "plan_manager_not_allowed"
     client.plan_manager_id = two
     [line] = [each for each in plankeeper("keys", "list", **own).stdout.splitlines() if f"…{key[-4:]}  read  " in each]
-    assert line.endswith(f"  no expiry  {','.join(sorted([one, two]))}  reader")
+    assert line.endswith(f"  no expiry  never used  {','.join(sorted([one, two]))}  reader")
     assert plankeeper("keys", "revoke", line.split()[0], **own).stdout == "Revoked: reader\n"
     wait_until(lambda: client.get("/participants").status_code == 401, seconds=1)
     assert client.get("/participants").json()["error"] == "invalid_api_key"
