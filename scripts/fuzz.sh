@@ -25,6 +25,8 @@ stop() {
 }
 trap stop EXIT
 
+# More requests than a key may send, and bad keys on purpose.
+export PLANKEEPER_RATE_LIMIT=off PLANKEEPER_AUTH_FAILURE_LIMIT=off PLANKEEPER_ACCESS_LOG=off
 .venv/bin/plankeeper serve --demo --port 0 --workers 2 --data-dir "$folder/data" >"$folder/out" 2>"$folder/err" &
 server=$!
 until grep -q "is ready" "$folder/out"; do
@@ -42,21 +44,26 @@ plan_manager=$(sed -n 's|^Plan manager: *\([^ ]*\).*|\1|p' "$folder/out")
 # Left out is the check that every request is taken that the document allows: some rules stand between members (a cursor
 # without an offset, permissions with an email, references to what there is), where JSON Schema has no word for them.
 # One worker: in several threads CPython 3.11 can fail to parse what hypothesis gives it.
-try() {
+keyless() {
     .venv/bin/schemathesis run "$address/openapi.json" \
-        --header "Authorization: Bearer $key" --header "X-Plan-Manager-Id: $plan_manager" \
+        --header "X-Plan-Manager-Id: $plan_manager" \
         --checks all --exclude-checks positive_data_acceptance --continue-on-failure \
         --max-examples "$examples" --seed "$seed" --workers 1 --request-timeout 30 --no-shrink \
         --generation-database=none --no-color "$@"
+}
+
+try() {
+    keyless --header "Authorization: Bearer $key" "$@"
 }
 
 failed=0
 try --phases examples,coverage,fuzzing || failed=1
 # Chains of requests hand on what was answered before, but no number as a request id: so it is given here.
 try --phases stateful --header "X-Request-Id: fuzz" || failed=1
+keyless --phases fuzzing || failed=1
 
-if grep -q "^ERROR\|Traceback\|failed$" "$folder/err"; then
-    grep -B1 -A40 "^ERROR\|Traceback\|failed$" "$folder/err" | head -200
+if grep -q '"level":"error"\|"level":"critical"\|Traceback' "$folder/err"; then
+    grep -A40 '"level":"error"\|"level":"critical"\|Traceback' "$folder/err" | head -200
     echo "The server logged an error." >&2
     failed=1
 fi

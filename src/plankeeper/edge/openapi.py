@@ -74,7 +74,8 @@ _PARAMETERS = {
         "name": "Idempotency-Key", "in": "header", "required": False,
         "description": "1 to 255 visible ASCII characters of the caller's own. The answer of a success is kept for a"
         " day, and given again to the same request with the same key: so it is safe to send it again.",
-        "schema": {"type": "string"}, "x-plankeeper-extension": True,
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+        "x-plankeeper-extension": True,
     },
     "IfNoneMatch": {
         "name": "If-None-Match", "in": "header", "required": False,

@@ -23,6 +23,8 @@ _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 _JSON = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _CONTENT = (b"content-type", b"application/json")
+# No cache on the way keeps what is about a person, and no browser takes it for a page.
+_PRIVATE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 NOT_MODIFIED = 304
 
 
@@ -60,7 +62,7 @@ class Answer:
         return cls(status, _encoder.encode(shape), dict(headers or {}))
 
     async def send(self, request_id: bytes, send: Send) -> None:
-        headers = [(b"x-request-id", request_id)]
+        headers = [(b"x-request-id", request_id), *_PRIVATE]
         if self.status != NOT_MODIFIED:
             headers += _CONTENT, (b"content-length", str(len(self.body)).encode())
         headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
