@@ -1,7 +1,5 @@
 """Who gets in: as many at once as the server can bear, with a key that is known, within its quota."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from ipaddress import IPv6Network
 from uuid import UUID
 
@@ -16,7 +14,7 @@ from plankeeper.settings import Settings
 
 
 class Admission:
-    """One worker's door."""
+    """One worker's door. `with admission:` a request is inside; raises Refusal where there is no place."""
 
     def __init__(self, authenticate: Authenticate, quotas: Quotas, settings: Settings) -> None:
         self._authenticate = authenticate
@@ -24,16 +22,14 @@ class Admission:
         self._settings = settings
         self.inside = 0
 
-    @contextmanager
-    def place(self) -> Generator[None]:
+    def __enter__(self) -> None:
         """A place for one request. Refused early is better than answered late: those inside stay quick."""
         if self.inside >= self._settings.max_requests:
             raise Refusal("service_unavailable", "The server is too busy just now.", headers={"retry-after": "1"})
         self.inside += 1
-        try:
-            yield
-        finally:
-            self.inside -= 1
+
+    def __exit__(self, *_error: object) -> None:
+        self.inside -= 1
 
     async def admit(self, visit: Visit, scope: Scope, need: Need) -> tuple[Grant, UUID]:
         """The key's grant and the plan manager; raises a Refusal. Every request of a known key counts."""

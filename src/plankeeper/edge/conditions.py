@@ -11,7 +11,7 @@ _TAG = re.compile(rb'(W/)?("[^"]*")|(\*)')
 
 def tag_of(body: bytes) -> bytes:
     """A strong tag: a hash of the bytes."""
-    return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'.encode()
+    return b'"%b"' % hashlib.blake2b(body, digest_size=16).hexdigest().encode()
 
 
 def conditional(answer: Answer, headers: Mapping[bytes, bytes]) -> Answer:

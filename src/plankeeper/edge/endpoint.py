@@ -45,14 +45,13 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit = Visit.of(scope)
         try:
-            with self._edge.admission.place():
+            with self._edge.admission:
                 answer = await self._respond(visit, scope, receive)
         except ClientGone:
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, the client gets an answer in the one shape
             answer = refused(error, visit.request_id.decode())
-        answer.headers |= visit.quota
-        await answer.send(visit.request_id, send)
+        await answer.send(visit.request_id, send, visit.quota)
         self._edge.tell(visit, scope["method"], self._path, answer.status)
 
     async def _respond(self, visit: Visit, scope: Scope, receive: Receive) -> Answer:

@@ -15,12 +15,12 @@ class Standing(NamedTuple):
     refused: bool = False
 
     @property
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> list[tuple[bytes, bytes]]:
         """As the IETF's draft on rate-limit header fields has them."""
-        return {
-            "ratelimit-policy": f'"default";q={self.quota};w={WINDOW}',
-            "ratelimit": f'"default";r={self.left};t={ceil(self.seconds)}',
-        }
+        return [
+            (b"ratelimit-policy", b'"default";q=%d;w=%d' % (self.quota, WINDOW)),
+            (b"ratelimit", b'"default";r=%d;t=%d' % (self.left, ceil(self.seconds))),
+        ]
 
     @property
     def retry_after(self) -> str:

@@ -3,7 +3,7 @@
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -27,6 +27,8 @@ _CONTENT = (b"content-type", b"application/json")
 _PRIVATE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 NOT_MODIFIED = 304
 
+Pairs = Sequence[tuple[bytes, bytes]]  # headers as they go over the wire
+
 
 class ClientGone(Exception):
     """The client closed the connection before it had sent its whole request."""
@@ -41,7 +43,7 @@ class Visit:
     started: float
     grant: Grant | None = None
     plan_manager_id: UUID | None = None
-    quota: Mapping[str, str] = field(default_factory=dict[str, str])  # headers that say what is left
+    quota: Pairs = ()  # headers that say what is left
 
     @classmethod
     def of(cls, scope: Scope) -> "Visit":
@@ -61,8 +63,8 @@ class Answer:
     def of(cls, status: int, shape: object, headers: Mapping[str, str] | None = None) -> "Answer":
         return cls(status, _encoder.encode(shape), dict(headers or {}))
 
-    async def send(self, request_id: bytes, send: Send) -> None:
-        headers = [(b"x-request-id", request_id), *_PRIVATE]
+    async def send(self, request_id: bytes, send: Send, more: Pairs = ()) -> None:
+        headers = [(b"x-request-id", request_id), *_PRIVATE, *more]
         if self.status != NOT_MODIFIED:
             headers += _CONTENT, (b"content-length", str(len(self.body)).encode())
         headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
