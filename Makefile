@@ -6,16 +6,17 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt openapi lock fuzz bench bench-quick bench-flat
+.PHONY: help run test check fmt openapi lock fuzz soak bench bench-quick bench-flat
 
 help:
 	@echo "make run      start Plankeeper with demonstration data on http://$(HOST):$(PORT)"
 	@echo "make test     run the whole test suite"
-	@echo "make check    formatting, lint, types, OpenAPI drift"
+	@echo "make check    formatting, lint, types, OpenAPI drift, known faults of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  write openapi.json anew"
 	@echo "make lock     pin the dependencies anew"
 	@echo "make fuzz     schemathesis against a server of its own, two minutes (EXAMPLES=, SEED=)"
+	@echo "make soak     faults and load in full, with their figures: twenty minutes at most"
 	@echo "make bench    Plankeeper beside its peers, half an hour; make bench-quick: two minutes"
 
 run: .venv/run
@@ -29,6 +30,7 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/plankeeper openapi --check openapi.json
+	@scripts/audit.sh
 
 fmt: .venv/dev
 	$(BIN)/ruff format .
@@ -39,6 +41,9 @@ openapi: .venv/dev
 
 fuzz: .venv/dev
 	scripts/fuzz.sh
+
+soak: .venv/dev
+	scripts/soak.sh
 
 bench: .venv/run
 	$(BIN)/python -m benchmarks run

@@ -91,7 +91,7 @@ def test_the_codes_of_errors_and_warnings_are_those_of_the_catalogue() -> None:
 def test_every_type_of_event_is_listed() -> None:
     source = "\n".join(path.read_text() for path in (PROJECT / "src").rglob("*.py"))
     kinds = re.findall(r'created_or_updated\("(\w+)"\)', source)
-    recorded = set(re.findall(r'"(\w+\.(?:created|updated|deleted|revoked))"', source))
+    recorded = set(re.findall(r'"(\w+\.(?:created|updated|deleted|revoked|rotated|expiring))"', source))
     recorded |= {f"{kind}.{what}" for kind in kinds for what in ("created", "updated")}
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
     listed = rows(section("docs/api/events.md", "Types"))

@@ -44,9 +44,9 @@ class Keyring:
                 raise unauthorised("invalid_api_key")
             known = await self._look_up(key)
         kept, grant = known
-        self._used[kept.id] = time.time()
         if kept.expires_at is not None and kept.expires_at <= datetime.now(UTC):
             raise unauthorised("expired_api_key")
+        self._used[kept.id] = time.time()
         return grant
 
     async def watch(self) -> None:

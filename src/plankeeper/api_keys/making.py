@@ -60,7 +60,9 @@ async def rotate(call: Write, old: ApiKey, overlap: timedelta, lasts: timedelta 
     ends = min(now + overlap, old.expires_at or now + overlap)
     await store.expire(call.tx, old.id, ends)
     await store.touch(call.tx)
-    await _record(call, "api_key.rotated", old, msgspec.structs.replace(old, expires_at=ends))
+    # Told of even where the old key ends no earlier than it would have.
+    changed = old if ends != old.expires_at else None
+    await _record(call, "api_key.rotated", changed, msgspec.structs.replace(old, expires_at=ends))
     return secret
 
 
@@ -97,6 +99,9 @@ async def revoke(call: Write, key_id: UUID) -> ApiKey | None:
 
 
 async def _record(call: Write, type_: str, before: ApiKey | None, after: ApiKey) -> None:
-    """A key's events stand once under each plan manager that it reaches."""
+    """A key's events stand once under each plan manager that it reaches, and name no other."""
     for plan_manager_id in after.plan_managers:
-        await record(replace(call, plan_manager_id=plan_manager_id), type_, before, after)
+        own = [plan_manager_id]
+        was = before and msgspec.structs.replace(before, plan_managers=own)
+        now = msgspec.structs.replace(after, plan_managers=own)
+        await record(replace(call, plan_manager_id=plan_manager_id), type_, was, now)

@@ -91,7 +91,8 @@ async def revoke(tx: Transaction, key_id: UUID, at: datetime) -> None:
 
 
 async def expire(tx: Transaction, key_id: UUID, at: datetime) -> None:
-    await tx.execute("update api_keys set expires_at = $2 where id = $1", key_id, at)
+    """Let a key that was replaced end; nobody needs to be told of that."""
+    await tx.execute("update api_keys set expires_at = $2, warned_at = clock_timestamp() where id = $1", key_id, at)
 
 
 async def used(db: Queries, key_ids: Sequence[UUID], moments: Sequence[datetime]) -> None:
@@ -113,7 +114,7 @@ async def used(db: Queries, key_ids: Sequence[UUID], moments: Sequence[datetime]
 
 
 async def fetch_expiring(db: Queries, until: datetime) -> list[ApiKey]:
-    """Keys in use that expire before a moment."""
+    """Keys in use that expire before a moment, and were not replaced by a rotation."""
     return await db.rows(
         ApiKey,
         """
@@ -123,6 +124,11 @@ async def fetch_expiring(db: Queries, until: datetime) -> list[ApiKey]:
             scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
         from api_keys
         where revoked_at is null and expires_at between clock_timestamp() and $1
+            and not exists (
+                select from api_keys newer
+                where newer.original_id = api_keys.original_id and newer.id > api_keys.id
+                    and newer.revoked_at is null and (newer.expires_at is null or newer.expires_at > $1)
+            )
         order by expires_at, id
         """,
         until,

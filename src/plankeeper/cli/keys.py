@@ -9,10 +9,11 @@ from plankeeper.api_keys import making, store
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Actor, Write
+from plankeeper.edge.call import Actor, Write
 from plankeeper.settings import Settings
 
-_ACTOR = Actor("system", None, "plankeeper keys rotate")
+_ROTATE = Actor("system", None, "plankeeper keys rotate")
+_REVOKE = Actor("system", None, "plankeeper keys revoke")
 
 
 @click.group()
@@ -84,7 +85,7 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
             old = await store.fetch_for_update(tx, key_id)
             if old is None or _state(old) != "active":
                 return None
-            return await making.rotate(Write(tx, key_id, found, _ACTOR), old, overlap, expires_in)
+            return await making.rotate(Write(tx, key_id, found, _ROTATE), old, overlap, expires_in)
 
     secret = with_database(work)
     if secret is None:
@@ -99,7 +100,7 @@ def revoke(key_id: UUID) -> None:
 
     async def work(db: Database, found: Settings) -> ApiKey | None:
         async with db.transaction() as tx:
-            return await making.revoke(Write(tx, key_id, found, SYSTEM), key_id)
+            return await making.revoke(Write(tx, key_id, found, _REVOKE), key_id)
 
     revoked = with_database(work)
     if revoked is None:

@@ -1,0 +1,255 @@
+"""What is known of keys beside their grants: when they were last used, and that they expire soon."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import making, store
+from plankeeper.api_keys.keyring import Keyring
+from plankeeper.api_keys.rules import hash_of, new_key
+from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.database import schema
+from plankeeper.database.pool import Database
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.errors import Refusal
+from plankeeper.plan_managers import store as plan_managers
+from plankeeper.settings import Settings
+from support.client import Client
+from support.program import plankeeper
+from support.server import RunningServer, wait_until
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keyrings report whenever they ask, and ask often."""
+    monkeypatch.setattr("plankeeper.api_keys.keyring.PERIOD", 0.02)
+    monkeypatch.setattr("plankeeper.api_keys.keyring.REPORT_PERIOD", 0.0)
+
+
+@pytest.fixture(scope="module")
+def dsn(server: RunningServer) -> str:
+    """A database that no server watches."""
+    server.run(server.db.execute("create database watching"))
+    address = server.dsn.replace("/plankeeper?", "/watching?")
+    schema.migrate(address)
+    return address
+
+
+@pytest.fixture
+async def db(dsn: str) -> AsyncIterator[Database]:
+    """That database, without keys."""
+    async with Database(dsn, pool_size=8).opened() as opened:
+        await opened.execute("truncate api_keys, plan_managers cascade")
+        yield opened
+
+
+@asynccontextmanager
+async def keyring_on(db: Database) -> AsyncGenerator[Keyring]:
+    keyring = Keyring(db)
+    watching = asyncio.create_task(keyring.watch())
+    try:
+        yield keyring
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def owner(db: Database) -> UUID:
+    async with db.transaction() as tx:
+        made = await plan_managers.insert(tx, uuid7(), "Watched")
+        assert made
+        return made.id
+
+
+async def key_of(db: Database, *owners: UUID, lasts: timedelta | None = None) -> str:
+    async with db.transaction() as tx:
+        call = Write(tx, owners[0], Settings.read({}), SYSTEM)
+        return await making.create(call, "watched", owners, ["read"], lasts)
+
+
+async def kept(db: Database, key: str) -> ApiKey:
+    found = await store.by_hash(db, hash_of(key))
+    assert found
+    return found
+
+
+async def last_used(db: Database, key: str) -> datetime | None:
+    return (await kept(db, key)).last_used_at
+
+
+async def until_used(db: Database, key: str) -> datetime:
+    async with asyncio.timeout(20):
+        while not (moment := await last_used(db, key)):
+            await asyncio.sleep(0.02)
+    return moment
+
+
+@pytest.mark.usefixtures("often")
+async def test_the_last_use_of_a_key_is_known_to_the_minute(db: Database) -> None:
+    mine = await owner(db)
+    used, idle = [await key_of(db, mine) for _ in range(2)]
+    async with keyring_on(db) as keyring:
+        begun = datetime.now(UTC)
+        await keyring.authenticate(used)
+        moment = await until_used(db, used)
+        assert (moment.second, moment.microsecond) == (0, 0)
+        assert begun - MINUTE < moment <= datetime.now(UTC)
+        assert await last_used(db, idle) is None
+
+
+@pytest.mark.usefixtures("often")
+async def test_a_refused_key_is_not_told_as_used(db: Database) -> None:
+    mine = await owner(db)
+    good, revoked = [await key_of(db, mine) for _ in range(2)]
+    async with db.transaction() as tx:
+        await making.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
+    async with keyring_on(db) as keyring:
+        for key in (revoked, new_key()):
+            with suppress(Refusal):
+                await keyring.authenticate(key)
+        await keyring.authenticate(good)
+        await until_used(db, good)
+    assert await last_used(db, revoked) is None
+
+
+async def test_reports_come_a_few_times_a_minute_and_not_with_every_request() -> None:
+    from plankeeper.api_keys import keyring
+
+    assert 10 <= keyring.REPORT_PERIOD <= 20
+
+
+async def test_an_older_report_that_comes_late_changes_nothing(db: Database) -> None:
+    key = await key_of(db, await owner(db))
+    ident = (await kept(db, key)).id
+    moment = datetime(2026, 7, 1, 12, 30, 40, tzinfo=UTC)
+    to_the_minute = moment.replace(second=0)
+    for each in (moment, moment - timedelta(hours=1), moment - timedelta(seconds=30)):
+        await store.used(db, [ident], [each])
+        assert await last_used(db, key) == to_the_minute
+    await store.used(db, [ident], [moment + MINUTE])
+    assert await last_used(db, key) == to_the_minute + MINUTE
+
+
+async def test_workers_that_report_the_same_keys_at_once_neither_deadlock_nor_go_back(db: Database) -> None:
+    mine = await owner(db)
+    ids = [(await kept(db, await key_of(db, mine))).id for _ in range(60)]
+    begin = datetime(2026, 7, 1, tzinfo=UTC)
+    chance = random.Random(4)
+
+    async def worker(number: int) -> None:
+        for round_ in range(25):
+            order = chance.sample(ids, len(ids))
+            await store.used(db, order, [begin + MINUTE * (round_ + number)] * len(ids))
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(worker(number) for number in range(8)))
+    found = await db.rows(datetime, "select last_used_at from api_keys")
+    assert found == [begin + MINUTE * (24 + 7)] * len(ids)
+
+
+async def told(db: Database) -> list[tuple[UUID, str]]:
+    """The warnings that were recorded: plan manager and key."""
+    found = await db.rows(
+        str,
+        "select plan_manager_id::text || ' ' || resource_id from events where type = 'api_key.expiring' order by 1",
+    )
+    return [(UUID(each.split()[0]), each.split()[1]) for each in found]
+
+
+async def test_a_key_that_expires_soon_is_told_of_once_under_each_of_its_plan_managers(db: Database) -> None:
+    owners = sorted([await owner(db), await owner(db)])
+    key = await kept(db, await key_of(db, *owners, lasts=timedelta(days=13)))
+    for _ in range(3):
+        await making.warn(db, Settings.read({}))
+        assert await told(db) == [(each, str(key.id)) for each in owners]
+
+
+async def test_keys_that_are_far_from_their_end_or_past_it_or_revoked_are_not_told_of(db: Database) -> None:
+    mine = await owner(db)
+    for lasts in (None, timedelta(days=15), timedelta(seconds=-1)):
+        await key_of(db, mine, lasts=lasts)
+    revoked = await key_of(db, mine, lasts=timedelta(days=1))
+    async with db.transaction() as tx:
+        await making.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
+    soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=1)))
+    await making.warn(db, Settings.read({}))
+    assert await told(db) == [(mine, str(soon.id))]
+
+
+async def test_servers_that_warn_at_once_tell_of_each_key_once(db: Database) -> None:
+    mine = await owner(db)
+    keys = [await kept(db, await key_of(db, mine, lasts=timedelta(hours=1))) for _ in range(20)]
+    await asyncio.gather(*(making.warn(db, Settings.read({})) for _ in range(6)))
+    assert await told(db) == sorted((mine, str(each.id)) for each in keys)
+
+
+async def test_a_key_that_another_server_is_telling_of_is_left_to_it(db: Database) -> None:
+    mine = await owner(db)
+    key = await kept(db, await key_of(db, mine, lasts=timedelta(hours=1)))
+    async with db.transaction() as beside:
+        assert await store.fetch_unwarned(beside, datetime.now(UTC) + timedelta(days=1), 100)
+        async with asyncio.timeout(20):
+            await making.warn(db, Settings.read({}))
+        assert await told(db) == []
+    await making.warn(db, Settings.read({}))
+    assert await told(db) == [(mine, str(key.id))]
+
+
+async def test_more_keys_than_are_told_of_at_a_time_are_all_told_of(db: Database) -> None:
+    mine = await owner(db)
+    for _ in range(105):
+        await key_of(db, mine, lasts=timedelta(hours=1))
+    for _ in range(2):
+        await making.warn(db, Settings.read({}))
+    assert len(await told(db)) == 105
+
+
+def test_a_running_server_tells_of_it_by_itself(
+    api: Client, new_key: Callable[..., str], server: RunningServer
+) -> None:
+    soon = new_key(UUID(api.plan_manager_id), lasts=timedelta(days=1))
+    ident = str(server.run(kept(server.db, soon)).id)
+    feed = wait_until(lambda: api.get("/events", type="api_key.expiring").json()["data"], 20)
+    [event] = feed
+    assert event["resource"] == {"kind": "api_key", "id": ident}
+    assert (event["actor"]["kind"], event["previous"]) == ("system", None)
+    assert event["data"]["last_four"] == soon[-4:]
+    assert soon not in str(event)
+
+
+@pytest.fixture
+def doctor(dsn: str) -> Callable[[], list[str]]:
+    """The lines of `plankeeper doctor`, which finds nothing that fails."""
+
+    def ask() -> list[str]:
+        done = plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn)
+        assert done.returncode == 0, done
+        return done.stdout.splitlines()
+
+    return ask
+
+
+async def test_doctor_warns_of_keys_that_expire_soon_and_is_content(
+    db: Database, doctor: Callable[[], list[str]]
+) -> None:
+    mine = await owner(db)
+    assert not [line for line in doctor() if not line.startswith("ok")]
+    soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=2)))
+    await key_of(db, mine, lasts=timedelta(days=30))
+    assert soon.expires_at
+    [warning] = [line for line in doctor() if not line.startswith("ok")]
+    assert warning == (
+        f"warn  key {soon.id} (…{soon.last_four}, watched) expires at {soon.expires_at:%Y-%m-%dT%H:%M:%SZ}:"
+        " run `plankeeper keys rotate`"
+    )
+    # Told of by an event or not: it stays in the list until it has ended.
+    await making.warn(db, Settings.read({}))
+    assert warning in doctor()

@@ -1,0 +1,289 @@
+"""Every route with every credential that should open nothing, and with headers that would get its owner more."""
+
+import base64
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from contract.leaks import HEADERS, QUOTA, assert_nothing_of, assert_plain, without_moment
+from contract.world import OPERATIONS, WRITES, World, filled, new_client, send
+from plankeeper.api_keys import making, store
+from plankeeper.api_keys.rules import hash_of, new_key
+from plankeeper.database import binaries, schema
+from plankeeper.database.cluster import Cluster
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.errors import CODES
+from plankeeper.edge.routes import PREFIX, Operation
+from support.server import RunningServer, wait_until
+
+Contents = Callable[[UUID | str], Any]
+POSTS = [name for name, each in WRITES.items() if each.method == "POST"]
+SINGLES = [name for name, each in OPERATIONS.items() if each.single]
+
+# What each credential gets on every route.
+REFUSALS = {
+    "no key": (401, "missing_api_key"),
+    "junk": (401, "invalid_api_key"),
+    "a key that nobody has": (401, "invalid_api_key"),
+    "a revoked key": (401, "invalid_api_key"),
+    "an expired key": (401, "expired_api_key"),
+    "a rotated key after its overlap": (401, "expired_api_key"),
+    "another plan manager's key": (403, "plan_manager_not_allowed"),
+    "the own key for another plan manager": (403, "plan_manager_not_allowed"),
+    "a key without the scope": (403, "insufficient_scope"),
+}
+
+
+class Makes:
+    """Keys of a plan manager, made, ended and rotated."""
+
+    def __init__(self, server: RunningServer, owner: UUID) -> None:
+        self._server, self._owner = server, owner
+
+    def key(self, *scopes: str, lasts: timedelta | None = None) -> str:
+        return self._done(lambda call: making.create(call, "test", [self._owner], scopes or ("read", "write"), lasts))
+
+    def revoke(self, key: str) -> None:
+        ident = self._id(key)
+        self._done(lambda call: making.revoke(call, ident))
+
+    def rotate(self, key: str, overlap: timedelta) -> str:
+        ident = self._id(key)
+
+        async def work(call: Write) -> str:
+            old = await store.fetch_for_update(call.tx, ident)
+            assert old
+            return await making.rotate(call, old, overlap, None)
+
+        return self._done(work)
+
+    def _id(self, key: str) -> UUID:
+        found = self._server.run(store.by_hash(self._server.db, hash_of(key)))
+        assert found
+        return found.id
+
+    def _done(self, work: Callable[[Write], Any]) -> Any:
+        async def run() -> Any:
+            async with self._server.db.transaction() as tx:
+                return await work(Write(tx, self._owner, self._server.settings, SYSTEM))
+
+        return self._server.run(run())
+
+
+@pytest.fixture(scope="module")
+def credentials(server: RunningServer, world: World, stranger: World) -> dict[str, Callable[[Operation], Any]]:
+    """The headers of each credential. Keys that have ended were used before, so that servers remember them."""
+    owner, makes = world.client.plan_manager_id, Makes(server, world.plan_manager_id)
+    revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=5))
+
+    def headers(key: str | None, whose: str = owner) -> Callable[[Operation], dict[str, str]]:
+        found = {"X-Plan-Manager-Id": whose} | ({"Authorization": f"Bearer {key}"} if key else {})
+        return lambda _operation: found
+
+    def status(key: str) -> int:
+        return world.client.send(
+            "GET", "/participants", headers=headers(key)(OPERATIONS["GET /participants"])
+        ).status_code
+
+    assert [status(key) for key in (revoked, rotated, expired)] == [200] * 3
+    makes.revoke(revoked)
+    makes.rotate(rotated, timedelta(0))
+    wait_until(lambda: [status(key) for key in (revoked, rotated, expired)] == [401] * 3, 30)
+    scopes = {"read": headers(makes.key("read")), "write": headers(makes.key("write"))}
+    return {
+        "no key": headers(None),
+        "junk": headers("plk_junk"),
+        "a key that nobody has": headers(new_key()),
+        "a revoked key": headers(revoked),
+        "an expired key": headers(expired),
+        "a rotated key after its overlap": headers(rotated),
+        "another plan manager's key": headers(stranger.client.key),
+        "the own key for another plan manager": headers(world.client.key, stranger.client.plan_manager_id),
+        "a key without the scope": lambda each: scopes["read" if each.need == "write" else "write"](each),
+    }
+
+
+@pytest.fixture(scope="module")
+def owners_headers(world: World) -> dict[str, dict[str, str]]:
+    """For each route the headers with which its owner would get an answer from memory, or pass a condition."""
+    kept = f"kept-{uuid7()}"
+    for name in POSTS:
+        assert send(world.client, name, world.ids, world.client.headers() | {"Idempotency-Key": kept}).is_success
+    tags: dict[str, str] = {}
+    for name in SINGLES:
+        tags[OPERATIONS[name].path] = send(world.client, name, world.ids).headers["etag"]
+    return {
+        name: {"Idempotency-Key": kept}
+        | ({"If-None-Match": tags[each.path], "If-Match": tags[each.path]} if each.path in tags else {})
+        for name, each in OPERATIONS.items()
+    }
+
+
+def test_every_credential_is_one_that_is_expected_to_fail(credentials: dict[str, Any]) -> None:
+    assert set(credentials) == set(REFUSALS)
+
+
+@pytest.mark.parametrize("name", [*POSTS, *SINGLES])
+def test_the_headers_do_get_the_owner_more(world: World, owners_headers: dict[str, dict[str, str]], name: str) -> None:
+    """Else the sweep below would prove nothing of them."""
+    answer = send(world.client, name, world.ids, world.client.headers() | owners_headers[name])
+    assert answer.status_code == 304 if name in SINGLES else answer.headers["idempotent-replayed"] == "true"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_credential_opens_a_route_that_it_should_not(
+    world: World, stranger: World, contents: Contents, name: str,
+    credentials: dict[str, Callable[[Operation], Any]], owners_headers: dict[str, dict[str, str]],
+) -> None:  # fmt: skip
+    before = contents(world.plan_manager_id), contents(stranger.plan_manager_id)
+    for credential, headers_for in credentials.items():
+        status, code = REFUSALS[credential]
+        for more in ({}, owners_headers[name]):
+            answer = send(world.client, name, world.ids, headers_for(OPERATIONS[name]) | more)
+            assert (answer.status_code, answer.json()["error"]) == (status, code), credential
+            _assert_tells_nothing(answer, world, stranger)
+            assert answer.json()["detail"] == CODES[code].description or code == "insufficient_scope"
+    assert (contents(world.plan_manager_id), contents(stranger.plan_manager_id)) == before
+
+
+def _assert_tells_nothing(answer: httpx.Response, *worlds: World) -> None:
+    assert_plain(answer)
+    for each in worlds:
+        assert_nothing_of(each, answer)
+    # Only who holds a key of ours is told its quota; only who holds none, what is needed.
+    more = {"www-authenticate"} if answer.status_code == 401 else QUOTA
+    assert set(answer.headers) <= HEADERS | more
+    assert answer.headers.get("www-authenticate") == ("Bearer" if answer.status_code == 401 else None)
+
+
+@pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.method == "GET"])
+def test_a_head_is_refused_like_its_get(
+    world: World, name: str, credentials: dict[str, Callable[[Operation], Any]]
+) -> None:
+    path = OPERATIONS[name].path.removeprefix(PREFIX).format(**world.ids)
+    for credential, headers_for in credentials.items():
+        answer = world.client.send("HEAD", path, headers=headers_for(OPERATIONS[name]))
+        assert (answer.status_code, answer.content) == (REFUSALS[credential][0], b"")
+        assert_plain(answer)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_plan_manager_that_there_is_is_refused_like_one_that_there_is_not(
+    world: World, stranger: World, name: str
+) -> None:
+    def ask(plan_manager_id: str) -> httpx.Response:
+        return send(world.client, name, world.ids, world.client.headers() | {"X-Plan-Manager-Id": plan_manager_id})
+
+    assert without_moment(ask(stranger.client.plan_manager_id)) == without_moment(ask(str(uuid7())))
+
+
+# Requests that are wrong in ways that tempt a server to tell of itself: query, body, headers.
+ODD: dict[str, tuple[str, bytes, dict[str, str]]] = {
+    "a quote in the query": ("limit=1'%20or%201=1--", b"{}", {}),
+    "a null byte in the query": ("limit=%00", b"{}", {}),
+    "bytes that are no UTF-8 in the query": ("limit=%ff%fe", b"{}", {}),
+    "a number beyond all bounds": ("limit=" + "9" * 400, b"{}", {}),
+    "an offset beyond all rows": ("offset=" + "9" * 18 + "&limit=0", b"{}", {}),
+    "no JSON": ("", b"{", {}),
+    "no UTF-8": ("", b'{"a": "\xff"}', {}),
+    "a list": ("", b"[]", {}),
+    "far too deep": ("", b"[" * 5000, {}),
+    "a lone surrogate": ("", b'{"first_name": "\\ud800"}', {}),
+    "a null byte in a text": ("", b'{"first_name": "\\u0000"}', {}),
+    "another type": ("", b"<a/>", {"Content-Type": "application/xml"}),
+    "an idempotency key that is none": ("", b'{"x": 1}', {"Idempotency-Key": "a b"}),
+    "a tag that is none": ("", b"{}", {"If-Match": '"', "If-None-Match": "W/*"}),
+    "a request id that breaks the line": ("limit=0", b"{", {"X-Request-Id": "a b\tc"}),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_odd_request_makes_the_server_tell_of_its_inside(stranger: World, name: str) -> None:
+    operation, client = OPERATIONS[name], stranger.client
+    odd_ids = [dict.fromkeys(operation.path_ids, each) for each in ("1'--", "%00", "%ff", "9" * 40, "a%0Ab", "..%2f")]
+    refused = 0
+    for ids in [{each: str(uuid7()) for each in operation.path_ids}, *(odd_ids if operation.path_ids else [])]:
+        for query, body, more in ODD.values():
+            path = operation.path.format(**ids) + (f"?{query}" if query else "")
+            headers = client.headers() | {"Content-Type": "application/json"} | more
+            content = body if operation.body else None
+            answer = client.http.request(operation.method, path, headers=headers, content=content)
+            assert answer.status_code < 500, (path, body, answer.text)
+            if answer.status_code >= 400:
+                refused += 1
+                assert_plain(answer)
+    assert refused >= 5
+
+
+def shapes_of(secret: str) -> dict[str, re.Pattern[str]]:
+    """Every way in which a text could stand in a dump: as it is, in hexadecimal, in base64 wherever it begins."""
+    ways = {"as it is": re.escape(secret), "hexadecimal": f"(?i:{secret.encode().hex()})"}
+    for shift in range(3):
+        # The first and the last characters also depend on what stands around.
+        coded = base64.b64encode(b"\0" * shift + secret.encode()).decode().rstrip("=")
+        ways[f"base64, {shift}"] = re.escape(coded[4 if shift else 0 : -1])
+    return {way: re.compile(pattern) for way, pattern in ways.items()}
+
+
+def test_the_ways_of_finding_a_secret_find_it() -> None:
+    secret = new_key()
+    hidden = [secret, f"\\x{('Bearer ' + secret).encode().hex()}", f"\\x{secret.encode().hex().upper()}"]
+    hidden += [base64.b64encode(("a" * shift + secret + "z").encode()).decode() for shift in range(6)]
+    for text in hidden:
+        assert [way for way, pattern in shapes_of(secret).items() if pattern.search(text)], text
+
+
+@pytest.fixture
+def dumped(cluster: Cluster, server: RunningServer) -> Iterator[tuple[RunningServer, Callable[[], str]]]:
+    """A server on a database of its own, and its dump."""
+    server.run(server.db.execute("create database dumped"))
+    dsn = server.dsn.replace("/plankeeper?", "/dumped?")
+    schema.migrate(dsn)
+    running = RunningServer(dsn).start()
+    program = binaries.find(None, binaries.account_for(cluster.location)).folder / "pg_dump"
+
+    def dump() -> str:
+        return subprocess.run([program, "--dbname", dsn], check=True, capture_output=True, timeout=60).stdout.decode()
+
+    yield running, dump
+    running.stop()
+
+
+def test_a_dump_of_the_database_opens_nothing(dumped: tuple[RunningServer, Callable[[], str]]) -> None:
+    server, dump = dumped
+    client = server.run(new_client(server))
+    makes = Makes(server, UUID(client.plan_manager_id))
+    with closing(client.http):
+        world = filled(server, client)
+        revoked, expired, rotated = makes.key(), makes.key(lasts=timedelta(seconds=-1)), makes.key()
+        keys = [client.key, revoked, expired, rotated, makes.rotate(rotated, timedelta(hours=1)), makes.key("read")]
+        for key in keys:
+            headers = {"Authorization": f"Bearer {key}", "X-Plan-Manager-Id": client.plan_manager_id}
+            for name in OPERATIONS:
+                if OPERATIONS[name].method != "DELETE":
+                    send(client, name, world.ids, headers | {"Idempotency-Key": str(uuid7()), "X-Request-Id": "r"})
+        makes.revoke(revoked)
+        planted = new_key()  # of the right form, and nobody's
+        assert client.post("/participants", {"first_name": planted}).is_success
+        text = dump()
+        assert "COPY public.idempotency_records" in text
+        assert {hash_of(key).hex() in text for key in keys} == {True}
+        for key in keys:
+            for secret in (key, key[:-6], key[4:], key[4:-6]):
+                assert not [way for way, pattern in shapes_of(secret).items() if pattern.search(text)]
+        tries = set(re.findall(r"plk_[0-9A-Za-z]*", text))
+        assert planted in tries
+        rows = text.partition("COPY public.api_keys ")[2].partition("\n\\.\n")[0].splitlines()[1:]
+        assert len(rows) == len(keys)
+        tries |= {value.removeprefix("\\\\x") for row in rows for value in row.split("\t")} | {*rows}
+        for each in {*tries, *(f"plk_{each}" for each in tries)}:
+            answer = client.request("GET", "/participants", headers={"Authorization": f"Bearer {each}".encode()})
+            assert (answer.status_code, answer.json()["error"]) == (401, "invalid_api_key"), each

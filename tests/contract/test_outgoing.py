@@ -1,0 +1,39 @@
+"""The server opens no connection but those to its database: nobody can make it ask for an address of theirs."""
+
+import ast
+
+from contract.sources import imports, modules
+
+# Libraries that open connections to where they are told.
+CLIENTS = {
+    "aiohttp", "ftplib", "http.client", "httpx", "imaplib", "paramiko", "poplib", "requests", "smtplib", "telnetlib",
+    "urllib.request", "urllib3", "websockets", "xmlrpc", "xmlrpc.client",
+}  # fmt: skip
+# What opens one without a library.
+CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_connect", "connect", "connect_ex"}
+
+# Modules that do, and to what.
+REACHING: dict[str, str] = {
+    "database.pool": "the database",
+}
+
+
+def reaching() -> dict[str, set[str]]:
+    """The modules that open connections, with what they use."""
+    found: dict[str, set[str]] = {}
+    for module in modules():
+        used = {
+            name for name in imports(module) if any(name == each or name.startswith(each + ".") for each in CLIENTS)
+        }
+        used |= {
+            node.func.attr
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS
+        }
+        if used:
+            found[module.name] = used
+    return found
+
+
+def test_only_the_database_is_connected_to() -> None:
+    assert set(reaching()) == set(REACHING), reaching()
