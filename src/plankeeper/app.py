@@ -47,6 +47,10 @@ SLICES = (
 )  # fmt: skip
 
 
+# What a page of another origin may read of an answer.
+EXPOSED = ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "ETag", "Idempotent-Replayed"]
+
+
 def operations() -> list[Operation]:
     return [operation for slice_ in SLICES for operation in slice_.operations]
 
@@ -85,7 +89,7 @@ def application(settings: Settings) -> ASGIApp:
         return router
     return OtherOrigins(
         router, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["*"], expose_headers=["X-Request-Id"],
+        allow_headers=["*"], expose_headers=EXPOSED,
     )  # fmt: skip
 
 

@@ -59,6 +59,8 @@ def limit_of(value: str) -> int:
 
 
 def _optional_port(value: str) -> int | None:
+    if value == "0":
+        raise ValueError("a port number from 1 to 65535")
     return _port(value) if value else None
 
 

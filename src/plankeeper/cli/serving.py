@@ -78,7 +78,6 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str) -> list[str]:
 
 def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     import uvicorn
-    from prometheus_client import start_http_server
     from uvicorn.supervisors.multiprocess import Multiprocess
 
     from plankeeper import logs, metrics
@@ -104,13 +103,27 @@ def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     config = uvicorn.Config(
         "plankeeper.app:create", factory=True, host=found.host, port=found.port, workers=found.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
-        date_header=True, lifespan="on", http="plankeeper.edge.protocol:Guarded",
+        date_header=True, lifespan="on", ws="none", http="plankeeper.edge.protocol:Guarded",
         proxy_headers=bool(found.trusted_proxies), forwarded_allow_ips=list(found.trusted_proxies),
     )  # fmt: skip
     sock = _listen(found)
     if found.metrics_port is not None:
-        start_http_server(found.metrics_port, found.host, metrics.registry())
+        _serve_metrics(found.host, found.metrics_port)
     Supervisor(config, [sock]).run()
+
+
+def _serve_metrics(host: str, port: int) -> None:
+    from prometheus_client import start_http_server
+
+    from plankeeper import metrics
+
+    try:
+        start_http_server(port, host, metrics.registry())
+    except OSError as error:
+        raise click.ClickException(
+            f"Cannot listen on {host} port {port} for metrics: {error.strerror}."
+            " Choose another with PLANKEEPER_METRICS_PORT."
+        ) from None
 
 
 def _listen(found: Settings) -> socket.socket:

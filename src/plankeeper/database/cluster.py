@@ -37,6 +37,7 @@ _MUST_HOLD = {
     "log_timezone": "UTC",
     "log_destination": "stderr",
     "logging_collector": "off",
+    "log_error_verbosity": "terse",  # without DETAIL, which repeats the row
 }
 _REASON = re.compile(r"(FATAL|PANIC):.*")
 _PREDECESSOR = re.compile(r"lock file .* already exists|shared memory block .* still in use")

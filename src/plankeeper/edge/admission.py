@@ -1,6 +1,6 @@
 """Who gets in: as many at once as the server can bear, with a key that is known, within its quota."""
 
-from ipaddress import IPv6Network
+from ipaddress import IPv6Address, IPv6Network
 from uuid import UUID
 
 from starlette.types import Scope
@@ -60,12 +60,11 @@ class Admission:
 def network_of(scope: Scope) -> str:
     """The client's address; of version 6 its /64, which is the least that one client has."""
     address: str = scope["client"][0] if scope.get("client") else ""
-    if ":" not in address:
-        return address
     try:
-        return str(IPv6Network((address.partition("%")[0], 64), strict=False))
+        found = IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
+    return str(found.ipv4_mapped or IPv6Network((found, 64), strict=False))
 
 
 def _exceeded(standing: Standing) -> Refusal:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database.pool import Database, broken
 from plankeeper.edge.admission import Admission
+from plankeeper.edge.authentication import Grant
 from plankeeper.edge.call import Read, Write
 from plankeeper.edge.conditions import conditional, matches
 from plankeeper.edge.errors import NotFound, Refusal
@@ -31,6 +33,9 @@ class Edge:
     settings: Settings
 
 
+CLIENT_GONE = 499  # what the log says where there was nobody left to answer
+
+
 class Endpoint:
     """One path with its operations by method: an ASGI application."""
 
@@ -45,9 +50,9 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit = Visit.of(scope)
         try:
-            with self._edge.admission:
-                answer = await self._respond(visit, scope, receive)
+            answer = await self._respond(visit, scope, receive)
         except ClientGone:
+            self._edge.tell(visit, scope["method"], self._path, CLIENT_GONE)
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, the client gets an answer in the one shape
             answer = refused(error, visit.request_id.decode())
@@ -60,20 +65,29 @@ class Endpoint:
         operation = self._operations.get(scope["method"])
         if operation is None:
             return self._without_operation(scope["method"])
-        grant, plan_manager_id = await self._edge.admission.admit(visit, scope, operation.need)
+        with self._edge.admission:
+            grant, plan_manager_id = await self._edge.admission.admit(visit, scope, operation.need)
         values = _values(operation, scope)
         body = b""
         if operation.parser and operation.body_name:
-            body = await read_body(visit.headers, receive)
+            body = await read_body(visit.headers, receive)  # it may take long to arrive, and takes no place meanwhile
             values[operation.body_name] = operation.parser.parse(body, _own_id(operation, scope))
-        if not operation.writes:
-            read = Read(self._edge.db, plan_manager_id, self._edge.settings)
-            answer = Answer.of(operation.status, await operation.handler(read, **values))
-            return conditional(answer, visit.headers) if operation.single else answer
+        with self._edge.admission:
+            if not operation.writes:
+                read = Read(self._edge.db, plan_manager_id, self._edge.settings)
+                answer = Answer.of(operation.status, await operation.handler(read, **values))
+                return conditional(answer, visit.headers) if operation.single else answer
+            retry = retry_of(operation, grant, scope, visit.headers, body)
+            return await self._write(visit, operation, values, grant, plan_manager_id, retry)
+
+    async def _write(
+        self, visit: Visit, operation: Operation, values: dict[str, Any], grant: Grant, plan_manager_id: UUID,
+        retry: Retry | None,
+    ) -> Answer:  # fmt: skip
+        """The one transaction of a request, committed before it is answered."""
         try:
             async with self._edge.db.transaction() as tx:
                 write = Write(tx, plan_manager_id, self._edge.settings, grant.actor, visit.request_id.decode())
-                retry = retry_of(operation, grant, scope, visit.headers, body)
                 return await self._once(operation, write, values, retry, visit.headers.get(b"if-match"))
         except asyncpg.IntegrityConstraintViolationError as error:
             fault = broken(error)

@@ -1,0 +1,343 @@
+"""Who gets in: quotas told on every answer to a known key, bad credentials counted by address, nobody remembered."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import making, store
+from plankeeper.api_keys.keyring import Keyring
+from plankeeper.api_keys.rules import checksum, hash_of, new_key
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database
+from plankeeper.edge.admission import Admission, network_of
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.errors import CODES, Refusal
+from plankeeper.edge.request import Visit
+from plankeeper.rate_limits.limiter import Limiter
+from support.client import NO_TLS, PREFIX, Client, check
+from support.server import RunningServer
+
+POLICY = re.compile(r'"default";q=([1-9][0-9]*);w=60')
+LIMIT = re.compile(r'"default";r=([0-9]+);t=([0-9]+)')
+
+
+def told(answer: httpx.Response) -> tuple[int, int, int]:
+    """The quota, what is left of it, and the seconds until the next one, as an answer says."""
+    policy = POLICY.fullmatch(answer.headers["ratelimit-policy"])
+    limit = LIMIT.fullmatch(answer.headers["ratelimit"])
+    assert policy, answer.headers
+    assert limit, answer.headers
+    return int(policy[1]), int(limit[1]), int(limit[2])
+
+
+def silent(answer: httpx.Response) -> bool:
+    """Whether an answer says nothing of a quota."""
+    return not [name for name in answer.headers if name.startswith("ratelimit")]
+
+
+def seconds_left(server: RunningServer) -> float:
+    """Of the database's minute, which is the quotas'."""
+    return server.run(server.db.one(float, "select 60 - extract(second from clock_timestamp())::float8"))
+
+
+@pytest.fixture
+def whole_minute(server: RunningServer) -> None:
+    """A test that counts must not run into the next minute."""
+    left = seconds_left(server)
+    if left < 10:
+        time.sleep(left + 0.1)
+
+
+@pytest.fixture
+def limited(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iterator[Callable[..., Client]]:
+    """Makes a client whose key has a quota of its own: `limited(3, scopes=("read",), url=...)`."""
+    made: list[Client] = []
+
+    def make(rate_limit: int | None, scopes: tuple[str, ...] = ("read", "write"), url: str = server.url) -> Client:
+        owner = new_plan_manager()
+
+        async def work() -> str:
+            async with server.db.transaction() as tx:
+                call = Write(tx, owner, server.settings, SYSTEM)
+                return await making.create(call, "limited", [owner], scopes, None, rate_limit)
+
+        made.append(Client(url, server.run(work()), owner))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.http.close()
+
+
+@pytest.fixture
+def running(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
+    """Starts a server with settings of its own."""
+    started: list[RunningServer] = []
+
+    def start(**changes: Any) -> RunningServer:
+        started.append(RunningServer(cluster.dsn, **changes).start())
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+# Quotas
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_every_answer_to_a_known_key_tells_of_its_quota(limited: Callable[..., Client], other: Client) -> None:
+    api = limited(100)
+    made = api.post("/participants", {"first_name": "Ada"})
+    path = f"/participants/{made.json()['id']}"
+    note = {"note_type": "Visit"}
+    got = api.get(path)
+    answers = [
+        (200, made),
+        (200, got),
+        (200, api.request("HEAD", path)),
+        (201, api.post("/note-types", note)),
+        (200, api.put(path, {"first_name": "Eve"})),
+        (304, api.request("GET", path, headers={"If-None-Match": api.get(path).headers["etag"]})),
+        (400, api.get("/participants", limit=0)),
+        (400, api.get("/participants/no-id")),
+        (400, api.request("GET", path, headers={"X-Plan-Manager-Id": None})),
+        (400, api.request("GET", path, headers={"X-Plan-Manager-Id": "none"})),
+        (400, api.request("POST", "/note-types", content=b"{", headers={"Content-Type": "application/json"})),
+        (403, api.request("GET", path, headers={"X-Plan-Manager-Id": other.plan_manager_id})),
+        (404, api.get(f"/participants/{uuid7()}")),
+        (412, api.request("PUT", path, json={}, headers={"If-Match": got.headers["etag"]})),
+        (413, api.post("/note-types", {"note_type": "x" * 2**21})),
+        (415, api.request("POST", "/note-types", content=b"{}", headers={"Content-Type": "text/plain"})),
+        (201, api.post("/note-types", note, headers={"Idempotency-Key": "one"})),
+        (201, api.post("/note-types", note, headers={"Idempotency-Key": "one"})),
+        (422, api.post("/note-types", {"note_type": "x"}, headers={"Idempotency-Key": "one"})),
+        (200, api.delete(path)),
+    ]
+    assert [answer.status_code for _, answer in answers] == [status for status, _ in answers]
+    lefts = [99, 98, 97, 96, 95, 93, *range(92, 78, -1)]  # the sixth asked twice
+    assert [told(answer)[:2] for _, answer in answers] == [(100, left) for left in lefts]
+    assert all(0 < told(answer)[2] <= 60 for _, answer in answers)
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_a_key_that_may_not_write_is_told_of_its_quota_too(limited: Callable[..., Client]) -> None:
+    refused = limited(10, scopes=("read",)).post("/note-types", {"note_type": "x"})
+    assert (refused.status_code, told(refused)[:2]) == (403, (10, 9))
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_what_is_answered_before_the_key_is_looked_at_says_nothing_of_quotas(limited: Callable[..., Client]) -> None:
+    api = limited(10)
+    before = [
+        (404, api.request("GET", "/nothing")),
+        (404, api.request("GET", "/participants/a%2Fb")),
+        (405, api.request("PATCH", "/participants")),
+        (200, api.request("OPTIONS", "/participants")),
+    ]
+    assert [(answer.status_code, silent(answer)) for _, answer in before] == [(status, True) for status, _ in before]
+    assert told(api.get("/participants"))[1] == 9
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_who_has_used_up_its_quota_is_told_when_to_come_back(
+    server: RunningServer, limited: Callable[..., Client], new_key: Callable[..., str]
+) -> None:
+    api = limited(3)
+    assert [told(api.get("/participants"))[1] for _ in range(3)] == [2, 1, 0]
+    before = seconds_left(server)
+    refused = api.post("/participants", {"first_name": "Ada"}, headers={"Idempotency-Key": "one"})
+    after = seconds_left(server)
+    assert refused.status_code == 429
+    assert refused.json() == {
+        "success": False, "error": "rate_limit_exceeded", "detail": CODES["rate_limit_exceeded"].description,
+        "request_id": refused.headers["x-request-id"],
+    }  # fmt: skip
+    quota, left, seconds = told(refused)
+    assert (quota, left) == (3, 0)
+    assert refused.headers["retry-after"] == str(seconds)
+    assert after - 1 <= seconds <= before + 1
+
+    free = Client(server.url, new_key(UUID(api.plan_manager_id)), api.plan_manager_id)
+    assert free.get("/participants").json()["pagination"]["total"] == 0
+    assert [each["type"] for each in free.get("/events").json()["data"]] == []
+    # A refusal is not kept: the same request is answered anew.
+    again = free.post("/participants", {"first_name": "Ada"}, headers={"Idempotency-Key": "one"})
+    assert (again.status_code, "idempotent-replayed" in again.headers) == (200, False)
+    free.http.close()
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_a_used_up_quota_comes_after_the_scope_and_before_the_request(
+    limited: Callable[..., Client], other: Client
+) -> None:
+    api = limited(1, scopes=("read",))
+    assert api.get("/participants").status_code == 200
+    assert api.get("/participants", limit=0).status_code == 429
+    assert api.get(f"/participants/{uuid7()}").status_code == 429
+    assert api.request("GET", "/participants", headers={"X-Plan-Manager-Id": None}).status_code == 400
+    assert api.request("GET", "/participants", headers={"X-Plan-Manager-Id": other.plan_manager_id}).status_code == 403
+    refused = api.post("/participants", {})
+    assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_one_key_does_not_use_up_the_quota_of_another(limited: Callable[..., Client]) -> None:
+    busy, calm = limited(2), limited(2)
+    assert [busy.get("/participants").status_code for _ in range(4)] == [200, 200, 429, 429]
+    assert told(calm.get("/participants"))[:2] == (2, 1)
+
+
+def test_a_key_has_the_servers_quota_unless_it_has_its_own(
+    server: RunningServer, limited: Callable[..., Client]
+) -> None:
+    assert told(limited(None).get("/participants"))[0] == server.settings.rate_limit
+    assert told(limited(7).get("/participants"))[0] == 7
+    assert told(limited(10**9).get("/participants"))[0] == 10**9
+    unlimited = limited(0)
+    assert all(silent(unlimited.get("/participants")) for _ in range(3))
+
+
+def test_without_a_limit_nothing_is_said_of_one(
+    running: Callable[..., RunningServer], limited: Callable[..., Client]
+) -> None:
+    off = running(rate_limit=0)
+    api = limited(None, url=off.url)
+    answers = [api.get("/participants"), api.get("/participants", limit=0), api.post("/note-types", {"note_type": "x"})]
+    assert [(each.status_code, silent(each)) for each in answers] == [(200, True), (400, True), (201, True)]
+    assert told(limited(7, url=off.url).get("/participants"))[0] == 7
+
+
+# Bad credentials
+
+
+def from_address(server: RunningServer, address: str) -> httpx.Client:
+    """A client at an address of its own: all of 127.0.0.0/8 is this machine."""
+    transport = httpx.HTTPTransport(local_address=address, verify=NO_TLS)
+    return httpx.Client(base_url=server.url + PREFIX, transport=transport, timeout=30)
+
+
+def bad_credentials(expired: str, revoked: str) -> list[dict[str, str]]:
+    sent = ["Basic YTpi", "Bearer", *(f"Bearer {key}" for key in (new_key(), "junk", expired, revoked))]
+    return [{}, *({"Authorization": each} for each in sent)]
+
+
+@pytest.fixture
+def dead_keys(server: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]) -> list[str]:
+    """An expired and a revoked key."""
+    owner = new_plan_manager()
+    expired, revoked = new_key(owner, lasts=timedelta(microseconds=1)), new_key(owner)
+
+    async def revoke() -> None:
+        async with server.db.transaction() as tx:
+            key = await store.by_hash(tx, hash_of(revoked))
+            assert key is not None
+            await making.revoke(Write(tx, owner, server.settings, SYSTEM), key.id)
+
+    server.run(revoke())
+    return [expired, revoked]
+
+
+def test_who_has_no_good_key_is_told_nothing_of_quotas(api: Client, dead_keys: list[str]) -> None:
+    for headers in bad_credentials(*dead_keys):
+        answer = api.send("GET", "/participants", headers=headers)
+        assert (answer.status_code, answer.headers["www-authenticate"], silent(answer)) == (401, "Bearer", True), (
+            headers
+        )
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_an_address_with_too_many_bad_credentials_is_refused(
+    running: Callable[..., RunningServer], api: Client, dead_keys: list[str]
+) -> None:
+    limit = len(bad_credentials(*dead_keys))
+    door = running(auth_failure_limit=limit)
+    with from_address(door, "127.1.0.1") as bad, from_address(door, "127.1.0.2") as beside:
+        for headers in bad_credentials(*dead_keys):
+            assert bad.get("/participants", headers=headers).status_code == 401
+        before = seconds_left(door)
+        refused = [bad.get("/participants", headers=headers) for headers in bad_credentials(*dead_keys)]
+        after = seconds_left(door)
+        for answer in refused:
+            check(answer)
+            assert (answer.status_code, answer.json()["error"]) == (429, "rate_limit_exceeded")
+            assert silent(answer)
+            assert after - 1 <= int(answer.headers["retry-after"]) <= before + 1
+        # An office may stand behind an address: its good keys are served, and nobody else is touched.
+        good = bad.get("/participants", headers=api.headers())
+        assert (good.status_code, told(good)[0]) == (200, door.settings.rate_limit)
+        assert bad.get("/participants").status_code == 429
+        assert beside.get("/participants").status_code == 401
+
+
+@pytest.mark.usefixtures("whole_minute")
+def test_a_good_key_that_asks_wrongly_is_no_bad_credential(running: Callable[..., RunningServer], api: Client) -> None:
+    with from_address(running(auth_failure_limit=2), "127.1.0.3") as client:
+        for _ in range(5):
+            assert client.get("/participants", headers={"Authorization": f"Bearer {api.key}"}).status_code == 400
+            stranger = api.headers() | {"X-Plan-Manager-Id": str(uuid7())}
+            assert client.get("/participants", headers=stranger).status_code == 403
+        assert [client.get("/participants").status_code for _ in range(3)] == [401, 401, 429]
+
+
+@pytest.mark.parametrize(
+    "client, network",
+    [
+        (("203.0.113.9", 4711), "203.0.113.9"),
+        (("2001:db8:1:2:3:4:5:6", 4711), "2001:db8:1:2::/64"),
+        (("2001:db8:1:2::", 0), "2001:db8:1:2::/64"),
+        (("2001:DB8:1:2:ffff::1", 0), "2001:db8:1:2::/64"),
+        (("2001:db8:1:3::1", 0), "2001:db8:1:3::/64"),
+        (("fe80::1%eth0", 0), "fe80::/64"),
+        (("no:address", 0), "no:address"),
+        (("", 0), ""),
+        (None, ""),
+    ],
+)
+def test_an_address_of_version_6_counts_with_its_network(client: tuple[str, int] | None, network: str) -> None:
+    assert network_of({"client": client}) == network
+    if client is None:
+        assert network_of({}) == network
+
+
+def test_an_address_of_version_4_within_version_6_is_that_of_version_4() -> None:
+    assert network_of({"client": ("::ffff:203.0.113.9", 0)}) == "203.0.113.9"
+
+
+async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: Cluster) -> None:
+    """90,000 are told by their form alone, and 10,000 are looked up."""
+    settings: Any = SimpleNamespace(rate_limit=600, auth_failure_limit=10**6, max_requests=200)
+    scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
+    async with Database(cluster.dsn, pool_size=8).opened() as db:
+        keyring, limiter = Keyring(db), Limiter(db)
+        watching = asyncio.create_task(keyring.watch())
+        admission = Admission(keyring.authenticate, limiter, settings)
+
+        async def refused(keys: list[str]) -> int:
+            count = 0
+            for key in keys:
+                visit = Visit({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
+                try:
+                    await admission.admit(visit, scope, "read")
+                except Refusal as refusal:
+                    count += refusal.status == 401
+            return count
+
+        bodies = [f"plk_{number:032}" for number in range(10_000)]
+        junk = [f"plk_{number:038}" for number in range(90_000)]
+        each = [junk[part::8] + [body + checksum(body) for body in bodies[part::8]] for part in range(8)]
+        assert sum(await asyncio.gather(*map(refused, each))) == 100_000
+        watching.cancel()
+        held = [len(value) for value in vars(keyring).values() if hasattr(value, "__len__")]
+        assert held == [0, 0]
+        assert list(limiter._shares) == ["address:127.1.0.4"]  # noqa: SLF001
