@@ -20,7 +20,7 @@ from support.folder import open_folder
 from support.server import RunningServer
 
 # Settings of whoever runs the tests are not the tests' settings.
-for name in [name for name in os.environ if name.startswith("PLANKEEPER_")]:
+for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and name != "PLANKEEPER_SOAK"]:
     del os.environ[name]
 
 

@@ -111,7 +111,8 @@ class Settings:
     )
     postgres_bin: Path | None = setting(
         "PLANKEEPER_POSTGRES_BIN", "", _optional_path,
-        "The folder of the programs (`postgres`, `initdb`) that run the embedded cluster. Empty: the packaged ones.",
+        "The folder of PostgreSQL's programs: those that run the embedded cluster, and `pg_dump` and `pg_restore`."
+        " Empty: the packaged ones.",
     )  # fmt: skip
     host: str = setting("PLANKEEPER_HOST", "127.0.0.1", _text, "The address that `serve` listens on.")
     port: int = setting("PLANKEEPER_PORT", "8000", _port, "The port that `serve` listens on.")

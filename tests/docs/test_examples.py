@@ -45,7 +45,7 @@ class Demonstration(NamedTuple):
 
     def run(self, command: str, errors: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
         """Run a command; `errors` may be STDOUT, so that both are in the order in which they were printed."""
-        wait_until(lambda: self.server.run(self._unplaced()) == 0)
+        wait_until(lambda: self.server.run(self._unplaced()) == 0, 30)
         return subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command], check=False, stdout=subprocess.PIPE, stderr=errors, text=True,
             cwd=self.folder, env=self.environment, timeout=60,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from plankeeper.edge.quotas import Standing
 from plankeeper.rate_limits import limiter as limits
 from plankeeper.rate_limits import store
 from plankeeper.rate_limits.limiter import Limiter
-from plankeeper.rate_limits.shapes import Report
+from plankeeper.rate_limits.shapes import Grant, Report
+
+MINUTE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -110,6 +113,25 @@ async def test_requests_wait_for_one_question_together(db: Database, monkeypatch
     standings = await asyncio.gather(*(worker.take(name, 60_000) for _ in range(1000)))
     assert accepted(list(standings)) == 1000
     assert len(asked) <= 3  # the row is opened between the first two
+
+
+async def test_leases_that_end_at_once_keep_no_worker_busy_for_ever(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at the end of a minute: what is granted is over when it arrives, while requests keep coming."""
+    asked: list[int] = []
+
+    async def lease(_db: Any, reports: list[Report]) -> list[Grant]:
+        asked.append(1)
+        over = len(asked) < 50
+        return [Grant(each.subject, MINUTE, 0, 0 if over else each.wanted, 0 if over else 30) for each in reports]
+
+    monkeypatch.setattr(store, "lease", lease)
+    worker, name, coming = Limiter(db), subject(), []
+    for _ in range(300):
+        coming.append(asyncio.create_task(worker.take(name, 60_000)))
+        await asyncio.sleep(0)
+    assert accepted(await asyncio.gather(*coming)) == 300
 
 
 @pytest.mark.usefixtures("whole_minute")

@@ -5,6 +5,7 @@ import sys
 import click
 
 from plankeeper import __version__
+from plankeeper.cli.backup import backup, restore
 from plankeeper.cli.files import export_, import_
 from plankeeper.cli.keys import keys
 from plankeeper.cli.plan_managers import plan_managers
@@ -19,7 +20,7 @@ def plankeeper(traceback: bool) -> None:  # `main` looks for it itself
     """A plan manager's system of record with an HTTP JSON API."""
 
 
-for command in (serve, migrate, doctor, plan_managers, keys, import_, export_, recheck, openapi):
+for command in (serve, migrate, doctor, plan_managers, keys, import_, export_, recheck, backup, restore, openapi):
     plankeeper.add_command(command)
 
 

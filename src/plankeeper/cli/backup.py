@@ -1,36 +1,28 @@
 """`plankeeper backup` and `plankeeper restore`: the whole database as one file, by PostgreSQL's own programs."""
 
-import contextlib
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from typing import BinaryIO, NoReturn
 
 import click
 
 from plankeeper.cli.context import cluster_of, known_version, run, settings
-from plankeeper.database import binaries, schema
-from plankeeper.database.binaries import Account, ClusterError
-from plankeeper.database.cluster import Cluster
+from plankeeper.cli.dumps import Programs, choose
+from plankeeper.database import schema
 from plankeeper.database.pool import Database
 from plankeeper.plan_managers.store import fetch_all
-from plankeeper.settings import Settings
 
 # Told how many bytes are done.
 Tell = Callable[[int], None]
 
 _VERSION = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
-_SAID = re.compile(r"^pg_\w+: error: (.+)$", re.MULTILINE)
 
 
 @click.command()
@@ -40,16 +32,18 @@ def backup(file: Path, force: bool) -> None:
     """Write the whole database to FILE, as of one moment. Servers go on meanwhile."""
     _refuse_existing(file, force=force)
     found = settings()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what is half-written goes
+    signal.signal(signal.SIGTERM, _leave)
     with cluster_of(found) as cluster:
         dsn = cluster.dsn if cluster else found.database_url or ""
         server, version, _ = run(_ask(dsn))
         if version is None:
             raise click.ClickException("The database has no schema: there is nothing to back up.")
-        programs = _programs(found, cluster, server)
+        programs = choose(found, server)
         options = ["--format=custom", "--encoding=UTF8", "--no-unlogged-table-data", "--lock-wait-timeout=60s"]
-        with _whole_file(file) as out, _progress("written", None) as tell:
-            programs.run("pg_dump", *options, database=dsn, writes=out, told=lambda: tell(os.fstat(out.fileno()).st_size))
+        with _whole_file(file) as part, _progress("written", None) as tell:
+            # By its name, and not through our descriptor: so pg_dump goes back and notes where each table stands.
+            options.append(f"--file={part}")
+            programs.run("pg_dump", *options, database=dsn, told=lambda: tell(part.stat().st_size))
     click.echo(f"{file}: {_size(file.stat().st_size)}, schema {version}")
 
 
@@ -65,8 +59,9 @@ def restore(file: Path) -> None:
             raise click.ClickException(
                 "The database has data already. Restore into an empty one:"
                 " name a new database in PLANKEEPER_DATABASE_URL, or a new folder in PLANKEEPER_DATA_DIR."
+                " Nothing was written."
             )
-        programs = _programs(found, cluster, server)
+        programs = choose(found, server)
         _require_fitting(file, _version_in(file, content, programs), version)
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
         # A schema without data, as `migrate` or a first start leaves it, gives way to the backup's.
@@ -74,9 +69,14 @@ def restore(file: Path) -> None:
         with _progress("read", os.fstat(content.fileno()).st_size) as tell:
             # The program reads from our descriptor, so we see how far it is.
             where = lambda: tell(os.lseek(content.fileno(), 0, os.SEEK_CUR))  # noqa: E731
-            programs.run("pg_restore", *options, database=dsn, reads=content, told=where)
+            with _about(file):
+                programs.run("pg_restore", *options, database=dsn, reads=content, told=where)
         run(_settle(dsn))
     click.echo(f"Restored {file}: the schema is {schema.EXPECTED}.")
+
+
+def _leave(_number: int, _frame: object) -> NoReturn:
+    sys.exit(143)  # by way of what cleans up
 
 
 async def _ask(dsn: str) -> tuple[int, str | None, bool]:
@@ -96,47 +96,111 @@ async def _settle(dsn: str) -> None:
             await tx.analyze()
 
 
-@dataclass(frozen=True)
-class _Programs:
-    """A folder with pg_dump and pg_restore, their major version, and the account to run them with."""
-
-    folder: Path
-    major: int
-    account: Account | None
-
-    def run(
-        self, program: str, *options: str, database: str | None = None,
-        reads: BinaryIO | None = None, writes: BinaryIO | None = None, told: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
-        """Run a program to its end; raises ClickException with what it said of a failure."""
-        address, password = _without_password(database) if database else ("", {})
-        command = [str(self.folder / program), *options]
-        command += ["--no-password", f"--dbname={address}"] if database else []
-        with tempfile.TemporaryFile() as said:
-            try:
-                process = subprocess.Popen(  # noqa: S603 - the programs that _programs() has chosen
-                    command, stdin=reads or subprocess.DEVNULL, stdout=writes or subprocess.DEVNULL, stderr=said,
-                    cwd="/", env=self._environment() | password, **_as_user(self.account),
-                )  # fmt: skip
-            except OSError as error:
-                raise click.ClickException(f"{command[0]} cannot be run: {error.strerror}.") from None
-            try:
-                while process.poll() is None:
-                    told()
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(0.2)
-            except BaseException:
-                process.terminate()
-                process.wait()
-                raise
-            said.seek(0)
-            if process.returncode:
-                raise click.ClickException(_complaint(program, process.returncode, said.read().decode(errors="replace")))
-
-    def _environment(self) -> dict[str, str]:
-        # asyncpg heeds the PG… variables where they say what the address doesn't; so the programs shall too.
-        return {**os.environ, "LC_ALL": "C", "PGCONNECT_TIMEOUT": "5"}
+def _refuse_existing(file: Path, *, force: bool) -> None:
+    if not os.path.lexists(file):
+        return
+    if not force:
+        raise click.ClickException(f"There is a {file} already. Choose another name, or replace it with --force.")
+    if not file.is_file():
+        raise click.ClickException(f"{file} is no regular file, and will not be replaced.")
 
 
-def _as_user(account: Account | None) -> dict[str, int | list[int]]:
-    return {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
+@contextmanager
+def _whole_file(file: Path) -> Generator[Path]:
+    """A new file, closed to other users, that gets its name once it is whole and on the disk."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+        part = Path(name)
+        try:
+            yield part
+            os.fsync(descriptor)
+            part.replace(file)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+        folder = os.open(file.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    except OSError as error:
+        raise click.ClickException(f"{file} cannot be written: {error.strerror}. Nothing was written.") from None
+
+
+@contextmanager
+def _opened(file: Path) -> Generator[BinaryIO]:
+    try:
+        content = file.open("rb")
+    except OSError as error:
+        raise click.ClickException(f"{file} cannot be read: {error.strerror}.") from None
+    with content:
+        yield content
+
+
+def _version_in(file: Path, content: BinaryIO, programs: Programs) -> str:
+    """The schema's version in a backup; raises ClickException where the file is none."""
+    with tempfile.TemporaryFile() as out:
+        only = ["--data-only", "--table=alembic_version", "--file=-"]
+        with _about(file):
+            programs.run("pg_restore", *only, reads=content, writes=out)
+        content.seek(0)
+        out.seek(0)
+        found = _VERSION.search(out.read().decode())
+    if found is None:
+        raise click.ClickException(f"{file} is no backup of Plankeeper. Nothing was written.")
+    return found[1]
+
+
+@contextmanager
+def _about(file: Path) -> Generator[None]:
+    try:
+        yield
+    except click.ClickException as error:
+        raise click.ClickException(f"{file} cannot be restored: {error.message}") from None
+
+
+def _require_fitting(file: Path, backed_up: str, version: str | None) -> None:
+    if backed_up > schema.EXPECTED:
+        raise click.ClickException(
+            f"{file} has the schema {backed_up}, of a newer Plankeeper: this one knows {schema.EXPECTED}."
+            " Restore it with the newer one."
+        )
+    if version not in (None, backed_up):
+        raise click.ClickException(
+            f"{file} has the schema {backed_up}, and the database has {version} already, without data. Restore into"
+            " a database without a schema: name a new one in PLANKEEPER_DATABASE_URL, or a new folder in"
+            " PLANKEEPER_DATA_DIR. The backup's schema is then brought up to date."
+        )
+
+
+@contextmanager
+def _progress(done: str, total: int | None) -> Generator[Tell]:
+    """A bar on a terminal, by bytes; elsewhere a line every few seconds."""
+    if sys.stderr.isatty():
+        with _bar(done, total) as told:
+            yield told
+        return
+    said = time.monotonic()
+
+    def tell(size: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            click.echo(f"{_size(size)} {done}", err=True)
+
+    yield tell
+
+
+@contextmanager
+def _bar(done: str, total: int | None) -> Generator[Tell]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.fields[size]} " + done), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(done, total=total, size=_size(0))
+        yield lambda size: progress.update(task, completed=size if total else 0, size=_size(size))
+
+
+def _size(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size:,} bytes"

@@ -117,12 +117,15 @@ class Limiter:
         """A lease, asked for once for all requests that wait for it."""
         if share.asking is None:
             share.asking = asyncio.create_task(self._lease(subject, share))
-            share.asking.add_done_callback(lambda _: setattr(share, "asking", None))
         await asyncio.shield(share.asking)
 
     async def _lease(self, subject: str, share: _Share) -> None:
         wanted = max(1, share.quota // LEASES)
-        await self._settle(self._db, {subject: share}, [share.report(subject, wanted, 0)])
+        try:
+            await self._settle(self._db, {subject: share}, [share.report(subject, wanted, 0)])
+        finally:
+            # Not by a callback when the task is done: who comes in between would wait for it without a pause.
+            share.asking = None
         if not share.left:
             share.refusing_until = time.monotonic() + REFUSING
 

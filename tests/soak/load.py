@@ -1,0 +1,91 @@
+"""Load for running programs: requests over sockets of our own, at a pace, each with what was answered and when."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple, Self
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import making
+from plankeeper.database.pool import Database
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.plan_managers import store as plan_managers
+from plankeeper.settings import Settings
+
+
+class Answer(NamedTuple):
+    """An answer: when its request was sent and when it was here, by the wall clock, its status and its headers."""
+
+    sent: float
+    received: float
+    status: int
+    headers: dict[str, str]
+
+    @property
+    def seconds(self) -> float:
+        return self.received - self.sent
+
+
+class Connection:
+    """One kept connection to a server; raises OSError or EOFError where the server closes it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def to(cls, url: str) -> Self:
+        parts = urlsplit(url)
+        return cls(*await asyncio.open_connection(parts.hostname, parts.port))
+
+    @property
+    def port(self) -> int:
+        """Our end's."""
+        return self._writer.get_extra_info("sockname")[1]
+
+    async def ask(self, request: bytes) -> Answer:
+        sent = time.time()
+        self._writer.write(request)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        status, *lines = head.rstrip().split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        await self._reader.readexactly(int(headers.get("content-length", "0")))
+        return Answer(sent, time.time(), int(status.split()[1]), headers)
+
+    def close(self) -> None:
+        self._writer.transport.abort()
+
+
+def get(path: str, key: str, plan_manager_id: UUID | str) -> bytes:
+    lines = (
+        f"GET /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
+        f"X-Plan-Manager-Id: {plan_manager_id}", "", "",
+    )  # fmt: skip
+    return "\r\n".join(lines).encode()
+
+
+@asynccontextmanager
+async def closing(connections: list[Connection]) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        for each in connections:
+            each.close()
+        await asyncio.sleep(0)  # the transports are gone a turn later
+
+
+async def new_key(dsn: str, rate_limit: int | None = None) -> tuple[UUID, str]:
+    """A plan manager of its own, and a key for it."""
+    async with Database(dsn, pool_size=1).opened() as db, db.transaction() as tx:
+        made = await plan_managers.insert(tx, uuid7(), "Soaked")
+        assert made is not None
+        call = Write(tx, made.id, Settings.read({}), SYSTEM)
+        return made.id, await making.create(call, "soak", [made.id], ("read", "write"), None, rate_limit)
+
+
+def percentile(values: list[float], part: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else 0.0
