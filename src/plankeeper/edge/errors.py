@@ -89,8 +89,8 @@ CODES: Mapping[str, ErrorCode] = {
     ),
     "service_unavailable": ErrorCode(
         503, "Service unavailable",
-        "The server is too busy, or its database does not answer just now; nothing was written. Try again after"
-        " `Retry-After` seconds.",
+        "The server is too busy, or its database does not answer just now. Try again after `Retry-After` seconds, a"
+        " POST with its Idempotency-Key: if the database was lost during a commit, the write may have been done.",
     ),
 }  # fmt: skip
 

@@ -62,7 +62,9 @@ def ready(db: Database) -> _Status:
             log.warning("not ready: %r", error)
             raise _not_ready("The database does not answer.") from error
         if found != schema.EXPECTED:
-            detail = f"The schema is {found}, and this server needs {schema.EXPECTED}: run plankeeper migrate."
+            newer = found is not None and found > schema.EXPECTED
+            advice = "update this server" if newer else "run plankeeper migrate"
+            detail = f"The schema is {found}, and this server needs {schema.EXPECTED}: {advice}."
             raise _not_ready(detail)
         return Answer.of(200, {"status": "ok"})
 

@@ -1,0 +1,53 @@
+"""How long the suite takes: short within all tests, in full with PLANKEEPER_SOAK=1."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.folder import open_folder
+from support.program import Serving
+
+
+def full() -> bool:
+    return os.environ.get("PLANKEEPER_SOAK") == "1"
+
+
+@pytest.fixture
+def rounds() -> int:
+    return 20 if full() else 2
+
+
+@pytest.fixture
+def failovers() -> int:
+    return 5 if full() else 1
+
+
+@pytest.fixture
+def in_full() -> None:
+    """For what takes too long beside all the other tests."""
+    if not full():
+        pytest.skip("runs in full only: make soak")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as made:
+        yield made
+
+
+@pytest.fixture
+def serve(folder: Path) -> Iterator[Callable[..., Serving]]:
+    """Starts `plankeeper serve`; what a test that fails has not stopped is stopped before its folder goes."""
+    started: list[Serving] = []
+
+    def start(data_dir: Path = folder, **settings: Any) -> Serving:
+        started.append(Serving(data_dir, **settings))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.returncode is None:
+            each.stop()

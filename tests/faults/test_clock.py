@@ -1,0 +1,125 @@
+"""The server's clock is set back by an hour while it serves: ids, lists, cursors and the feed are still right.
+
+The clock is the server's own, as its code sees it: what gives the time and what makes ids of it. PostgreSQL's goes on.
+"""
+
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.client import Client
+from support.server import wait_until
+
+pytestmark = pytest.mark.xdist_group("faults")
+
+HOUR = timedelta(hours=1)
+
+
+class _Clock(type):
+    """Still the type of every moment."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, datetime)
+
+
+class Earlier(datetime, metaclass=_Clock):
+    """The time an hour ago."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) - HOUR
+
+
+def earlier_uuid7() -> UUID:
+    # An id begins with its milliseconds, in 48 of 128 bits.
+    return UUID(int=uuid7().int - (int(HOUR.total_seconds() * 1000) << 80))
+
+
+@pytest.fixture
+def set_back(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the clock back when it is called."""
+
+    def work() -> None:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("plankeeper.") and getattr(module, "uuid7", None) is uuid7:
+                monkeypatch.setattr(module, "uuid7", earlier_uuid7)
+            if name.startswith("plankeeper.") and getattr(module, "datetime", None) is datetime:
+                monkeypatch.setattr(module, "datetime", Earlier)
+
+    return work
+
+
+def walked(client: Client, path: str, limit: int, after: str = "0") -> Iterator[str]:
+    at: str | None = after
+    while at:
+        page = client.get(path, limit=limit, after=at).json()
+        yield from (each["id"] for each in page["data"])
+        at = page["pagination"]["next_cursor"]
+
+
+def create(client: Client, count: int) -> list[str]:
+    return [client.made("/participants", {"first_name": f"Person {number}"})["id"] for number in range(count)]
+
+
+def fed(client: Client, after: str = "0", limit: int = 3) -> list[tuple[str, str]]:
+    """The feed of participants from a place on: event and participant."""
+    found: list[tuple[str, str]] = []
+    for event in walked(client, "/events", limit, after):
+        told = client.get(f"/events/{event}").json()
+        if told["resource"]["kind"] == "participant":
+            found.append((event, told["resource"]["id"]))
+    return found
+
+
+def test_ids_lists_and_cursors_are_right_after_the_clock_was_set_back(api: Client, set_back: Any) -> None:
+    before = create(api, 7)
+    set_back()
+    after = create(api, 7)
+    assert max(after) < min(before)  # the clock was really set back
+    made = set(before + after)
+    assert len(made) == 14
+    by_offset = [
+        each["id"] for start in (0, 5, 10) for each in api.get("/participants", limit=5, offset=start).json()["data"]
+    ]
+    assert (sorted(by_offset), len(by_offset)) == (sorted(made), 14)
+    by_cursor = list(walked(api, "/participants", 3))
+    assert by_cursor == sorted(made)
+    # A walk that had begun meets each that was there when it began, and none twice.
+    begun = list(walked(api, "/participants", 2, after=before[2]))
+    assert begun == sorted(before[3:])
+
+
+def test_the_feed_goes_on_in_the_order_of_commits_after_the_clock_was_set_back(api: Client, set_back: Any) -> None:
+    before = create(api, 4)
+    wait_until(lambda: len(fed(api)) == 4)
+    seen = fed(api)
+    set_back()
+    after = create(api, 4)
+    wait_until(lambda: len(fed(api)) == 8)
+    # Who follows from the last event it has seen gets what came after, though the ids of that are lower.
+    more = fed(api, after=seen[-1][0])
+    assert max(event for event, _ in more) < min(event for event, _ in seen)
+    assert [participant for _, participant in seen + more] == before + after
+    assert fed(api) == seen + more
+    updated = api.put(f"/participants/{before[0]}", {"first_name": "Changed"})
+    assert updated.status_code == 200
+    wait_until(lambda: len(fed(api)) == 9)
+    assert [participant for _, participant in fed(api, after=more[-1][0])] == [before[0]]
+
+
+def test_keys_and_kept_answers_are_right_after_the_clock_was_set_back(
+    api: Client, new_client: Any, set_back: Any
+) -> None:
+    again = {"Idempotency-Key": str(uuid4())}
+    first = api.post("/participants", {"first_name": "Once"}, headers=again)
+    set_back()
+    second = api.post("/participants", {"first_name": "Once"}, headers=again)
+    assert (second.json(), second.headers["idempotent-replayed"]) == (first.json(), "true")
+    # A key that is made now begins an hour ago, and is taken.
+    fresh = new_client(UUID(api.plan_manager_id), lasts=timedelta(minutes=5))
+    assert fresh.get("/participants").json()["pagination"]["total"] == 1
