@@ -23,7 +23,7 @@ run: .venv/run
 	@exec $(BIN)/plankeeper serve --demo --host $(HOST) --port $(PORT)
 
 test: .venv/dev
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 4 --dist loadfile
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

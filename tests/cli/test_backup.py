@@ -132,7 +132,6 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return sentence.removeprefix("Error: ")
 
 
-@pytest.mark.xdist_group("serve")
 def test_what_an_embedded_server_holds_comes_back_and_its_key_works(
     data_dirs: tuple[Path, Path], tmp_path: Path
 ) -> None:

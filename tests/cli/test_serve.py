@@ -17,8 +17,6 @@ from support.folder import open_folder
 from support.program import Serving, plankeeper
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:

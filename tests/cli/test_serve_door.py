@@ -21,8 +21,6 @@ from support.folder import open_folder
 from support.program import Serving, plankeeper
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 LIST = "/api/public/v1/participants"
 MEMBERS = [
     "time", "level", "event", "request_id", "key_id", "plan_manager_id", "method", "route", "status", "duration_ms",

@@ -18,8 +18,6 @@ from support.folder import open_folder
 from support.program import Serving
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:

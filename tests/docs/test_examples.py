@@ -19,8 +19,6 @@ from plankeeper.database.cluster import Cluster
 from support.pages import ANSWERS, Block, blocks, json_differences, pages, text_differences, text_of
 from support.server import RunningServer, wait_until
 
-pytestmark = pytest.mark.xdist_group("documentation")
-
 # Commands that are not run here, each with its reason.
 NOT_RUN = {
     "make run": "it makes an environment of its own; what it prints is compared below",

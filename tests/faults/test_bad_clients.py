@@ -19,8 +19,6 @@ from support.folder import open_folder
 from support.program import Serving
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 STORM = 500
 SLOW = 60
 CLIENT_TIMEOUT = 3

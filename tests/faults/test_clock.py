@@ -15,8 +15,6 @@ from uuid_utils.compat import uuid7
 from support.client import Client
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 HOUR = timedelta(hours=1)
 
 

@@ -14,8 +14,6 @@ from support.folder import open_folder
 from support.program import Serving, plankeeper
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 BACK = 5.0  # seconds from the promotion to the first write
 
 
@@ -39,7 +37,7 @@ def test_after_a_failover_nothing_acknowledged_is_lost_and_writes_go_on(pairs: l
 def fail_over(pair: Pair, folder: Path, number: int) -> None:
     migrated = plankeeper("migrate", PLANKEEPER_DATABASE_URL=pair.dsn)
     assert migrated.returncode == 0, migrated.stderr
-    serving = Serving(folder, workers=2, PLANKEEPER_DATABASE_URL=pair.dsn)
+    serving = Serving(folder, workers=2, PLANKEEPER_DATABASE_URL=pair.dsn, PLANKEEPER_RATE_LIMIT="10000000/minute")
     load = Load(lambda: serving.url, new_access(pair.dsn), seed=number)
     wait_until(lambda: load.acknowledged > 100 or load.faults, 30)
     parted = time.monotonic()

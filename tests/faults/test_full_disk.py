@@ -20,8 +20,6 @@ from support.client import PREFIX
 from support.program import Serving
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 SIZE = 192  # megabytes: a cluster, its log for a while, and something to fill up
 
 

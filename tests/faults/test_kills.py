@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import psutil
-import pytest
 
 from faults.access import Access, new_access
 from faults.accounts import settle
@@ -14,8 +13,6 @@ from faults.load import Load
 from plankeeper.database.cluster import Cluster
 from support.program import Serving
 from support.server import wait_until
-
-pytestmark = pytest.mark.xdist_group("faults")
 
 # A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
 OURS = ("worker", "server", "everything")
@@ -29,7 +26,7 @@ class Service:
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self._folder = folder
         self._chance = chance
-        self.serving = Serving(folder, workers=2)
+        self.serving = Serving(folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
 
     @property
     def address(self) -> str:
@@ -60,7 +57,7 @@ class Service:
             _, alive = psutil.wait_procs(family, timeout=30)
             assert not alive, alive
             self.serving.ended()
-            self.serving = Serving(self._folder, workers=2)
+            self.serving = Serving(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
 
 
 def backends(postmaster: psutil.Process) -> list[psutil.Process]:

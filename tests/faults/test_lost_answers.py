@@ -21,8 +21,6 @@ from support.client import PREFIX
 from support.program import Serving
 from support.server import wait_until
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 
 @pytest.fixture
 def proxy(cluster: Cluster) -> Iterator[Proxy]:

@@ -17,8 +17,6 @@ from plankeeper.database.cluster import Cluster
 from support.client import PREFIX
 from support.program import Serving, environment, plankeeper
 
-pytestmark = pytest.mark.xdist_group("faults")
-
 LATER = "9999"
 
 

@@ -13,8 +13,6 @@ from soak.load import Answer, Connection, closing, get, percentile
 from support.folder import open_folder
 from support.program import Serving
 
-pytestmark = pytest.mark.xdist_group("soak")
-
 FEW, MANY = 8, 640  # connections that find the capacity, and that go beyond it
 INSIDE = 16  # requests that the worker takes at a time
 HELD = 600  # connections that it takes: some of the many are closed
@@ -87,8 +85,8 @@ async def test_ten_times_the_capacity_is_refused_early_and_what_is_accepted_stay
     serving: Serving, full: bool
 ) -> None:
     [worker] = serving.workers()
-    rounds, seconds = (3, 20.0) if full else (1, 4.0)
-    await load(serving, FEW, 2)  # what is made once is made
+    rounds, seconds = (3, 20.0) if full else (1, 2.0)
+    await load(serving, FEW, 1)  # what is made once is made
     usual = await load(serving, FEW, seconds / 2)
     capacity = len(usual.answers) / (seconds / 2)
     assert len(usual.of(200)) == len(usual.answers) > 0

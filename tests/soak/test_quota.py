@@ -21,8 +21,6 @@ from soak.load import Answer, Connection, closing, get, new_key, percentile
 from support.folder import open_folder
 from support.program import Serving
 
-pytestmark = pytest.mark.xdist_group("soak")
-
 WINDOW = 60
 OVER = 3  # times the quota
 BURST = 5  # seconds in which the short run sends what the long one sends in a minute
