@@ -171,6 +171,34 @@ async def test_memory_is_bounded(db: Database, monkeypatch: pytest.MonkeyPatch) 
     assert len(worker._shares) == 50  # noqa: SLF001
 
 
+async def test_who_comes_often_is_remembered_among_many_that_come_once(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CAPACITY", 20)
+    worker, name = Limiter(db), subject()
+    await worker.take(name, 600)
+    share = worker._shares[name]  # noqa: SLF001
+    for _ in range(6):
+        for _ in range(10):
+            await worker.take(subject(), 5)
+        await worker.take(name, 600)
+    assert worker._shares[name] is share  # noqa: SLF001
+
+
+async def test_a_share_that_is_just_being_asked_for_is_not_forgotten(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, name, lease = Limiter(db), subject(), store.lease
+
+    async def interrupted(_db: Database, reports: list[Report]) -> list[Grant]:
+        await reported(worker, db=db)
+        return await lease(db, reports)
+
+    monkeypatch.setattr(store, "lease", interrupted)
+    await worker.take(name, 600)
+    assert name in worker._shares  # noqa: SLF001
+
+
 async def test_subjects_long_unseen_are_forgotten(db: Database) -> None:
     old, young = subject(), subject()
     await store.open_(db, [old, young])

@@ -110,6 +110,7 @@ class Limiter:
             share = self._shares[subject] = _Share(quota)
             if len(self._shares) > CAPACITY:
                 self._shares.popitem(last=False)
+        self._shares.move_to_end(subject)  # many addresses that come once must not push out a key that is busy
         share.quota = quota
         return share
 
@@ -134,9 +135,11 @@ class Limiter:
         due: dict[str, _Share] = {}
         reports: list[Report] = []
         for subject, share in list(self._shares.items()):
+            if share.asking is not None:
+                continue
             if now >= share.ends + WINDOW:
                 self._shares.pop(subject, None)
-            elif now < share.ends and share.asking is None and (share.busy or share.left):
+            elif now < share.ends and (share.busy or share.left):
                 due[subject] = share
                 # Whoever was not seen since the last report gives back its lease.
                 reports.append(share.report(subject, 0, 0 if share.busy else share.left))
