@@ -83,7 +83,7 @@ def application(settings: Settings) -> ASGIApp:
     if settings.metrics_port is None:
         routes.append(Route("/metrics", Keyless(Metrics(metrics.text, metrics.CONTENT_TYPE))))
     routes += documentation_routes(document(operations()))
-    lifespan = _lifespan(edge, keyring, limiter)
+    lifespan = _lifespan(edge, keyring, limiter, tell)
     router = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
     if not settings.cors_origins:
         return router
@@ -93,7 +93,7 @@ def application(settings: Settings) -> ASGIApp:
     )  # fmt: skip
 
 
-def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter) -> Any:
+def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling) -> Any:
     async def warn_of_expiry(_session: object) -> None:
         await making.warn(edge.db, edge.settings)
 
@@ -116,6 +116,7 @@ def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter) -> Any:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
+                tell.close()
 
     return lifespan
 

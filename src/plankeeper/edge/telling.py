@@ -43,7 +43,7 @@ class Telling:
     """Tells of the requests of one worker."""
 
     def __init__(self, *, log: bool) -> None:
-        self._log = log
+        self._log = logs.Writer() if log else None
         self._counted: dict[tuple[str, str | None, int], Counter] = {}
         self._timed: dict[tuple[str, str | None], Histogram] = {}
 
@@ -56,12 +56,17 @@ class Telling:
             REFUSED.inc()
         if self._log:
             key_id = visit.grant.actor.id if visit.grant else None
-            logs.write(
+            self._log.write(
                 Line(
                     datetime.now(UTC), "info", "request", visit.request_id.decode(), key_id, visit.plan_manager_id,
                     method, route, status, round(seconds * 1000, 3),
                 )
             )  # fmt: skip
+
+    def close(self) -> None:
+        """Write what waits to be written."""
+        if self._log:
+            self._log.flush()
 
     def _count(self, method: str, route: str | None, status: int) -> Counter:
         found = self._counted.get((method, route, status))
