@@ -23,6 +23,7 @@ from plankeeper.edge.endpoint import Edge, Endpoint, Unknown
 from plankeeper.edge.health import Metrics, Probe, alive, ready
 from plankeeper.edge.keyless import Keyless, OtherOrigins
 from plankeeper.edge.openapi import document
+from plankeeper.edge.paths import Paths
 from plankeeper.edge.routes import Operation
 from plankeeper.edge.telling import Telling
 from plankeeper.error_catalogue.routes import routes as error_catalogue
@@ -78,17 +79,18 @@ def application(settings: Settings) -> ASGIApp:
     )
     keyring, limiter, tell = Keyring(db), Limiter(db), Telling(log=settings.access_log)
     edge = Edge(db, Admission(keyring.authenticate, limiter, settings), replays, tell, settings)
-    routes = [Route(path, Endpoint(edge, path, methods)) for path, methods in by_path(operations()).items()]
-    routes += [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
+    endpoints = {path: Endpoint(edge, path, methods) for path, methods in by_path(operations()).items()}
+    routes = [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
     if settings.metrics_port is None:
         routes.append(Route("/metrics", Keyless(Metrics(metrics.text, metrics.CONTENT_TYPE))))
     routes += documentation_routes(document(operations()))
     lifespan = _lifespan(edge, keyring, limiter, tell)
-    router = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
+    rest = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
+    paths = Paths(endpoints, otherwise=rest)
     if not settings.cors_origins:
-        return router
+        return paths
     return OtherOrigins(
-        router, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
+        paths, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
         allow_headers=["*"], expose_headers=EXPOSED,
     )  # fmt: skip
 
@@ -116,7 +118,7 @@ def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling) -> 
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                tell.close()
+                tell.flush()
 
     return lifespan
 

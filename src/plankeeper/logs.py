@@ -1,15 +1,13 @@
 """Logs: one JSON object a line on standard error. No personal data: of an error no message, only where and what."""
 
-import asyncio
 import logging
 import os
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-
-PERIOD = 0.05  # seconds for which lines are gathered
 
 _encoder = msgspec.json.Encoder()
 
@@ -50,23 +48,8 @@ def set_up() -> None:
     logging.getLogger("uvicorn.access").propagate = False
 
 
-class Writer:
-    """Writes lines past the handlers, which would cost more than a request's own steps, and many at a time.
-
-    A line is on its way within PERIOD seconds; of a process that is killed, what is younger is lost.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[bytes] = []
-
-    def write(self, line: msgspec.Struct) -> None:
-        if not self._waiting:
-            asyncio.get_running_loop().call_later(PERIOD, self.flush)
-        self._waiting.append(_encoder.encode(line))
-
-    def flush(self) -> None:
-        if self._waiting:
-            lines, self._waiting = self._waiting, []
-            text = b"\n".join(lines) + b"\n"
-            while text:
-                text = text[os.write(2, text) :]
+def write(lines: Sequence[msgspec.Struct]) -> None:
+    """Write lines past the handlers, which would cost more than a request's own steps."""
+    text = _encoder.encode_lines(lines)
+    while text:
+        text = text[os.write(2, text) :]

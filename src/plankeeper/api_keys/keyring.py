@@ -111,4 +111,5 @@ def _grant(key: ApiKey) -> Grant:
         scopes=frozenset(key.scopes),
         original_key_id=key.original_id,
         rate_limit=key.rate_limit,
+        subject=f"key:{key.id}",
     )

@@ -33,9 +33,14 @@ class Admission:
 
     async def admit(self, visit: Visit, scope: Scope, need: Need) -> tuple[Grant, UUID]:
         """The key's grant and the plan manager; raises a Refusal. Every request of a known key counts."""
-        visit.grant = grant = await self._known(visit, scope)
+        try:
+            visit.grant = grant = await self._authenticate(bearer_key(visit.headers.get(b"authorization")))
+        except Refusal as refusal:
+            if refusal.status == 401:
+                await self._count_failure(scope)
+            raise
         quota = self._settings.rate_limit if grant.rate_limit is None else grant.rate_limit
-        standing = await self._quotas.take(f"key:{grant.actor.id}", quota) if quota else None
+        standing = await self._quotas.take(grant.subject, quota) if quota else None
         if standing:
             visit.quota = standing.headers
         visit.plan_manager_id = plan_manager_id = plan_manager_of(grant, visit.headers.get(b"x-plan-manager-id"))
@@ -44,17 +49,13 @@ class Admission:
             raise _exceeded(standing)
         return grant, plan_manager_id
 
-    async def _known(self, visit: Visit, scope: Scope) -> Grant:
-        try:
-            return await self._authenticate(bearer_key(visit.headers.get(b"authorization")))
-        except Refusal as refusal:
-            # Only who has no good key is counted by address: an office may stand behind one.
-            if refusal.status == 401 and self._settings.auth_failure_limit:
-                subject = f"address:{network_of(scope)}"
-                standing = await self._quotas.take(subject, self._settings.auth_failure_limit)
-                if standing.refused:
-                    raise _exceeded(standing) from None
-            raise
+    async def _count_failure(self, scope: Scope) -> None:
+        """Only who has no good key is counted by address: an office may stand behind one."""
+        if self._settings.auth_failure_limit:
+            subject = f"address:{network_of(scope)}"
+            standing = await self._quotas.take(subject, self._settings.auth_failure_limit)
+            if standing.refused:
+                raise _exceeded(standing) from None
 
 
 def network_of(scope: Scope) -> str:

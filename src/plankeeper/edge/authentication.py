@@ -18,6 +18,7 @@ class Grant:
     scopes: frozenset[str]
     original_key_id: UUID  # the first of the key and its rotations
     rate_limit: int | None  # requests a minute; null: the server's default; 0: no limit
+    subject: str  # what its requests are counted under
 
 
 # Finds the grant of a key's text; raises a Refusal with status 401.

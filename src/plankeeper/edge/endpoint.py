@@ -67,6 +67,8 @@ class Endpoint:
             return self._without_operation(scope["method"])
         with self._edge.admission:
             grant, plan_manager_id = await self._edge.admission.admit(visit, scope, operation.need)
+            if operation.method == "GET":
+                return await self._read(operation, visit, plan_manager_id, _values(operation, scope))
         values = _values(operation, scope)
         body = b""
         if operation.parser and operation.body_name:
@@ -74,11 +76,16 @@ class Endpoint:
             values[operation.body_name] = operation.parser.parse(body, _own_id(operation, scope))
         with self._edge.admission:
             if not operation.writes:
-                read = Read(self._edge.db, plan_manager_id, self._edge.settings)
-                answer = Answer.of(operation.status, await operation.handler(read, **values))
-                return conditional(answer, visit.headers) if operation.single else answer
+                return await self._read(operation, visit, plan_manager_id, values)
             retry = retry_of(operation, grant, scope, visit.headers, body)
             return await self._write(visit, operation, values, grant, plan_manager_id, retry)
+
+    async def _read(
+        self, operation: Operation, visit: Visit, plan_manager_id: UUID, values: dict[str, Any]
+    ) -> Answer:
+        read = Read(self._edge.db, plan_manager_id, self._edge.settings)
+        answer = Answer.of(operation.status, await operation.handler(read, **values))
+        return conditional(answer, visit.headers) if operation.single else answer
 
     async def _write(
         self, visit: Visit, operation: Operation, values: dict[str, Any], grant: Grant, plan_manager_id: UUID,

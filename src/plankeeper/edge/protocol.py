@@ -17,11 +17,11 @@ class Guarded(HttpToolsProtocol):
 
     _sending: asyncio.TimerHandle | None = None  # until the request is here
     _taking: asyncio.TimerHandle | None = None  # until the answer is gone
-    _received = 0  # bytes of the headers so far
-    _untold = 0  # bytes since the parser last told of something: it keeps a header until it is whole
+    _partial = False  # a request has begun, and is not all here
+    _untold = 0  # bytes since the parser last told of headers or of a body: it keeps those until they are whole
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(_Gathering(transport, self.loop))  # type: ignore[arg-type]
         self._sending = self._timer(self._sending)
         if len(self.connections) > self.app_state["max_connections"]:
             transport.abort()
@@ -37,23 +37,21 @@ class Guarded(HttpToolsProtocol):
             return
         if self._untold > MAX_HEADERS:
             self.send_400_response("Invalid HTTP request received.")
-            return
-        # Bytes that begin no request (an empty line) end uvicorn's wait for the next one.
-        if self._sending is None and self._idle():
+        # Most requests come whole, and need no timer. Bytes that begin none (an empty line) end uvicorn's wait for one.
+        elif self._sending is None and (self._partial or self._idle()):
             self._sending = self._timer(None)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._received = self._untold = 0
-        self._sending = self._timer(self._sending)
+        self._partial = True
+        self._sending = self._stop(self._sending)
 
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._count(len(name) + len(value))
+    def on_headers_complete(self) -> None:
+        if len(self.url) + sum(map(_length, self.headers)) > MAX_HEADERS:
+            # The parser tells nobody, and the client gets uvicorn's answer to what is no proper request.
+            raise ValueError("the headers are too long")
+        super().on_headers_complete()
+        self._untold = 0
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
@@ -61,6 +59,7 @@ class Guarded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._partial = False
         self._sending = self._stop(self._sending)
 
     def on_response_complete(self) -> None:
@@ -85,13 +84,6 @@ class Guarded(HttpToolsProtocol):
         cycle: Any = self.cycle
         return self.timeout_keep_alive_task is None and (cycle is None or cycle.response_complete)
 
-    def _count(self, more: int) -> None:
-        self._received += more
-        self._untold = 0
-        if self._received > MAX_HEADERS:
-            # The parser tells nobody, and the client gets uvicorn's answer to what is no proper request.
-            raise ValueError("the headers are too long")
-
     def _timer(self, before: asyncio.TimerHandle | None) -> asyncio.TimerHandle:
         self._stop(before)
         timeout: Any = self.app_state["client_timeout"]
@@ -101,3 +93,37 @@ class Guarded(HttpToolsProtocol):
     def _stop(timer: asyncio.TimerHandle | None) -> None:
         if timer is not None:
             timer.cancel()
+
+
+class _Gathering:
+    """A transport that sends at once what is written in one turn of the loop.
+
+    uvicorn writes an answer's headers and its body apart: two calls to the system and two packets, each of which
+    wakes the client, cost a get a fifth.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._written: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._written:
+            self._loop.call_soon(self._send)
+        self._written.append(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        written, self._written = self._written, []
+        if written and not self._transport.is_closing():
+            self._transport.writelines(written)
+
+
+def _length(header: tuple[bytes, bytes]) -> int:
+    return len(header[0]) + len(header[1])

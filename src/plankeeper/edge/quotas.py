@@ -15,12 +15,12 @@ class Standing(NamedTuple):
     refused: bool = False
 
     @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """As the IETF's draft on rate-limit header fields has them."""
-        return [
+        return (
             (b"ratelimit-policy", b'"default";q=%d;w=%d' % (self.quota, WINDOW)),
             (b"ratelimit", b'"default";r=%d;t=%d' % (self.left, ceil(self.seconds))),
-        ]
+        )
 
     @property
     def retry_after(self) -> str:

@@ -4,7 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
@@ -24,7 +24,7 @@ _JSON = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNOR
 _SANE_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _CONTENT = (b"content-type", b"application/json")
 # No cache on the way keeps what is about a person, and no browser takes it for a page.
-_PRIVATE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+_PRIVATE = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 NOT_MODIFIED = 304
 
 Pairs = Sequence[tuple[bytes, bytes]]  # headers as they go over the wire
@@ -57,17 +57,18 @@ class Answer:
 
     status: int
     body: bytes
-    headers: dict[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, status: int, shape: object, headers: Mapping[str, str] | None = None) -> "Answer":
-        return cls(status, _encoder.encode(shape), dict(headers or {}))
+        return cls(status, _encoder.encode(shape), headers)
 
     async def send(self, request_id: bytes, send: Send, more: Pairs = ()) -> None:
         headers = [(b"x-request-id", request_id), *_PRIVATE, *more]
         if self.status != NOT_MODIFIED:
-            headers += _CONTENT, (b"content-length", str(len(self.body)).encode())
-        headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
+            headers += _CONTENT, (b"content-length", b"%d" % len(self.body))
+        if self.headers:
+            headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 

@@ -1,8 +1,11 @@
 """What is told of each request: a line in the log, and metrics."""
 
+import asyncio
+from bisect import bisect_left
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import perf_counter
+from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
@@ -14,12 +17,15 @@ from plankeeper.edge.request import Visit
 # Tells of a request: its method, its route (null: none of ours), and the status of its answer.
 Tell = Callable[[Visit, str, str | None, int], None]
 
+PERIOD = 0.05  # seconds for which lines and figures are gathered
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)  # seconds
+
 _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}
 
 REQUESTS = Counter("plankeeper_requests", "Requests answered.", ["method", "route", "status"])
 SECONDS = Histogram(
     "plankeeper_request_seconds", "From the last header of a request to the last byte of its answer.",
-    ["method", "route"], buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    ["method", "route"], buckets=BUCKETS,
 )  # fmt: skip
 REFUSED = Counter("plankeeper_rate_limit_refusals", "Requests refused because a quota was used up.")
 
@@ -40,42 +46,72 @@ class Line(Struct):
 
 
 class Telling:
-    """Tells of the requests of one worker."""
+    """Tells of the requests of one worker: many at a time, for each one would cost more than a request's own steps.
+
+    What is told is told within PERIOD seconds; of a worker that is killed, what is younger is lost.
+    """
 
     def __init__(self, *, log: bool) -> None:
-        self._log = logs.Writer() if log else None
-        self._counted: dict[tuple[str, str | None, int], Counter] = {}
-        self._timed: dict[tuple[str, str | None], Histogram] = {}
+        self._log = log
+        self._lines: list[Line] = []
+        self._tallies: dict[tuple[str, str | None, int], _Tally] = {}
+        self._waits = False
 
     def __call__(self, visit: Visit, method: str, route: str | None, status: int) -> None:
         seconds = perf_counter() - visit.started
-        method = method if method in _METHODS else "other"
-        self._count(method, route, status).inc()
-        self._time(method, route).observe(seconds)
-        if status == 429:
-            REFUSED.inc()
+        tally = self._tallies.get((method, route, status))
+        if tally is None:
+            method = method if method in _METHODS else "other"
+            tally = self._tallies.setdefault((method, route, status), _Tally(method, route, status))
+        tally.add(seconds)
         if self._log:
             key_id = visit.grant.actor.id if visit.grant else None
-            self._log.write(
+            self._lines.append(
                 Line(
                     datetime.now(UTC), "info", "request", visit.request_id.decode(), key_id, visit.plan_manager_id,
                     method, route, status, round(seconds * 1000, 3),
                 )
             )  # fmt: skip
+        if not self._waits:
+            self._waits = True
+            asyncio.get_running_loop().call_later(PERIOD, self.flush)
 
-    def close(self) -> None:
-        """Write what waits to be written."""
-        if self._log:
-            self._log.flush()
+    def flush(self) -> None:
+        """Tell what waits to be told."""
+        self._waits = False
+        lines, self._lines = self._lines, []
+        logs.write(lines)
+        for tally in self._tallies.values():
+            tally.flush()
 
-    def _count(self, method: str, route: str | None, status: int) -> Counter:
-        found = self._counted.get((method, route, status))
-        if found is None:
-            found = self._counted[method, route, status] = REQUESTS.labels(method, route or "none", status)
-        return found
 
-    def _time(self, method: str, route: str | None) -> Histogram:
-        found = self._timed.get((method, route))
-        if found is None:
-            found = self._timed[method, route] = SECONDS.labels(method, route or "none")
-        return found
+class _Tally:
+    """The requests of one method, route and status since the last flush."""
+
+    def __init__(self, method: str, route: str | None, status: int) -> None:
+        self._requests = REQUESTS.labels(method, route or "none", status)
+        self._timed: Any = SECONDS.labels(method, route or "none")
+        self._refused = status == 429
+        self._clear()
+
+    def _clear(self) -> None:
+        self._seconds = 0.0
+        self._buckets = [0] * (len(BUCKETS) + 1)
+
+    def add(self, seconds: float) -> None:
+        self._seconds += seconds
+        self._buckets[bisect_left(BUCKETS, seconds)] += 1
+
+    def flush(self) -> None:
+        count = sum(self._buckets)
+        if not count:
+            return
+        self._requests.inc(count)
+        if self._refused:
+            REFUSED.inc(count)
+        # The library observes one by one only, with a search and two writes into shared memory for each.
+        self._timed._sum.inc(self._seconds)  # noqa: SLF001
+        for number, found in enumerate(self._buckets):
+            if found:
+                self._timed._buckets[number].inc(found)  # noqa: SLF001
+        self._clear()
