@@ -1,6 +1,7 @@
 """`/metrics` for Prometheus: what all workers of this server counted, and gauges of now."""
 
 import asyncio
+import os
 from typing import Any, Protocol
 
 from prometheus_client import (
@@ -10,7 +11,6 @@ from prometheus_client import (
     Gauge,
     generate_latest,
     multiprocess,
-    values,
 )
 
 from plankeeper.database.pool import Database, Queries
@@ -55,7 +55,7 @@ async def watch_events(session: Queries) -> None:
 
 def registry() -> CollectorRegistry:
     """Of all worker processes where they share a folder (PROMETHEUS_MULTIPROC_DIR), else of this process."""
-    if values.ValueClass.__name__ == "MmapedValue":
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         shared = CollectorRegistry()
         multiprocess.MultiProcessCollector(shared)
         return shared

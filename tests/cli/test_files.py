@@ -94,7 +94,7 @@ def test_an_import_on_a_terminal_shows_how_far_it_is(
         os.close(theirs)
         shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", read(terminal))
     assert done.returncode == 0, shown
-    assert "2,001 lines 0:00:" in shown
+    assert "2,001 lines read 0:00:" in shown
     assert shown.splitlines()[-1] == "providers: 2,001 lines: 2,001 created, 0 changed, 0 unchanged"
 
 

@@ -5,8 +5,7 @@ import re
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -15,12 +14,10 @@ import click
 
 from plankeeper.cli.context import cluster_of, known_version, run, settings
 from plankeeper.cli.dumps import Programs, choose
+from plankeeper.cli.progress import progress
 from plankeeper.database import schema
 from plankeeper.database.pool import Database
 from plankeeper.plan_managers.store import fetch_all
-
-# Told how many bytes are done.
-Tell = Callable[[int], None]
 
 _VERSION = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
 
@@ -40,10 +37,11 @@ def backup(file: Path, force: bool) -> None:
             raise click.ClickException("The database has no schema: there is nothing to back up.")
         programs = choose(found, server)
         options = ["--format=custom", "--encoding=UTF8", "--no-unlogged-table-data", "--lock-wait-timeout=60s"]
-        with _whole_file(file) as part, _progress("written", None) as tell:
+        with _whole_file(file) as part, progress(lambda: None) as tell:
             # By its name, and not through our descriptor: so pg_dump goes back and notes where each table stands.
             options.append(f"--file={part}")
-            programs.run("pg_dump", *options, database=dsn, told=lambda: tell(part.stat().st_size))
+            written = lambda: tell(f"{_size(part.stat().st_size)} written", 0)  # noqa: E731
+            programs.run("pg_dump", *options, database=dsn, told=written)
     click.echo(f"{file}: {_size(file.stat().st_size)}, schema {version}")
 
 
@@ -66,11 +64,11 @@ def restore(file: Path) -> None:
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
         # A schema without data, as `migrate` or a first start leaves it, gives way to the backup's.
         options += ["--clean", "--if-exists"] if version else []
-        with _progress("read", os.fstat(content.fileno()).st_size) as tell:
+        with progress(lambda: os.fstat(content.fileno()).st_size) as tell, _about(file):
             # The program reads from our descriptor, so we see how far it is.
-            where = lambda: tell(os.lseek(content.fileno(), 0, os.SEEK_CUR))  # noqa: E731
-            with _about(file):
-                programs.run("pg_restore", *options, database=dsn, reads=content, told=where)
+            where = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
+            read = lambda: tell(f"{_size(where())} read", where())  # noqa: E731
+            programs.run("pg_restore", *options, database=dsn, reads=content, told=read)
         run(_settle(dsn))
     click.echo(f"Restored {file}: the schema is {schema.EXPECTED}.")
 
@@ -171,35 +169,6 @@ def _require_fitting(file: Path, backed_up: str, version: str | None) -> None:
             " a database without a schema: name a new one in PLANKEEPER_DATABASE_URL, or a new folder in"
             " PLANKEEPER_DATA_DIR. The backup's schema is then brought up to date."
         )
-
-
-@contextmanager
-def _progress(done: str, total: int | None) -> Generator[Tell]:
-    """A bar on a terminal, by bytes; elsewhere a line every few seconds."""
-    if sys.stderr.isatty():
-        with _bar(done, total) as told:
-            yield told
-        return
-    said = time.monotonic()
-
-    def tell(size: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > 5:
-            said = time.monotonic()
-            click.echo(f"{_size(size)} {done}", err=True)
-
-    yield tell
-
-
-@contextmanager
-def _bar(done: str, total: int | None) -> Generator[Tell]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.fields[size]} " + done), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(done, total=total, size=_size(0))
-        yield lambda size: progress.update(task, completed=size if total else 0, size=_size(size))
 
 
 def _size(size: int) -> str:

@@ -1,7 +1,6 @@
 """`plankeeper import` and `plankeeper export`: whole files in and out."""
 
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -15,6 +14,7 @@ from plankeeper.bulk.reading import BadLine, Unreadable
 from plankeeper.bulk.resources import RESOURCES
 from plankeeper.bulk.writing import Csv, JsonLines
 from plankeeper.cli.context import UUID_TYPE, with_database, writing
+from plankeeper.cli.progress import progress
 from plankeeper.database.pool import Database
 from plankeeper.settings import Settings
 
@@ -38,10 +38,10 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID) -> None:
 
     async def work(db: Database, found: Settings) -> None:
         nonlocal report
-        with _progress(file) as progress:
+        with _progress(file) as read:
             async with db.transaction() as tx:
                 call = await writing(tx, found, plan_manager_id, "import")
-                report = await load(call, RESOURCES[resource], _lines(file), EXPLANATIONS, progress)
+                report = await load(call, RESOURCES[resource], _lines(file), EXPLANATIONS, read)
                 if report.bad_lines:
                     raise _RolledBack
 
@@ -90,39 +90,17 @@ def _sentence(fault: BadLine) -> str:
 
 @contextmanager
 def _progress(file: BinaryIO) -> Generator[Callable[[int], None]]:
-    """A bar on a terminal, by the bytes of the file; elsewhere a line every few seconds."""
-    if sys.stderr.isatty():
-        with _bar(file) as told:
-            yield told
-        return
-    said = time.monotonic()
-
-    def tell(lines: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > 5:
-            said = time.monotonic()
-            click.echo(f"{lines:,} lines read", err=True)
-
-    yield tell
+    """By the bytes of the file, told in lines."""
+    with progress(lambda: _size(file)) as tell:
+        yield lambda lines: tell(f"{lines:,} lines read", file.tell() if file.seekable() else 0)
 
 
-@contextmanager
-def _bar(file: BinaryIO) -> Generator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    size = None
-    if file.seekable():
-        size = file.seek(0, 2)
-        file.seek(0)
-    columns = (BarColumn(), TextColumn("{task.fields[lines]:,} lines"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("import", total=size, lines=0)
-
-        def tell(lines: int) -> None:
-            progress.update(task, completed=file.tell() if size else 0, lines=lines)
-
-        yield tell
+def _size(file: BinaryIO) -> int | None:
+    if not file.seekable():
+        return None
+    size = file.seek(0, 2)
+    file.seek(0)
+    return size
 
 
 @contextmanager

@@ -80,9 +80,7 @@ class Endpoint:
             retry = retry_of(operation, grant, scope, visit.headers, body)
             return await self._write(visit, operation, values, grant, plan_manager_id, retry)
 
-    async def _read(
-        self, operation: Operation, visit: Visit, plan_manager_id: UUID, values: dict[str, Any]
-    ) -> Answer:
+    async def _read(self, operation: Operation, visit: Visit, plan_manager_id: UUID, values: dict[str, Any]) -> Answer:
         read = Read(self._edge.db, plan_manager_id, self._edge.settings)
         answer = Answer.of(operation.status, await operation.handler(read, **values))
         return conditional(answer, visit.headers) if operation.single else answer

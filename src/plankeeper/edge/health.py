@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database import schema
@@ -18,11 +19,8 @@ class Metrics:
         self._text = text
         self._content_type = content_type
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        body = self._text()
-        headers = [(b"content-type", self._content_type.encode()), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(self._text(), headers={"content-type": self._content_type})(scope, receive, send)
 
 
 class _Status(Protocol):
