@@ -106,6 +106,7 @@ class _Gathering:
         self._transport = transport
         self._loop = loop
         self._written: list[bytes] = []
+        self.is_closing = transport.is_closing  # asked several times a request
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -121,7 +122,7 @@ class _Gathering:
 
     def _send(self) -> None:
         written, self._written = self._written, []
-        if written and not self._transport.is_closing():
+        if written and not self.is_closing():
             self._transport.writelines(written)
 
 
