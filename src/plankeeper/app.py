@@ -2,9 +2,6 @@
 
 import asyncio
 import gc
-import multiprocessing
-import os
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,9 +9,8 @@ from typing import Any
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from plankeeper import logs, metrics
+from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import routes as account_managers
-from plankeeper.api_keys import making
 from plankeeper.api_keys.keyring import Keyring
 from plankeeper.database.pool import Database
 from plankeeper.edge.admission import Admission
@@ -27,24 +23,22 @@ from plankeeper.edge.paths import Paths
 from plankeeper.edge.routes import Operation
 from plankeeper.edge.telling import Telling
 from plankeeper.error_catalogue.routes import routes as error_catalogue
-from plankeeper.events import sequencer
 from plankeeper.events.routes import routes as events
 from plankeeper.idempotency import replays
-from plankeeper.idempotency.store import purge as forget_replays
 from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
 from plankeeper.invoices.routes import routes as invoices
 from plankeeper.note_types.routes import routes as note_types
 from plankeeper.participants.routes import routes as participants
-from plankeeper.participants.totals import fold_totals
 from plankeeper.providers.routes import routes as providers
 from plankeeper.rate_limits.limiter import Limiter
-from plankeeper.rate_limits.store import purge as forget_quotas
 from plankeeper.settings import Settings
 from plankeeper.team_members.routes import routes as team_members
+from plankeeper.webhooks.delivery_routes import routes as webhook_deliveries
+from plankeeper.webhooks.routes import routes as webhook_endpoints
 
 SLICES = (
     participants, team_members, account_managers, note_types, providers, invoices, invoice_view_sessions, events,
-    error_catalogue,
+    webhook_endpoints, webhook_deliveries, error_catalogue,
 )  # fmt: skip
 
 
@@ -96,20 +90,17 @@ def application(settings: Settings) -> ASGIApp:
 
 
 def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling) -> Any:
-    async def warn_of_expiry(_session: object) -> None:
-        await making.warn(edge.db, edge.settings)
-
-    chores = [fold_totals, forget_replays, forget_quotas, warn_of_expiry, metrics.watch_events]
     # What the protocol of the connections needs to know.
     state = {"max_connections": edge.settings.max_connections, "client_timeout": edge.settings.client_timeout}
 
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncGenerator[dict[str, int]]:
-        _stop_with_parent()
+        background.stop_with_parent()
         _collect_less()
         async with edge.db.opened():
             running = (
-                keyring.watch(), limiter.watch(), sequencer.run(edge.db, chores), metrics.watch(edge.db, edge.admission)
+                keyring.watch(), limiter.watch(), background.sequence(edge.db, edge.settings),
+                metrics.watch(edge.db, edge.admission),
             )  # fmt: skip
             tasks = [asyncio.create_task(each) for each in running]
             try:
@@ -128,10 +119,3 @@ def _collect_less() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def _stop_with_parent() -> None:
-    """A worker whose supervisor was killed must not hold the port."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)

@@ -15,6 +15,7 @@ from prometheus_client import (
 
 from plankeeper.database.pool import Database, Queries
 from plankeeper.events import store as events
+from plankeeper.webhooks.figures import ATTEMPTS
 
 _multiprocess: Any = multiprocess  # its functions have no types that a strict check can use
 
@@ -71,4 +72,6 @@ def text() -> bytes:
     return generate_latest(registry())
 
 
+# Counted by the process that sends, shown by whichever is asked.
+SENT = ATTEMPTS
 CONTENT_TYPE = CONTENT_TYPE_LATEST

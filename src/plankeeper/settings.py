@@ -4,10 +4,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+LEAST_DAYS = 7  # a delivery is attempted for more than three days, and needs its event
 
 
 class SettingError(Exception):
@@ -78,6 +80,20 @@ def _networks(value: str) -> tuple[str, ...]:
     except ValueError:
         raise ValueError("addresses or networks such as 10.0.0.0/8, with commas between them") from None
     return networks
+
+
+def _allowed_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(each) for each in _networks(value))
+
+
+def _days(value: str) -> int | None:
+    """`30d` as 30, `off` as null."""
+    if value == "off":
+        return None
+    match = re.fullmatch(r"([0-9]{1,5})d", value)
+    if not match or int(match[1]) < LEAST_DAYS:
+        raise ValueError(f"days such as 365d, at least {LEAST_DAYS}d, or off")
+    return int(match[1])
 
 
 def _zone(value: str) -> ZoneInfo:
@@ -164,6 +180,25 @@ class Settings:
         "PLANKEEPER_METRICS_PORT", "", _optional_port,
         "A port of its own for `/metrics`. Empty: the port of the API.",
     )  # fmt: skip
+    worker: bool = setting(
+        "PLANKEEPER_WORKER", "on", _flag,
+        "Whether `serve` runs the worker that sends webhooks too: `on` or `off`.",
+    )  # fmt: skip
+    webhook_endpoints: int = setting(
+        "PLANKEEPER_WEBHOOK_ENDPOINTS", "20", _positive, "The most webhook endpoints of a plan manager."
+    )
+    webhook_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
+        "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS", "", _allowed_networks,
+        "The private addresses or networks that webhooks may be sent to, with commas between them: `127.0.0.1` while"
+        " you develop. Empty: none.",
+    )  # fmt: skip
+    event_retention: int | None = setting(
+        "PLANKEEPER_EVENT_RETENTION", "off", _days,
+        "How long events are kept, the audit trail that they are: `2555d`, or `off`, which is for ever.",
+    )  # fmt: skip
+    delivery_retention: int | None = setting(
+        "PLANKEEPER_DELIVERY_RETENTION", "30d", _days, "How long deliveries are kept: `30d`, or `off`."
+    )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,
         "The service operator's name: account managers whose email's domain contains it are hidden.",

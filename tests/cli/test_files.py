@@ -19,6 +19,7 @@ import pytest
 from plankeeper.database.cluster import Cluster
 from support.client import Client
 from support.program import environment, plankeeper
+from support.server import RunningServer
 
 
 @pytest.fixture
@@ -110,3 +111,14 @@ def read(terminal: int) -> str:
             os.close(terminal)
             return shown.decode()
         shown += part
+
+
+@pytest.mark.parametrize("options, told", [((), False), (("--notify",), True)])
+def test_webhooks_tell_of_an_import_only_where_it_is_asked_for(
+    own: dict[str, str], api: Client, server: RunningServer, options: tuple[str, ...], told: bool
+) -> None:
+    row = b'{"entity_name": "x"}\n'
+    done = plankeeper("import", "providers", "-", "--plan-manager", api.plan_manager_id, *options, stdin=row, **own)
+    assert done.returncode == 0
+    statement = "select notify from events where plan_manager_id = $1 and type = 'provider.created'"
+    assert server.run(server.db.rows(bool, statement, api.plan_manager_id)) == [told]

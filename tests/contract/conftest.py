@@ -62,7 +62,8 @@ def contents(server: RunningServer, tenant_tables: list[str]) -> Callable[[UUID 
                 table: await tx.rows(
                     str,
                     f"""
-                    select (to_jsonb(t) - 'position')::text from {table} t where plan_manager_id = $1 order by 1
+                    select (to_jsonb(t) - 'position' - 'fanned_out_to')::text from {table} t
+                    where plan_manager_id = $1 order by 1
                     """,  # noqa: S608
                     plan_manager_id,
                 )

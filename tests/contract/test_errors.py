@@ -17,7 +17,10 @@ DECIDED = {
     401: {"missing_api_key", "invalid_api_key", "expired_api_key"},
     403: {"plan_manager_not_allowed", "insufficient_scope"},
     404: {"not_found"}, 405: {"method_not_allowed"}, 413: {"body_too_large"}, 415: {"unsupported_media_type"},
-    409: {"contact_priority_taken", "team_member_exists", "idempotency_in_progress"},
+    409: {
+        "contact_priority_taken", "team_member_exists", "idempotency_in_progress",
+        "too_many_webhook_endpoints", "webhook_endpoint_inactive",
+    },
     412: {"precondition_failed"}, 422: {"idempotency_key_reused"}, 429: {"rate_limit_exceeded"},
     500: {"internal_error"}, 503: {"service_unavailable"},
 }  # fmt: skip

@@ -38,6 +38,8 @@ OTHER_STORES = {
     "invoices.lists": "the pages of the list, likewise",
     "invoices.totals": "the totals of the list, likewise",
     "invoices.facts": "what the checks of invoices read and keep: a store of its own beside the slice's",
+    "webhooks.deliveries": "deliveries from where they are looked at: a store of its own beside the endpoints'",
+    "webhooks.queue": "deliveries from where the work is done, likewise",
     "database.schema": "the schema's version, which is asked before there is any slice",
 }
 # What opens connections past the pool's methods.

@@ -9,6 +9,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from contract.world import (
+    BODIES,
     INVOICE_NUMBER,
     LISTS,
     MEMBER_EMAIL,
@@ -27,6 +28,11 @@ Contents = Callable[[UUID | str], Any]
 
 WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 READS_WITH_ID = [name for name in WITH_ID if name in READS]
+# One's own of what a list belongs to.
+MADE: dict[str, Callable[[Client], str]] = {
+    "participant_id": lambda api: api.made("/participants", {})["id"],
+    "webhook_endpoint_id": lambda api: api.made("/webhook-endpoints", BODIES["POST /webhook-endpoints"])["id"],
+}
 # Lists that are the same for every plan manager.
 SHARED_LISTS = {"GET /error-catalogue": "the catalogue explains the API, and holds nobody's data"}
 
@@ -62,7 +68,7 @@ def test_a_list_shows_nothing_of_another_plan_manager(
 ) -> None:
     theirs = {each["id"] for each in _items(stranger.client, LISTS[name].path, stranger.ids)}
     assert theirs
-    ids = {"participant_id": api.made("/participants", {})["id"]} if LISTS[name].path_ids else {}
+    ids = {path_id: MADE[path_id](api) for path_id in LISTS[name].path_ids}
     answer = api.get(LISTS[name].path.removeprefix(PREFIX).format(**ids), limit="1000", **params).json()
     shown = {each["id"] for each in answer["data"]}
     assert not shown & theirs

@@ -53,6 +53,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /note-types/{note_type_id}": {"badge_color": "changed"},
     "POST /providers": {"entity_name": "New provider"},
     "PUT /providers/{provider_id}": {"entity_name": "Changed"},
+    "POST /webhook-endpoints": {"url": "https://example.com/hooks"},
+    "PUT /webhook-endpoints/{webhook_endpoint_id}": {"description": "Changed"},
+    "POST /webhook-endpoints/{webhook_endpoint_id}/replay": {"since": "2026-01-02T03:04:05Z"},
     "POST /invoices/status": {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER},
 }
 
@@ -123,9 +126,21 @@ def filled(server: RunningServer, client: Client) -> World:
     ids = {
         "participant_id": participant, "team_member_id": member["id"], "account_manager_id": manager,
         "note_type_id": note_type, "provider_id": provider, "invoice_id": invoice, "session_id": session,
-        "event_id": event, "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
+        "event_id": event, **webhooks(client),
+        "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
     }  # fmt: skip
     return World(server, client, {name: str(value) for name, value in ids.items()})
+
+
+def webhooks(client: Client) -> dict[str, str]:
+    """An endpoint with a delivery. It wants what never happens: else events would become deliveries while a test looks
+    at what there is.
+    """
+    wanted = {"url": "https://example.com/hooks", "event_types": ["nothing.happened"]}
+    endpoint = client.made("/webhook-endpoints", wanted)["id"]
+    client.post(f"/webhook-endpoints/{endpoint}/test").raise_for_status()
+    [delivery] = client.get(f"/webhook-endpoints/{endpoint}/deliveries").json()["data"]
+    return {"webhook_endpoint_id": endpoint, "webhook_delivery_id": delivery["id"]}
 
 
 def absent_ids(world: World) -> dict[str, str]:

@@ -19,10 +19,15 @@ MOST = 2**63 - 1
 
 @pytest.fixture
 def at(api: Client) -> Callable[[str], str]:
-    """The path of a list, with a participant where it needs one."""
+    """The path of a list, with a resource of its own where it belongs to one."""
 
     def work(path: str) -> str:
-        return path.format(participant_id=api.made("/participants", {})["id"]) if "{" in path else path
+        if "{participant_id}" in path:
+            return path.format(participant_id=api.made("/participants", {})["id"])
+        if "{webhook_endpoint_id}" in path:
+            made = api.made("/webhook-endpoints", {"url": "https://example.com", "event_types": ["none.happens"]})
+            return path.format(webhook_endpoint_id=made["id"])
+        return path
 
     return work
 
@@ -50,7 +55,8 @@ def test_there_are_lists() -> None:
     assert sorted(LISTS) == sorted(
         [
             "/participants", "/participants/{participant_id}/team-members", "/account-managers", "/note-types",
-            "/providers", "/invoices", "/invoice-view-sessions", "/events", "/error-catalogue",
+            "/providers", "/invoices", "/invoice-view-sessions", "/events", "/error-catalogue", "/webhook-endpoints",
+            "/webhook-endpoints/{webhook_endpoint_id}/deliveries",
         ]
     )  # fmt: skip
 

@@ -41,7 +41,7 @@ class Client:
     def get(self, path: str, **params: Any) -> httpx.Response:
         return self.request("GET", path, params=params or None)
 
-    def post(self, path: str, body: Any, **more: Any) -> httpx.Response:
+    def post(self, path: str, body: Any = None, **more: Any) -> httpx.Response:
         return self.request("POST", path, json=body, **more)
 
     def put(self, path: str, body: Any, **more: Any) -> httpx.Response:

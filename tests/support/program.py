@@ -33,8 +33,11 @@ class Serving:
     """`plankeeper serve` with an embedded cluster in `data_dir`, on a free port, until `stop`."""
 
     def __init__(self, data_dir: Path, *arguments: str, workers: int = 1, **settings: str) -> None:
-        # Tests send more than a client may, and read what else the program says.
-        usual = {"PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off"}
+        # Tests send more than a client may, read what else the program says, and count its workers.
+        usual = {
+            "PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off",
+            "PLANKEEPER_WORKER": "off",
+        }  # fmt: skip
         command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
         self.process = subprocess.Popen(
             command, env=environment(usual | settings), stdout=subprocess.PIPE,

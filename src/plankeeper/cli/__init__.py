@@ -8,9 +8,11 @@ from plankeeper import __version__
 from plankeeper.cli.backup import backup, restore
 from plankeeper.cli.files import export_, import_
 from plankeeper.cli.keys import keys
+from plankeeper.cli.listen import listen
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.serving import serve
 from plankeeper.cli.upkeep import doctor, migrate, openapi, recheck
+from plankeeper.cli.worker import worker
 
 
 @click.group()
@@ -20,7 +22,21 @@ def plankeeper(traceback: bool) -> None:  # `main` looks for it itself
     """A plan manager's system of record with an HTTP JSON API."""
 
 
-for command in (serve, migrate, doctor, plan_managers, keys, import_, export_, recheck, backup, restore, openapi):
+for command in (
+    serve,
+    worker,
+    listen,
+    migrate,
+    doctor,
+    plan_managers,
+    keys,
+    import_,
+    export_,
+    recheck,
+    backup,
+    restore,
+    openapi,
+):
     plankeeper.add_command(command)
 
 

@@ -17,7 +17,7 @@ import click
 from plankeeper.database import schema
 from plankeeper.database.binaries import ClusterError
 from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database, Transaction, unavailable
+from plankeeper.database.pool import Database, Queries, Transaction, unavailable
 from plankeeper.edge.call import Actor, Write
 from plankeeper.edge.parsing import uuid_of
 from plankeeper.plan_managers.store import fetch
@@ -113,9 +113,13 @@ def run(work: Any) -> Any:
 
 async def writing(tx: Transaction, found: Settings, plan_manager_id: UUID, command: str) -> Write:
     """A write by the system itself, for a plan manager that there is."""
-    if await fetch(tx, plan_manager_id) is None:
-        raise click.ClickException(f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`.")
+    await require_plan_manager(tx, plan_manager_id)
     return Write(tx, plan_manager_id, found, Actor("system", None, f"plankeeper {command}"))
+
+
+async def require_plan_manager(db: Queries, plan_manager_id: UUID) -> None:
+    if await fetch(db, plan_manager_id) is None:
+        raise click.ClickException(f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`.")
 
 
 class UuidType(click.ParamType[UUID]):

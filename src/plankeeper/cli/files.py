@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, BinaryIO
 from uuid import UUID
 
@@ -32,7 +33,8 @@ class _RolledBack(Exception):
 @_resource
 @click.argument("file", type=click.File("rb"))
 @_plan_manager
-def import_(resource: str, file: BinaryIO, plan_manager_id: UUID) -> None:
+@click.option("--notify", is_flag=True, help="Tell webhook endpoints of what changes; without it they hear nothing.")
+def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool) -> None:
     """Import a CSV or JSON Lines FILE (`-` reads standard input): all of it, or nothing and a report of bad lines."""
     report = Report()
 
@@ -40,7 +42,7 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID) -> None:
         nonlocal report
         with _progress(file) as read:
             async with db.transaction() as tx:
-                call = await writing(tx, found, plan_manager_id, "import")
+                call = replace(await writing(tx, found, plan_manager_id, "import"), notify=notify)
                 report = await load(call, RESOURCES[resource], _lines(file), EXPLANATIONS, read)
                 if report.bad_lines:
                     raise _RolledBack

@@ -2,21 +2,17 @@
 
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from uuid import UUID
 
 import click
 
 from plankeeper.cli.context import cluster_of, require_schema, run, settings
-from plankeeper.database.binaries import ClusterError
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database
 from plankeeper.settings import Settings
 
-DRAIN_SECONDS = 10
 _ADDRESS = "{address}"
 # Connections that an embedded cluster has for workers; the rest is for the command line.
 _EMBEDDED_CONNECTIONS = 80
@@ -32,11 +28,14 @@ _EMBEDDED_CONNECTIONS = 80
     type=click.Path(path_type=Path),
     help="The embedded database's folder (PLANKEEPER_DATA_DIR).",
 )
-def serve(host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None) -> None:
+@click.option("--no-worker", is_flag=True, help="Send no webhooks: `plankeeper worker` does (PLANKEEPER_WORKER=off).")
+def serve(
+    host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None, no_worker: bool
+) -> None:
     """Serve the API until Ctrl-C or SIGTERM. Requests in flight are finished first, for up to 10 s."""
     given = {
         "PLANKEEPER_HOST": host, "PLANKEEPER_PORT": port, "PLANKEEPER_WORKERS": workers,
-        "PLANKEEPER_DATA_DIR": data_dir,
+        "PLANKEEPER_DATA_DIR": data_dir, "PLANKEEPER_WORKER": "off" if no_worker else None,
     }  # fmt: skip
     os.environ.update({name: str(value) for name, value in given.items() if value is not None})
     found = settings()
@@ -78,28 +77,11 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str) -> list[str]:
 
 def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     import uvicorn
-    from uvicorn.supervisors.multiprocess import Multiprocess
 
-    from plankeeper import logs, metrics
+    from plankeeper import logs
+    from plankeeper.cli.supervising import DRAIN_SECONDS, Beside, Supervisor
 
     logs.set_up()
-
-    class Supervisor(Multiprocess):
-        """uvicorn's supervisor, which replaces dead workers, and looks after the embedded cluster too."""
-
-        def init_processes(self) -> None:
-            super().init_processes()
-            if self.processes[0].wait_until_ready(60, self.should_exit):
-                _announce(sock, lines)
-
-        def keep_subprocess_alive(self) -> None:
-            if cluster:
-                _keep(cluster.ensure)
-            before = {process.pid for process in self.processes}
-            super().keep_subprocess_alive()
-            for gone in before - {process.pid for process in self.processes}:
-                metrics.forget(gone)
-
     config = uvicorn.Config(
         "plankeeper.app:create", factory=True, host=found.host, port=found.port, workers=found.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
@@ -109,7 +91,7 @@ def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     sock = _listen(found)
     if found.metrics_port is not None:
         _serve_metrics(found.host, found.metrics_port)
-    Supervisor(config, [sock]).run()
+    Supervisor(config, sock, cluster, Beside(wanted=found.worker), lambda: _announce(sock, lines)).run()
 
 
 def _serve_metrics(host: str, port: int) -> None:
@@ -143,12 +125,3 @@ def _announce(sock: socket.socket, lines: list[str]) -> None:
     for line in lines:
         click.echo(line.replace(_ADDRESS, address))
     click.echo("Plankeeper is ready. Ctrl-C stops it.")
-
-
-def _keep(ensure: Callable[[], Any]) -> None:
-    """Bring the cluster back where it is gone; what cannot be mended now is tried again half a second later."""
-    try:
-        if ensure():
-            click.echo("The embedded PostgreSQL was gone, and is running again.", err=True)
-    except ClusterError as error:
-        click.echo(str(error), err=True)

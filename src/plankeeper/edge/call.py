@@ -44,6 +44,7 @@ class Write:
     settings: Settings
     actor: Actor = SYSTEM
     request_id: str | None = None
+    notify: bool = True  # whether webhooks tell of what it does
 
 
 def found(resource: T | None) -> T:

@@ -59,6 +59,12 @@ CODES: Mapping[str, ErrorCode] = {
     "method_not_allowed": ErrorCode(
         405, "Method not allowed", "The path does not take this method; `Allow` names those that it takes.",
     ),
+    "too_many_webhook_endpoints": ErrorCode(
+        409, "Too many webhook endpoints", "The plan manager has as many webhook endpoints as the server allows.",
+    ),
+    "webhook_endpoint_inactive": ErrorCode(
+        409, "Webhook endpoint inactive", "The webhook endpoint is not active, so nothing is sent to it.",
+    ),
     "idempotency_in_progress": ErrorCode(
         409, "Idempotency in progress",
         "The first request with this Idempotency-Key is still running. Try again after `Retry-After` seconds.",

@@ -27,6 +27,8 @@ TAGS = {
     "invoices": "What providers claim, and what was found wrong with it; read only.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
     "events": "The audit trail: one event for every write, in the order of the commits.",
+    "webhook_endpoints": "Addresses that events are sent to, signed.",
+    "webhook_deliveries": "Events on their way to webhook endpoints, with every attempt.",
     "error_catalogue": "Every error code and every invoice warning, explained.",
 }
 

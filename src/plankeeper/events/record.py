@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
@@ -15,11 +16,13 @@ from plankeeper.events.shapes import EventRow
 
 async def record(
     call: Write, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
-) -> None:
-    """Record one event. `type_` is `<kind>.<what happened>`; an update that changes nothing makes none."""
+) -> UUID | None:
+    """Record one event: its id. `type_` is `<kind>.<what happened>`; an update that changes nothing makes none."""
     row = event_of(call, type_, before, after, resource_id)
-    if row:
-        await store.insert(call.tx, row)
+    if row is None:
+        return None
+    await store.insert(call.tx, row)
+    return row.id
 
 
 async def record_many(call: Write, changes: Iterable[tuple[str, Struct | None, Struct | None]]) -> None:
@@ -39,7 +42,7 @@ def event_of(
         plan_manager_id=call.plan_manager_id, id=uuid7(), type=type_, created_at=datetime.now(UTC),
         actor_kind=call.actor.kind, actor_id=call.actor.id, actor_name=call.actor.name,
         resource_kind=type_.partition(".")[0], resource_id=str(resource_id or subject.id),
-        data=_json(after), previous=_json(changed), request_id=call.request_id,
+        data=_json(after), previous=_json(changed), request_id=call.request_id, notify=call.notify,
     )  # fmt: skip
 
 

@@ -56,6 +56,7 @@ class EventRow(Struct):
     data: str | None
     previous: str | None
     request_id: str | None
+    notify: bool  # whether webhooks tell of it
 
 
 class EventListQuery(UuidListQuery):
@@ -70,3 +71,10 @@ class Backlog(Struct):
 
     waiting: int
     seconds: float
+
+
+class Placed(Struct):
+    """Events that have got their positions: how many of which plan manager."""
+
+    plan_manager_id: UUID
+    events: int

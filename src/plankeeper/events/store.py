@@ -4,18 +4,19 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.events.shapes import Backlog, Event, EventRow
+from plankeeper.events.shapes import Backlog, Event, EventRow, Placed
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:
     await tx.execute(
         """
         insert into events (plan_manager_id, id, type, created_at, actor_kind, actor_id, actor_name,
-            resource_kind, resource_id, data, previous, request_id)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            resource_kind, resource_id, data, previous, request_id, notify)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         """,
         row.plan_manager_id, row.id, row.type, row.created_at, row.actor_kind, row.actor_id, row.actor_name,
         row.resource_kind, row.resource_id, row.data, row.previous, row.request_id,
+        row.notify,
     )  # fmt: skip
 
 
@@ -81,18 +82,32 @@ async def fetch(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | N
     )  # fmt: skip
 
 
+async def newest(db: Queries, plan_manager_id: UUID) -> UUID | None:
+    """The id of the last event of a feed; null where there is none."""
+    return await db.one_or_none(
+        UUID,
+        """
+        select id from events
+        where plan_manager_id = $1 and position is not null
+        order by position desc
+        limit 1
+        """,
+        plan_manager_id,
+    )
+
+
 async def lead(session: Queries) -> bool:
     """Become the one sequencer of the whole cluster, for as long as the session lasts; false where another is."""
     return await session.one(bool, "select pg_try_advisory_lock(7526541002)")
 
 
-async def sequence(session: Queries, limit: int) -> int:
-    """Give the next positions to committed events that have none: how many were found.
+async def sequence(session: Queries, limit: int) -> list[Placed]:
+    """Give the next positions to committed events that have none: how many of which plan manager.
 
     Only one session does this at a time, so a position is visible only after all lower ones are.
     """
-    return await session.one(
-        int,
+    return await session.rows(
+        Placed,
         """
         with waiting as materialized (
             -- tenants: all, on purpose; one order serves every feed
@@ -103,9 +118,9 @@ async def sequence(session: Queries, limit: int) -> int:
             update events set position = numbered.position
             from numbered
             where events.plan_manager_id = numbered.plan_manager_id and events.id = numbered.id
-            returning 1
+            returning events.plan_manager_id
         )
-        select count(*) from placed
+        select plan_manager_id, count(*) as events from placed group by plan_manager_id
         """,
         limit,
     )
@@ -123,3 +138,27 @@ async def backlog(session: Queries) -> Backlog:
         where position is null
         """,
     )
+
+
+async def purge(session: Queries, newest: UUID, most: int = 5000) -> int:
+    """Forget events whose ids are lower than `newest` and that have their position, some at a time: how many."""
+    return await session.one(
+        int,
+        """
+        with gone as (
+            delete from events where ctid = any (array(
+                -- tenants: all, on purpose; ids of version 7 are in order of time
+                select event.ctid
+                from plan_managers owner cross join lateral (
+                    select ctid from events
+                    where plan_manager_id = owner.id and id < $1 and position is not null
+                    order by id limit $2
+                ) event
+                limit $2
+            ))
+            returning 1
+        )
+        select count(*) from gone
+        """,
+        newest, most,
+    )  # fmt: skip

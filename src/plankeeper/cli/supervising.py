@@ -1,0 +1,93 @@
+"""The processes of a server: uvicorn's workers, the one that sends webhooks, the embedded cluster."""
+
+import socket
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+import click
+import uvicorn
+from uvicorn.supervisors.multiprocess import Multiprocess
+
+from plankeeper import metrics
+from plankeeper.database.binaries import ClusterError
+from plankeeper.database.cluster import Cluster
+from plankeeper.delivering import beside_a_server
+
+DRAIN_SECONDS = 10
+_READY_SECONDS = 60
+
+
+class Beside:
+    """The process that sends webhooks, where one is wanted."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._process: SpawnProcess | None = None
+
+    def ensure(self) -> None:
+        """Start it where it does not run."""
+        if not self._wanted or (self._process and self._process.is_alive()):
+            return
+        if self._process:
+            metrics.forget(self._process.pid)
+        self._process = get_context("spawn").Process(target=beside_a_server, name="plankeeper worker")
+        self._process.start()
+
+    def terminate(self) -> None:
+        self._wanted = False
+        if self._process:
+            self._process.terminate()
+
+    def join(self) -> None:
+        """It finishes what it is sending."""
+        if self._process:
+            self._process.join(DRAIN_SECONDS + 5)
+            self._process.kill()
+
+
+class Supervisor(Multiprocess):
+    """uvicorn's supervisor, which replaces dead workers, with all that else must run. `ready` is called once."""
+
+    def __init__(
+        self, config: uvicorn.Config, sock: socket.socket, cluster: Cluster | None, beside: Beside,
+        ready: Callable[[], None],
+    ) -> None:  # fmt: skip
+        super().__init__(config, [sock])
+        self._cluster = cluster
+        self._beside = beside
+        self._ready = ready
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        self._beside.ensure()
+        if self.processes[0].wait_until_ready(_READY_SECONDS, self.should_exit):
+            self._ready()
+
+    def keep_subprocess_alive(self) -> None:
+        if self._cluster:
+            _keep(self._cluster.ensure)
+        if not self.should_exit.is_set():
+            self._beside.ensure()
+        before = {process.pid for process in self.processes}
+        super().keep_subprocess_alive()
+        for gone in before - {process.pid for process in self.processes}:
+            metrics.forget(gone)
+
+    def terminate_all(self) -> None:
+        self._beside.terminate()
+        super().terminate_all()
+
+    def join_all(self) -> None:
+        super().join_all()
+        self._beside.join()
+
+
+def _keep(ensure: Callable[[], Any]) -> None:
+    """Bring the cluster back where it is gone; what cannot be mended now is tried again half a second later."""
+    try:
+        if ensure():
+            click.echo("The embedded PostgreSQL was gone, and is running again.", err=True)
+    except ClusterError as error:
+        click.echo(str(error), err=True)

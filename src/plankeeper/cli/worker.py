@@ -1,0 +1,37 @@
+"""`plankeeper worker`: sends webhooks, on as many machines as one likes."""
+
+from dataclasses import replace
+
+import click
+
+from plankeeper.cli.context import cluster_of, require_schema, run, settings
+from plankeeper.database.pool import Database
+from plankeeper.settings import Settings
+
+
+@click.command()
+def worker() -> None:
+    """Send webhooks until Ctrl-C or SIGTERM; what is being sent then is finished, for up to 10 s.
+
+    `serve` has a worker of its own, unless it is started with `--no-worker`.
+    """
+    from plankeeper import logs
+
+    found = settings()
+    with cluster_of(found) as cluster:
+        dsn = cluster.dsn if cluster else found.database_url or ""
+        run(_require_schema(dsn, embedded=cluster is not None))
+        click.echo("The worker is ready. Ctrl-C stops it.")
+        logs.set_up()
+        run(_deliver(replace(found, database_url=dsn)))
+
+
+async def _require_schema(dsn: str, *, embedded: bool) -> None:
+    async with Database(dsn, pool_size=1, statement_timeout=600).opened() as db:
+        await require_schema(db, dsn, embedded=embedded)
+
+
+async def _deliver(found: Settings) -> None:
+    from plankeeper.delivering import deliver
+
+    await deliver(found)

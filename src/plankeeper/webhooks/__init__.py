@@ -1,0 +1,1 @@
+"""Webhooks: events sent, signed, to addresses that a plan manager names."""

@@ -1,0 +1,77 @@
+"""Deliveries in SQL, from where they are looked at: lists, tests, retries."""
+
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.edge.shapes import given
+from plankeeper.webhooks.shapes import DeliveryListQuery, WebhookDelivery
+
+
+async def page(
+    db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery
+) -> list[WebhookDelivery]:
+    """The rows of one page and one more, which tells whether there are more."""
+    return await db.rows(
+        WebhookDelivery,
+        """
+        select id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at
+        from webhook_deliveries
+        where plan_manager_id = $1 and webhook_endpoint_id = $2 and id > $3
+            and ($4::text is null or status = $4)
+            and ($5::text is null or event_type = $5)
+        order by id
+        limit $6 offset $7
+        """,
+        plan_manager_id, endpoint_id, query.start, given(query.status), given(query.event_type),
+        query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def count(db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*)
+        from webhook_deliveries
+        where plan_manager_id = $1 and webhook_endpoint_id = $2
+            and ($3::text is null or status = $3)
+            and ($4::text is null or event_type = $4)
+        """,
+        plan_manager_id, endpoint_id, given(query.status), given(query.event_type),
+    )  # fmt: skip
+
+
+async def add(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, event_id: UUID, type_: str) -> None:
+    """A delivery of one event to one endpoint, whether it asked for that type or not."""
+    await tx.execute(
+        """
+        insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
+            next_attempt_at, created_at)
+        values ($1, time_ordered_uuid(), $2, $3, $4, 'pending', clock_timestamp(), clock_timestamp())
+        """,
+        plan_manager_id, endpoint_id, event_id, type_,
+    )  # fmt: skip
+
+
+async def endpoint_of(tx: Transaction, plan_manager_id: UUID, delivery_id: UUID) -> UUID | None:
+    """The endpoint of a delivery; null where there is no such delivery."""
+    return await tx.one_or_none(
+        UUID,
+        """
+        select webhook_endpoint_id from webhook_deliveries where plan_manager_id = $1 and id = $2
+        """,
+        plan_manager_id, delivery_id,
+    )  # fmt: skip
+
+
+async def retry(tx: Transaction, plan_manager_id: UUID, delivery_id: UUID) -> WebhookDelivery | None:
+    """One more attempt at once, whatever came of the delivery before; null where it is gone."""
+    return await tx.one_or_none(
+        WebhookDelivery,
+        """
+        update webhook_deliveries set status = 'pending', next_attempt_at = clock_timestamp()
+        where plan_manager_id = $1 and id = $2
+        returning id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at
+        """,
+        plan_manager_id, delivery_id,
+    )  # fmt: skip

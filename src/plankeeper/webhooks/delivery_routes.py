@@ -1,0 +1,38 @@
+"""Webhook deliveries: list those of an endpoint, attempt one again."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from plankeeper.edge.call import Read, Write, found
+from plankeeper.edge.errors import NotFound
+from plankeeper.edge.paging import page_of
+from plankeeper.edge.routes import READ, WRITE, Routes
+from plankeeper.edge.shapes import Page
+from plankeeper.events.record import record
+from plankeeper.webhooks import deliveries, store
+from plankeeper.webhooks.routes import require_active
+from plankeeper.webhooks.shapes import DeliveryListQuery, WebhookDelivery
+
+routes = Routes("webhook_deliveries")
+
+
+@routes.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", need=READ, extension=True)
+async def list_(call: Read, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
+    """List the deliveries of a webhook endpoint, with their attempts."""
+    rows = await deliveries.page(call.db, call.plan_manager_id, webhook_endpoint_id, query)
+    if not rows and await store.fetch(call.db, call.plan_manager_id, webhook_endpoint_id) is None:
+        raise NotFound
+    total = (
+        None if query.by_cursor else await deliveries.count(call.db, call.plan_manager_id, webhook_endpoint_id, query)
+    )
+    return page_of(query, rows, total)
+
+
+@routes.post("/webhook-deliveries/{webhook_delivery_id}/retry", need=WRITE, extension=True, conflicts=True)
+async def retry(call: Write, webhook_delivery_id: UUID) -> WebhookDelivery:
+    """Attempt a delivery once more, now, whatever came of it before."""
+    endpoint_id = found(await deliveries.endpoint_of(call.tx, call.plan_manager_id, webhook_delivery_id))
+    require_active(found(await store.record_for_update(call.tx, call.plan_manager_id, endpoint_id)))
+    again = found(await deliveries.retry(call.tx, call.plan_manager_id, webhook_delivery_id))
+    await record(replace(call, notify=False), "webhook_delivery.retried", None, again)
+    return again

@@ -1,0 +1,48 @@
+"""What came of attempts is written down, and an endpoint that cannot be reached for good is disabled."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+
+from plankeeper.database.pool import Database
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.shapes import json_text
+from plankeeper.events.record import record
+from plankeeper.settings import Settings
+from plankeeper.webhooks import queue, store
+from plankeeper.webhooks.rules import DISABLED_AFTER
+from plankeeper.webhooks.shapes import Settlement, WebhookEndpoint, WebhookEndpointRecord
+
+_GONE = "it answered 410 Gone"
+_DEAD = f"it has only failed for {DISABLED_AFTER.days} days"
+
+
+async def settle(db: Database, settings: Settings, settlements: Sequence[Settlement], skew: timedelta) -> None:
+    """Write down many attempts in one transaction."""
+    owners: dict[UUID, UUID] = {each.claim.webhook_endpoint_id: each.claim.plan_manager_id for each in settlements}
+    good = {each.claim.webhook_endpoint_id for each in settlements if each.status == "succeeded"}
+    gone = {each.claim.webhook_endpoint_id for each in settlements if each.attempt.status_code == 410}
+    ids = list(owners)
+    async with db.transaction() as tx:
+        # Endpoints are locked before their deliveries, here as in every request.
+        dead = await queue.note(
+            tx, [owners[each] for each in ids], ids, [each in good for each in ids], [each in gone for each in ids],
+            DISABLED_AFTER, skew,
+        )  # fmt: skip
+        ended = dict.fromkeys(dead, _DEAD) | dict.fromkeys(gone, _GONE)
+        locked = [await store.record_for_update(tx, owners[each], each) for each in sorted(ended)]
+        await queue.settle(tx, settlements, skew)
+        for kept in locked:
+            if kept and kept.active:
+                await _disable(Write(tx, owners[kept.id], settings, SYSTEM), kept, ended[kept.id])
+
+
+async def _disable(call: Write, kept: WebhookEndpointRecord, reason: str) -> None:
+    """Stop sending to an endpoint, and tell of it by an event."""
+    stopped = msgspec.structs.replace(kept, active=False, disabled_reason=reason)
+    await store.put(call.tx, call.plan_manager_id, json_text([stopped]))
+    await queue.cancel(call.tx, call.plan_manager_id, kept.id)
+    before, after = (msgspec.convert(each, WebhookEndpoint, from_attributes=True) for each in (kept, stopped))
+    await record(call, "webhook_endpoint.disabled", before, after)

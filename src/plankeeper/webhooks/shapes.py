@@ -1,0 +1,170 @@
+"""Webhook endpoints and deliveries over the wire, and as they are kept."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from plankeeper.edge.shapes import LongText, Moment, Text255, UuidListQuery
+
+Payload = Literal["thin", "full"]
+DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]
+Url = Annotated[str, Meta(min_length=1, max_length=2000)]
+EventTypes = Annotated[
+    list[Annotated[str, Meta(pattern=r"^(\*|[a-z_]{1,50}\.(\*|[a-z_]{1,50}))$")]], Meta(min_length=1, max_length=50)
+]
+
+
+class WebhookEndpoint(Struct):
+    """An address that events are sent to."""
+
+    id: UUID
+    url: str
+    description: str | None
+    event_types: Annotated[list[str], Meta(description="`*`, all of a kind (`participant.*`), or exact types.")]
+    payload: Annotated[Payload, Meta(description="`thin`: which resource; `full`: the resource itself.")]
+    active: bool
+    disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper stopped sending; null otherwise.")]
+    created_at: Moment
+
+
+class WebhookEndpointWithSecret(WebhookEndpoint):
+    """An endpoint with its secret, which is shown this once."""
+
+    secret: str
+
+
+class WebhookEndpointRecord(Struct, kw_only=True):
+    """An endpoint as it is kept."""
+
+    id: UUID
+    url: str
+    description: str | None = None
+    event_types: list[str]
+    payload: Payload = "thin"
+    active: bool = True
+    disabled_reason: str | None = None
+    created_at: Moment
+    secret: str
+    old_secret: str | None = None
+    old_secret_until: Moment | None = None
+    failing_since: Moment | None = None
+    fanned_out_to: int = 0
+
+
+class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a create takes."""
+
+    url: Url
+    description: LongText | None | UnsetType = UNSET
+    event_types: EventTypes | UnsetType = UNSET
+    payload: Payload | UnsetType = UNSET
+
+
+class WebhookEndpointChange(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What an update takes: what is absent stays as it is."""
+
+    url: Url | UnsetType = UNSET
+    description: LongText | None | UnsetType = UNSET
+    event_types: EventTypes | UnsetType = UNSET
+    payload: Payload | UnsetType = UNSET
+    active: Annotated[
+        bool | UnsetType, Meta(description="`true` starts again, also what Plankeeper stopped; `false` pauses.")
+    ] = UNSET
+
+
+class Replay(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a replay takes."""
+
+    since: Annotated[Moment, Meta(description="Events from this moment on are sent again.")]
+
+
+class ReplayAnswer(Struct):
+    """How many events a replay sends again."""
+
+    events: int
+
+
+class WebhookTest(Struct):
+    """The event that a test sends."""
+
+    event_id: UUID
+
+
+class Beginning(Struct):
+    """Where a replay begins: behind a position of the feed, with so many events."""
+
+    position: int
+    events: int
+
+
+class Attempt(Struct):
+    """One attempt of a delivery."""
+
+    at: Moment
+    status_code: int | None
+    error: str | None
+    duration_ms: int
+
+
+class WebhookDelivery(Struct):
+    """One event on its way to one endpoint."""
+
+    id: UUID
+    webhook_endpoint_id: UUID
+    event_id: UUID
+    event_type: str
+    status: DeliveryStatus
+    attempts: list[Attempt]
+    next_attempt_at: Moment | None
+    created_at: Moment
+
+
+class DeliveryListQuery(UuidListQuery):
+    """Filters of the deliveries of an endpoint."""
+
+    status: DeliveryStatus | UnsetType = UNSET
+    event_type: Text255 | UnsetType = UNSET
+
+
+class Claimed(Struct):
+    """A delivery that a worker has claimed."""
+
+    plan_manager_id: UUID
+    id: UUID
+
+
+class Claim(Struct):
+    """A delivery that a worker is to send now: all that it needs to know."""
+
+    plan_manager_id: UUID
+    id: UUID
+    made: int  # attempts before this one
+    event_id: UUID
+    event_type: str
+    event_created_at: datetime
+    resource_kind: str
+    resource_id: str
+    data: Raw | None
+    webhook_endpoint_id: UUID
+    url: str
+    payload: Payload
+    secret: str
+    old_secret: str | None
+
+
+class Behind(Struct):
+    """A plan manager whose endpoints may be behind the feed; `has_moved`: some of them went on just now."""
+
+    plan_manager_id: UUID
+    has_moved: bool
+
+
+class Settlement(Struct):
+    """What came of an attempt: the delivery's status from now on, and how long its next attempt waits."""
+
+    claim: Claim
+    status: DeliveryStatus
+    attempt: Attempt
+    wait: timedelta | None

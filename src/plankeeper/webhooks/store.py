@@ -1,0 +1,142 @@
+"""Webhook endpoints in SQL."""
+
+from datetime import datetime
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.edge.shapes import UuidListQuery
+from plankeeper.webhooks.shapes import Beginning, WebhookEndpoint, WebhookEndpointRecord
+
+
+async def page(db: Queries, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
+    """The rows of one page and one more, which tells whether there are more."""
+    return await db.rows(
+        WebhookEndpoint,
+        """
+        select id, url, description, event_types, payload, active, disabled_reason, created_at
+        from webhook_endpoints
+        where plan_manager_id = $1 and id > $2
+        order by id
+        limit $3 offset $4
+        """,
+        plan_manager_id, query.start, query.limit + 1, query.offset,
+    )  # fmt: skip
+
+
+async def count(db: Queries, plan_manager_id: UUID) -> int:
+    return await db.one(
+        int,
+        """
+        select count(*) from webhook_endpoints where plan_manager_id = $1
+        """,
+        plan_manager_id,
+    )
+
+
+async def fetch(db: Queries, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
+    return await db.one_or_none(
+        WebhookEndpoint,
+        """
+        select id, url, description, event_types, payload, active, disabled_reason, created_at
+        from webhook_endpoints
+        where plan_manager_id = $1 and id = $2
+        """,
+        plan_manager_id, endpoint_id,
+    )  # fmt: skip
+
+
+async def record_for_update(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpointRecord | None:
+    """An endpoint with its secrets, locked until the transaction ends."""
+    return await tx.one_or_none(
+        WebhookEndpointRecord,
+        """
+        select id, url, description, event_types, payload, active, disabled_reason, created_at, secret, old_secret,
+            old_secret_until, failing_since, fanned_out_to
+        from webhook_endpoints
+        where plan_manager_id = $1 and id = $2
+        for update
+        """,
+        plan_manager_id, endpoint_id,
+    )  # fmt: skip
+
+
+async def lock_owner(tx: Transaction, plan_manager_id: UUID) -> None:
+    """Nobody else makes an endpoint until the transaction ends. A statement of its own: the next one must see what
+    was committed while this one waited.
+    """
+    await tx.execute(
+        """
+        select id from plan_managers where id = $1 for no key update
+        """,
+        plan_manager_id,
+    )
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
+    """Write a whole endpoint, new or not. `record` is a JSON list of WebhookEndpointRecord."""
+    await tx.execute(
+        """
+        insert into webhook_endpoints (plan_manager_id, id, url, description, event_types, payload, active,
+            disabled_reason, created_at, secret, old_secret, old_secret_until, failing_since, fanned_out_to)
+        select $1, id, url, description, event_types, payload, active, disabled_reason, created_at, secret,
+            old_secret, old_secret_until, failing_since, fanned_out_to
+        from json_populate_recordset(null::webhook_endpoints, $2)
+        on conflict (plan_manager_id, id) do update set
+            url = excluded.url, description = excluded.description, event_types = excluded.event_types,
+            payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
+            secret = excluded.secret, old_secret = excluded.old_secret,
+            old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
+            fanned_out_to = excluded.fanned_out_to
+        """,
+        plan_manager_id, record,
+    )  # fmt: skip
+
+
+async def remove(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
+    """Delete an endpoint with its deliveries; answers what it was."""
+    return await tx.one_or_none(
+        WebhookEndpoint,
+        """
+        delete from webhook_endpoints
+        where plan_manager_id = $1 and id = $2
+        returning id, url, description, event_types, payload, active, disabled_reason, created_at
+        """,
+        plan_manager_id, endpoint_id,
+    )  # fmt: skip
+
+
+async def newest_position(tx: Transaction) -> int:
+    """The highest position that any feed has; events without one come behind it."""
+    return await tx.one(int, "select case when is_called then last_value else 0 end from event_positions")
+
+
+async def beginning(
+    tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, since: datetime, floor: UUID
+) -> Beginning:
+    """Where the events since a moment begin in the feed, and how many of them an endpoint wants.
+
+    `floor` is no greater than the id of any event of that moment.
+    """
+    return await tx.one(
+        Beginning,
+        """
+        select coalesce(min(event.position) - 1, 0) as position, count(*) as events
+        from events event
+        join webhook_endpoints endpoint on endpoint.plan_manager_id = $1 and endpoint.id = $2
+        where event.plan_manager_id = $1 and event.id >= $4 and event.created_at >= $3
+            and event.position is not null and event.notify
+            and endpoint.event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*']
+        """,
+        plan_manager_id, endpoint_id, since, floor,
+    )  # fmt: skip
+
+
+async def with_endpoints(session: Queries) -> list[UUID]:
+    """The plan managers that have an active endpoint."""
+    return await session.rows(
+        UUID,
+        """
+        -- tenants: all, on purpose
+        select distinct plan_manager_id from webhook_endpoints where active
+        """,
+    )

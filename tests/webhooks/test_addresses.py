@@ -1,0 +1,175 @@
+"""Which addresses may be called, as far as can be seen before a name is looked up."""
+
+import re
+import ssl
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+import httpcore
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plankeeper.webhooks.rules import EVERYWHERE, fault_of_url, is_refused
+from plankeeper.webhooks.sending import Checked, Sender
+
+SCHEME = "must begin with https://"
+PRIVATE = "must not be an address of a private network"
+NAME = "must have a host name of letters, digits and hyphens"
+NUMBER = "must have a host name, or an address in its usual form"
+PORT = "must have port 443, 80, or one above 1023"
+CREDENTIALS = "must not contain credentials"
+FRAGMENT = "must not contain a fragment"
+ODD = "must be ASCII without spaces and backslashes: percent-encode what is not"
+URL = "must be a URL, such as https://example.com/hooks"
+
+PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.0", "172.15.0.1", "172.32.0.1", "192.0.1.1",
+          "223.255.255.255", "2606:4700:4700::1111", "2001:4860:4860::8888", "2a00::1", "2003::1"]  # fmt: skip
+REFUSED = [
+    *("0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.254", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"),  # noqa: S104
+    *("169.254.169.254", "100.64.0.1", "100.127.255.255", "100.100.100.200", "192.0.0.192", "192.0.2.1", "198.18.0.1"),
+    *("198.19.255.255", "198.51.100.1", "203.0.113.1", "192.88.99.1", "224.0.0.1", "239.255.255.255", "240.0.0.1"),
+    *("255.255.255.255", "::", "::1", "fe80::1", "fe90::1", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1"),
+    *("::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:7f00:1", "0:0:0:0:0:ffff:a00:1", "::127.0.0.1", "::7f00:1"),
+    *("::ffff:0:127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::a00:1", "64:ff9b::8.8.8.8", "64:ff9b:1::a00:1"),
+    *("2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:7f00:1::", "2001:10::1", "2001:20::1", "2001:db8::1", "100::1"),
+    *("100:0:0:1::1", "3fff::1", "5f00::1", "4000::1", "8000::1", "e000::1", "2620:4f:8000::1"),
+]  # fmt: skip
+
+
+def url_of(address: str) -> str:
+    return f"https://[{address}]/" if ":" in address else f"https://{address}/"
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_what_is_not_on_the_public_internet_is_refused(address: str) -> None:
+    assert is_refused(ip_address(address), ())
+    assert fault_of_url(url_of(address), ()) == PRIVATE
+    assert fault_of_url(url_of(address).upper().replace("HTTPS", "https"), ()) == PRIVATE
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_what_is_on_the_public_internet_is_not(address: str) -> None:
+    assert not is_refused(ip_address(address), ())
+    assert fault_of_url(url_of(address), ()) is None
+
+
+@settings(max_examples=1000)
+@given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
+def test_what_the_standard_library_calls_private_is_refused(address: IPv4Address | IPv6Address) -> None:
+    assert address.is_global or is_refused(address, ())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com", "https://example.com/", "https://EXAMPLE.com/Hooks?x=%20&y=/..//", "HTTPS://a.b/",
+        "https://example.com:443/", "https://example.com:80", "https://example.com:1024", "https://example.com:65535",
+        "https://example.com:", "https://xn--caf-dma.example/", "https://_x.a-b.example/a;b=c?d;e", "https://localhost/",
+        "https://1.example.com/", "https://0xcafe.example/", f"https://{'a' * 63}.example/", "https://example.com/@:x",
+        "https://example.com?@127.0.0.1", "https://example.com/https://127.0.0.1",
+    ],
+)  # fmt: skip
+def test_a_name_over_https_is_accepted(url: str) -> None:
+    assert fault_of_url(url, ()) is None
+
+
+@pytest.mark.parametrize(
+    "fault, urls",
+    [
+        (SCHEME, ["http://example.com/", "ftp://example.com/", "gopher://example.com/", "ws://example.com/", "//a.b/",
+                  "http://localhost/", "http://1.1.1.1/", "httpss://a.b/"]),
+        (URL, ["", "example.com", "/hooks", "file:///etc/passwd", "javascript:alert(1)", "data:text/plain,x", "https:",
+               "https://", "https:///example.com/", "https:example.com", "https://?x", "https://:443/", "https://[::1",
+               "https://::1/", "https://fe80::1/", "https://[example.com]/", "https://a[2606:4700::1]/", "https://[]/",
+               "https://[2606:4700::1]a/", "https://[fe80::1%25eth0]/", "https://[2606:4700::1%251]/", "https://[v1.a]/",
+               "https://1.1.1.1%2f/", "https://ex%61mple.com/", "https://%31%32%37.0.0.1/", "https://a.b:65536/",
+               "https://a.b:-1/", "https://a.b:+443/", "https://a.b:4_43/", "https://a.b:x/", "https://a:443:443/"]),
+        (NUMBER, ["https://127.1/", "https://0x7f000001/", "https://0X7F000001/", "https://2130706433/", "https://0/",
+                  "https://017700000001/", "https://0177.0.0.1/", "https://127.0.1/", "https://0x7f.1/", "https://1/",
+                  "https://127.0.0.01/", "https://0x7f.0x0.0x0.0x1/", "https://1.1.1.1.1/", "https://256.1.1.1/",
+                  "https://8.8.2056/", "https://4294967296/", "https://0x/"]),
+        (NAME, ["https://127.0.0.1./", "https://example.com./", "https://.example.com/", "https://a..b/", "https://-a.b/",
+                "https://a,b/", "https://a.b;c/", "https://*.a.b/", "https://a.b&c/", "https://$(id).a/", "https://a'b/",
+                f"https://{'a' * 64}.b/", f"https://{'a.' * 127}b/"]),
+        (PORT, [f"https://a.b:{port}/" for port in (0, 1, 22, 25, 53, 79, 81, 442, 444, 587, 1023)]),
+        (CREDENTIALS, ["https://u:p@example.com/", "https://u@example.com/", "https://@example.com/", "https://:@a.b/",
+                       "https://example.com@127.0.0.1/", "https://example.com:443@127.0.0.1/", "https://a@b@c.d/",
+                       "https://example.com%40x@127.0.0.1/", "https://127.0.0.1:x@example.com/"]),
+        (FRAGMENT, ["https://example.com/#x", "https://example.com#", "https://127.0.0.1#@example.com/",
+                    "https://example.com#@127.0.0.1/"]),
+        (ODD, ["https://example.com/a b", " https://example.com/", "https://example.com/ ", "https://exa\tmple.com/",
+               "https://example.com\n", "https://example.com/\r\nX-A: b", "https://a.b/\x00", "https://a.b/\x7f",
+               "\x01https://a.b/", "https://café.example/", "https://a.b/é", "https://127。0。0。1/", "https://①②⑦.⓪.⓪.①/",
+               "https://example.com\\@127.0.0.1/", "https:\\\\example.com/", "https://a.b/\\", "https://a.b\u2028/",
+               "https://127.0.0.1 .example.com/", "https://a.b/\ud800"]),
+    ],
+)  # fmt: skip
+def test_an_address_has_a_fault(fault: str, urls: list[str]) -> None:
+    found = {url: fault_of_url(url, ()) for url in urls}
+    # Of an odd character, or of one that looks like another, the parser may already say that it is no URL.
+    assert {url: told for url, told in found.items() if told != fault and not (fault == ODD and told == URL)} == {}
+
+
+@pytest.mark.parametrize(
+    "url, fault",
+    [
+        ("http://127.0.0.1:3000/", None), ("https://127.0.0.1:3000/", None), ("http://[fd00::1]/", None),
+        ("http://127.0.0.2/", PRIVATE), ("https://[::ffff:127.0.0.1]/", PRIVATE), ("http://10.0.0.1/", PRIVATE),
+        ("http://localhost/", SCHEME), ("http://1.1.1.1/", SCHEME), ("ftp://127.0.0.1/", SCHEME),
+        ("http://127.0.0.1:22/", PORT), ("http://127.1/", NUMBER), ("http://u@127.0.0.1/", CREDENTIALS),
+    ],
+)  # fmt: skip
+def test_what_the_operator_allows_is_accepted_and_nothing_else(url: str, fault: str | None) -> None:
+    assert fault_of_url(url, [ip_network("127.0.0.1/32"), ip_network("fd00::/8")]) == fault
+
+
+def test_everywhere_is_everywhere() -> None:
+    assert not any(is_refused(ip_address(each), EVERYWHERE) for each in [*PUBLIC, *REFUSED])
+
+
+TRUST = ssl.create_default_context()  # takes as long as a hundred examples
+
+
+class Recorder(httpcore.AsyncNetworkBackend):
+    """Connects to nothing, and remembers where it should have."""
+
+    def __init__(self) -> None:
+        self.called: list[tuple[str, int]] = []
+
+    async def connect_tcp(self, host: str, port: int, *_: object, **__: object) -> httpcore.AsyncNetworkStream:
+        self.called.append((host, port))
+        raise httpcore.ConnectError
+
+
+PIECES = st.sampled_from(
+    [*"@:?#;[]/\\%.&=+-_~!$'()*,\t \n\0|^<>", "//", "..", "http://", "https://", "127.0.0.1", "1.1.1.1", "example.com",
+     "a.example", "[::1]", "[2606:4700::1111]", "%00", "%2f", "%40", ":443", ":8443", ":0", "0x7f", "xn--", "user", "é"]
+)  # fmt: skip
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.sampled_from(["a.example", "1.1.1.1", "[2606:4700::1111]", ""]), st.lists(PIECES, max_size=5))
+async def test_the_host_that_is_called_is_the_one_that_was_checked(start: str, rest: list[str]) -> None:
+    """RFC 3986 says by itself what the host of a URL is: two parsers could disagree, and be played off each other."""
+    url = f"https://{start}{''.join(rest)}"
+    asked: list[tuple[str, int]] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append((host, port))
+        return ["1.1.1.1"]
+
+    sender, recorder = Sender((), resolve, TRUST), Recorder()
+    backend = sender._pool._network_backend  # noqa: SLF001
+    assert isinstance(backend, Checked)
+    backend._inner = recorder  # noqa: SLF001
+    await sender.post(url, [], b"{}")
+    await sender.close()
+    if fault_of_url(url, ()):
+        assert asked == recorder.called == []
+        return
+    found = re.fullmatch(r"https://(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::([0-9]*))?(?:[/?].*)?", url)
+    assert found, url
+    literal, name, port = found[1], found[2], int(found[3] or 443)
+    is_name = name is not None and name != "1.1.1.1"
+    assert asked == ([(name, port)] if is_name else [])
+    assert recorder.called == [("1.1.1.1" if name else literal, port)]

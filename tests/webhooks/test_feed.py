@@ -1,0 +1,233 @@
+"""The feed and the deliveries under load, and what is left of both when they have been kept for long enough."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.database.pool import Database
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.events import store as event_store
+from plankeeper.events.record import event_of, record
+from plankeeper.webhooks import queue
+from plankeeper.webhooks.fanning import FanOut
+from plankeeper.webhooks.rules import first_id_at
+from support.client import Client
+from support.receiver import Receiver
+from support.server import RunningServer, wait_until
+from webhooks.conftest import Hook
+from webhooks.work import NOW, Thing, deliveries, events, fanned_out, happen, look, subjects, working
+
+WRITERS = 16
+EACH = 8
+LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
+
+
+class Walker:
+    """Follows the feed on a connection of its own until it has met so many events; `limit` events a page."""
+
+    def __init__(self, server: RunningServer, api: Client, limit: int) -> None:
+        self._client, self._limit = Client(server.url, api.key, api.plan_manager_id), limit
+        self.seen: list[str] = []
+
+    def follow(self, count: int) -> list[str]:
+        after = "0"
+        deadline = time.monotonic() + 30
+        with closing(self._client.http):
+            while len(self.seen) < count and time.monotonic() < deadline:
+                page = self._client.get("/events", after=after, limit=self._limit).json()["data"]
+                after = page[-1]["id"] if page else after
+                self.seen += [each["resource"]["id"] for each in page if each["type"] == "note_type.created"]
+        return self.seen
+
+
+async def wrote(db: Database, server: RunningServer, api: Client, number: int) -> list[str]:
+    """What one writer wrote: transactions that stay open for a while, so that they do not commit as they began."""
+    made: list[str] = []
+    chance = random.Random(number)
+    for _ in range(EACH):
+        async with db.transaction() as tx:
+            thing = Thing(uuid7())
+            await record(
+                Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM), "note_type.created", None, thing
+            )
+            await tx.execute("select pg_sleep($1)", chance.choice([0, 0, 0.002, 0.05]))
+        made.append(str(thing.id))
+    return made
+
+
+def test_walks_and_deliveries_beside_many_writers_meet_each_event_once_in_one_order(
+    server: RunningServer, api: Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With one place the order of arrival is the order of the feed.
+    monkeypatch.setattr("plankeeper.webhooks.worker.PER_ENDPOINT", 1)
+    hook()
+
+    async def write() -> list[list[str]]:
+        async with Database(server.dsn, pool_size=WRITERS).opened() as db, asyncio.TaskGroup() as group:
+            writing = [group.create_task(wrote(db, server, api, number)) for number in range(WRITERS)]
+        return [each.result() for each in writing]
+
+    count = WRITERS * EACH
+    walkers = [Walker(server, api, limit) for limit in (1, 3, 10, 1000)]
+    with working(server), ThreadPoolExecutor(len(walkers)) as pool:
+        walking = [pool.submit(each.follow, count) for each in walkers]
+        written = server.run(write())
+        walked = [each.result() for each in walking]
+        wait_until(lambda: len(receiver.received) >= count, 20)
+    made = [ident for each in written for ident in each]
+    assert made != sorted(made)
+    assert sorted(walked[0]) == sorted(made)
+    assert all(each == walked[0] for each in walked)
+    assert subjects(receiver) == walked[0]
+    for each in written:
+        assert [ident for ident in walked[0] if ident in set(each)] == each
+
+
+@pytest.fixture
+async def db(server: RunningServer) -> AsyncIterator[Database]:
+    async with Database(server.dsn).opened() as opened:
+        yield opened
+
+
+async def happened_long_ago(db: Database, server: RunningServer, api: Client, count: int) -> list[str]:
+    """The ids of events that are older than any that another test has made."""
+    ids: list[str] = []
+    async with db.transaction() as tx:
+        for number in range(count):
+            call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            row = event_of(call, "note_type.created", None, Thing(uuid7()))
+            assert row
+            row.id, row.created_at = UUID(int=first_id_at(LONG_AGO).int + number + 1), LONG_AGO
+            row.id = UUID(int=row.id.int | 7 << 76 | 2 << 62)
+            await event_store.insert(tx, row)
+            ids.append(str(row.id))
+    return ids
+
+
+async def test_events_are_forgotten_and_their_ids_are_still_cursors(
+    server: RunningServer, api: Client, db: Database
+) -> None:
+    old = await happened_long_ago(db, server, api, 5)
+    wait_until(
+        lambda: api.get("/events", after=old[-1]).json()["data"] or len(events(api, "note_type.created", 5)) == 5
+    )
+    made = api.made("/note-types", {"note_type": "kept"})
+    kept = events(api, "note_type.created", 6)[-1]
+    everything = wait_until(lambda: len(found := api.get("/events").json()["data"]) == 7 and found)
+    newest = first_id_at(LONG_AGO + timedelta(days=1))
+    assert await event_store.purge(db, newest, 2) == 2
+    assert [each["id"] for each in api.get("/events").json()["data"]] == [
+        each["id"] for each in everything if each["id"] not in old[:2]
+    ]
+    assert await event_store.purge(db, newest) == 3
+    assert await event_store.purge(db, newest) == 0
+    left = api.get("/events").json()["data"]
+    assert left == [each for each in everything if each["id"] not in old]
+    assert left[-1] == kept
+    assert kept["data"] == made
+    for gone in old:
+        assert api.get(f"/events/{gone}").status_code == 404
+        assert api.get("/events", after=gone).json()["data"] == left
+
+
+async def test_an_event_without_its_place_is_not_forgotten(server: RunningServer, api: Client, db: Database) -> None:
+    async with db.transaction() as tx:
+        call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+        row = event_of(call, "note_type.created", None, Thing(uuid7()))
+        assert row
+        row.id = UUID(int=first_id_at(LONG_AGO).int | 7 << 76 | 2 << 62)
+        await event_store.insert(tx, row)
+        assert await event_store.purge(tx, first_id_at(LONG_AGO + timedelta(days=1))) == 0
+        await tx.execute("delete from events where id = $1", row.id)
+
+
+async def test_deliveries_are_forgotten_by_their_age(
+    server: RunningServer, api: Client, hook: Hook, receiver: Receiver, db: Database
+) -> None:
+    endpoint = hook()
+    happen(server, api, 4)
+    fanned_out(api, endpoint, 4)
+    look(server)
+    pending = happen(server, api, 2)
+    found = fanned_out(api, endpoint, 6)
+    aged = [UUID(each["id"]) for each in found[:3]]
+    older = "update webhook_deliveries set created_at = created_at - $1 * interval '1 day' where id = any ($2)"
+    await db.execute(older, 31, aged)
+    await db.execute(older, 29, [UUID(found[3]["id"])])
+    await queue.purge(db, 30, 2)
+    assert len(deliveries(api, endpoint)) == 4
+    await queue.purge(db, 30)
+    left = deliveries(api, endpoint)
+    assert [each["id"] for each in left] == [each["id"] for each in found[3:]]
+    assert look(server) == 2
+    assert sorted(subjects(receiver)[4:]) == sorted(pending)
+
+
+async def test_a_delivery_whose_event_is_forgotten_is_not_attempted(
+    server: RunningServer, api: Client, hook: Hook, receiver: Receiver, db: Database
+) -> None:
+    endpoint = hook()
+    [gone, kept] = happen(server, api, 2)
+    fanned_out(api, endpoint, 2)
+    await db.execute("delete from events where resource_id = $1", gone)
+    assert len(await queue.claim(db, {}, 8, 100, timedelta(days=-1))) == 0
+    assert look(server, NOW) == 1
+    assert subjects(receiver) == [kept]
+
+
+def test_retention_is_what_a_server_does(server: RunningServer, api: Client, hook: Hook) -> None:
+    """The sequencer's chores purge by the settings: deliveries after 30 days where nothing else is said."""
+    endpoint = hook()
+    happen(server, api, 2)
+    found = fanned_out(api, endpoint, 2)
+    older = "update webhook_deliveries set created_at = created_at - interval '31 days' where id = $1"
+    server.run(server.db.execute(older, UUID(found[0]["id"])))
+    wait_until(lambda: deliveries(api, endpoint) == found[1:], 10)
+
+
+async def test_a_new_sequencer_finds_what_the_one_before_left_undone(
+    server: RunningServer, api: Client, hook: Hook
+) -> None:
+    endpoint, paused = hook(), hook()
+    happen(server, api, 3)
+    fanned_out(api, endpoint, 3)
+    fanned_out(api, paused, 3)
+    one, owner = UUID(endpoint["id"]), UUID(api.plan_manager_id)
+    async with Database(server.dsn).opened() as db, db.transaction() as tx:
+        await tx.execute("update webhook_endpoints set active = false where id <> $1", one)
+        await tx.execute("update webhook_endpoints set fanned_out_to = 0")
+        new = FanOut()
+        assert await new.follow(tx, []) is False  # it knows of nothing
+        await new.begin(tx)
+        assert await new.follow(tx, []) is True
+        assert await new.follow(tx, []) is False
+        reached = await tx.one(int, "select fanned_out_to from webhook_endpoints where id = $1", one)
+        assert reached == await tx.one(int, "select max(position) from events where plan_manager_id = $1", owner)
+    assert [len(deliveries(api, each)) for each in (endpoint, paused)] == [6, 3]
+
+
+async def test_events_whose_sequencer_died_before_they_were_deliveries_become_some(
+    server: RunningServer, api: Client, hook: Hook, receiver: Receiver, db: Database
+) -> None:
+    endpoint = hook()
+    events(api, "webhook_endpoint.created")
+    ended = """
+        select count(pg_terminate_backend(pid)) from pg_locks
+        where locktype = 'advisory' and granted and ((classid::bigint << 32) | objid::bigint) = 7526541002
+    """
+    async with db.transaction() as tx:
+        await tx.execute("select id from webhook_endpoints where id = $1 for update", UUID(endpoint["id"]))
+        made = await asyncio.to_thread(happen, server, api, 3)
+        await asyncio.to_thread(events, api, "note_type.created", 3)  # they have their places
+        assert await tx.one(int, ended) == 1
+    fanned_out(api, endpoint, 3)
+    assert look(server) == 3
+    assert sorted(subjects(receiver)) == sorted(made)

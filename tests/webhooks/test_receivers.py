@@ -1,0 +1,204 @@
+"""The receivers of docs/webhooks.md, as programs of their own, verify real deliveries with the official libraries."""
+
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import pytest
+
+from plankeeper.edge.shapes import json_text
+from plankeeper.webhooks.messages import headers_of
+from plankeeper.webhooks.rules import new_secret
+from support.folder import open_folder
+from support.pages import PROJECT
+from support.program import Serving, environment, plankeeper
+from support.server import wait_until
+
+EXAMPLES = PROJECT / "docs/examples"
+NODE_MODULES = Path(__file__).parent / "node_modules"
+ENDPOINTS = "/webhook-endpoints"
+HOW_MANY = 1000
+
+
+def _missing() -> str:
+    """What keeps the receiver for Node from running here."""
+    if not shutil.which("node"):
+        return "node is missing: install it with npm (Debian: apt-get install nodejs npm), run scripts/node_modules.sh"
+    if not (NODE_MODULES / "standardwebhooks").is_dir():
+        return "the npm package standardwebhooks is missing: run scripts/node_modules.sh"
+    return ""
+
+
+LANGUAGES = ["python", pytest.param("node", marks=pytest.mark.skipif(bool(_missing()), reason=_missing()))]
+
+
+class ExampleReceiver:
+    """A receiver of the documentation on a free port, while in `with`; `kept` are the messages that it kept."""
+
+    def __init__(self, language: str, folder: Path, secret: str) -> None:
+        file = EXAMPLES / {"python": "receiver.py", "node": "receiver.mjs"}[language]
+        if language == "node":  # it looks for packages beside itself
+            folder.mkdir()
+            (folder / "node_modules").symlink_to(NODE_MODULES)
+            file = Path(shutil.copy(file, folder))
+        program = {"python": [sys.executable, "-u"], "node": ["node"]}[language]
+        self.process = subprocess.Popen(
+            [*program, str(file), "0"], env=environment({"WEBHOOK_SECRET": secret}),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        self.kept: list[list[str]] = []  # the words of each line
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().removeprefix("Listening on port "))
+        self.url = f"http://127.0.0.1:{self.port}/hooks"
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.kept += (line.split() for line in iter(self.process.stdout.readline, ""))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        self._reader.join(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def post(self, headers: list[tuple[str, str]], body: bytes) -> int:
+        return httpx.post(self.url, headers=headers, content=body, timeout=20).status_code
+
+
+@pytest.fixture(params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+class Site:
+    """A server with its worker, as a user runs it, and a client of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = {"PLANKEEPER_DATA_DIR": str(folder), "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
+        self.serving = Serving(folder, "--demo", PLANKEEPER_WORKER="on", **self.settings)
+        self.plan_manager_id = self.serving.said("Plan manager:")
+        self.http = self.serving.client()
+
+    def stop(self) -> None:
+        self.http.close()
+        self.serving.stop()
+
+    def ask(self, method: str, path: str, **body: Any) -> Any:
+        answer = self.http.request(method, path, json=body or None)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def walk(self, path: str, **filters: str) -> list[Any]:
+        found: list[Any] = []
+        after: str | None = "0"
+        while after:
+            page = self.http.get(path, params={"limit": 100, "after": after, **filters}).json()
+            found += page["data"]
+            after = page["pagination"]["next_cursor"]
+        return found
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with open_folder() as folder:
+        running = Site(folder)
+        yield running
+        running.stop()
+
+
+def test_a_receiver_verifies_a_thousand_real_deliveries(site: Site, language: str, tmp_path: Path) -> None:
+    payload = {"python": "thin", "node": "full"}[language]
+    made = site.ask("POST", ENDPOINTS, url="https://hooks.example.com", event_types=["provider.*"], payload=payload)
+    before = {each["id"] for each in site.walk("/providers")}
+    lines = "".join(json_text({"entity_name": f"{language} {number} é"}) + "\n" for number in range(HOW_MANY))
+    with ExampleReceiver(language, tmp_path / "receiver", made["secret"]) as receiver:
+        site.ask("PUT", f"{ENDPOINTS}/{made['id']}", url=receiver.url)
+        imported = plankeeper(
+            "import", "providers", "-", "--plan-manager", site.plan_manager_id, "--notify",
+            stdin=lines.encode(), **site.settings,
+        )  # fmt: skip
+        assert f"{HOW_MANY:,} created" in imported.stdout, imported
+        wait_until(lambda: len(receiver.kept) >= HOW_MANY, 60)
+    providers = {each["id"] for each in site.walk("/providers")} - before
+    feed = [each for each in site.walk("/events", type="provider.created") if each["resource"]["id"] in providers]
+    assert sorted(receiver.kept) == sorted([each["id"], "provider.created", each["resource"]["id"]] for each in feed)
+    assert len(receiver.kept) == HOW_MANY
+    deliveries = f"{ENDPOINTS}/{made['id']}/deliveries"
+    wait_until(lambda: site.ask("GET", f"{deliveries}?status=succeeded&limit=1")["pagination"]["total"] == HOW_MANY, 20)
+    assert {each["event_id"] for each in site.walk(deliveries)} == {each["id"] for each in feed}
+    site.ask("DELETE", f"{ENDPOINTS}/{made['id']}")
+
+
+def test_a_receiver_verifies_with_either_secret_after_a_rotation(site: Site, language: str, tmp_path: Path) -> None:
+    made = site.ask("POST", ENDPOINTS, url="https://hooks.example.com", event_types=["api_key.revoked"])
+    place = f"{ENDPOINTS}/{made['id']}"
+    rotated = site.ask("POST", f"{place}/rotate-secret")
+    for number, secret in enumerate([made["secret"], rotated["secret"]]):
+        with ExampleReceiver(language, tmp_path / str(number), secret) as receiver:
+            site.ask("PUT", place, url=receiver.url)
+            event_id = site.ask("POST", f"{place}/test")["event_id"]
+            wait_until(lambda kept=receiver.kept: kept, 20)
+        assert receiver.kept == [[event_id, "webhook_endpoint.tested", made["id"]]]
+    site.ask("DELETE", place)
+
+
+def test_a_receiver_refuses_what_is_not_as_it_was_sent(language: str, tmp_path: Path) -> None:
+    secret, now = new_secret(), int(time.time())
+    body = b'{"type":"note_type.created","data":{"resource":{"id":"1"}}}'
+    good = headers_of("first", now, body, [secret])
+    late, early = (headers_of("first", now + seconds, body, [secret]) for seconds in (-400, 400))
+    with ExampleReceiver(language, tmp_path / "receiver", secret) as receiver:
+        assert receiver.post(good, body.replace(b'"1"', b'"2"')) == 401
+        assert receiver.post(good, body + b" ") == 401
+        assert receiver.post(late, body) == 401
+        assert receiver.post(early, body) == 401
+        assert receiver.post(headers_of("first", now, body, [new_secret()]), body) == 401
+        assert receiver.post(_with(good, "webhook-timestamp", str(now + 1)), body) == 401
+        assert receiver.post(_with(good, "webhook-id", "second"), body) == 401
+        assert receiver.post(_with(good, "webhook-signature", "junk"), body) == 401
+        assert receiver.post([each for each in good if each[0] != "webhook-signature"], body) == 401
+        # One that was sent again is taken, and kept once.
+        assert receiver.post(good, body) == 204
+        assert receiver.post(headers_of("first", now - 1, body, [secret]), body) == 204
+        assert receiver.post(headers_of("second", now, body, [new_secret(), secret]), body) == 204
+    assert receiver.kept == [["first", "note_type.created", "1"], ["second", "note_type.created", "1"]]
+
+
+def _with(headers: list[tuple[str, str]], name: str, value: str) -> list[tuple[str, str]]:
+    return [(each, value if each == name else old) for each, old in headers]
+
+
+def test_events_are_forwarded_to_a_receiver_that_is_being_developed(site: Site, language: str, tmp_path: Path) -> None:
+    secret = new_secret()
+    with ExampleReceiver(language, tmp_path / "receiver", secret) as receiver:
+        listening = subprocess.Popen(
+            [sys.executable, "-m", "plankeeper", "listen", "--plan-manager", site.plan_manager_id,
+             "--forward-to", f"http://localhost:{receiver.port}/hooks", "--secret", secret],
+            env=environment(site.settings), stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            assert listening.stdout is not None
+            assert listening.stdout.readline() == f"Signed with the secret {secret}\n"
+            assert listening.stdout.readline() == "Listening. Ctrl-C stops it.\n"
+            made = site.ask("POST", "/note-types", note_type="Site visit")
+            told = listening.stdout.readline()
+            wait_until(lambda: receiver.kept, 20)
+        finally:
+            listening.terminate()
+            listening.communicate(timeout=20)
+    assert re.fullmatch(rf"\d\d:\d\d:\d\d  note_type\.created  {made['id']}  204 \(\d+ ms\)\n", told)
+    [[_, type_, resource_id]] = receiver.kept
+    assert (type_, resource_id) == ("note_type.created", str(made["id"]))

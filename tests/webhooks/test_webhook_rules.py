@@ -1,0 +1,131 @@
+"""Signatures as the official library sees them, and the schedule of attempts."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks import Webhook, WebhookVerificationError
+from uuid_utils.compat import uuid7
+
+from plankeeper.webhooks.messages import headers_of
+from plankeeper.webhooks.rules import (
+    JITTER,
+    SCHEDULE,
+    SECRET_PREFIX,
+    fault_of_secret,
+    first_id_at,
+    new_secret,
+    next_wait,
+)
+
+BODY = b'{"type":"participant.created","data":{"name":"Zo\xc3\xab"}}'
+SECRET, OLD_SECRET = new_secret(), new_secret()
+DAY = 24 * 3600
+
+
+def verifies(secret: str, headers: dict[str, str], body: bytes = BODY) -> bool:
+    try:
+        Webhook(secret).verify(body, headers)
+    except WebhookVerificationError:
+        return False
+    return True
+
+
+def signed(*secrets: str, late: float = 0, body: bytes = BODY) -> dict[str, str]:
+    """The headers of a message that was sent `late` seconds ago."""
+    return dict(headers_of("msg_1", int(datetime.now(UTC).timestamp() - late), body, list(secrets)))
+
+
+@given(st.binary(min_size=24, max_size=64), st.text().map(str.encode))
+def test_the_official_library_verifies_a_signature_of_any_secret_over_any_text(key: bytes, body: bytes) -> None:
+    secret = SECRET_PREFIX + base64.b64encode(key).decode()
+    assert fault_of_secret(secret) is None
+    Webhook(secret).verify(body, signed(secret, body=body), json_parse=False)
+
+
+def test_a_changed_byte_anywhere_in_the_body_fails() -> None:
+    headers = signed(SECRET)
+    assert verifies(SECRET, headers)
+    changed = [BODY[:at] + bytes([BODY[at] ^ 1]) + BODY[at + 1 :] for at in range(len(BODY))]
+    assert not any(verifies(SECRET, headers, each) for each in [*changed, BODY + b" ", BODY[:-1]])
+
+
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_a_changed_header_fails(name: str) -> None:
+    headers = signed(SECRET)
+    other = str(int(headers[name]) + 1) if name == "webhook-timestamp" else headers[name][:-2] + "xx"
+    assert not verifies(SECRET, headers | {name: other})
+
+
+@pytest.mark.parametrize("late, accepted", [(0, True), (240, True), (360, False), (DAY, False), (-360, False)])
+def test_a_timestamp_of_another_time_fails(late: float, accepted: bool) -> None:
+    assert verifies(SECRET, signed(SECRET, late=late)) == accepted
+
+
+def test_both_secrets_verify_while_rotating_and_no_other_does() -> None:
+    headers = signed(SECRET, OLD_SECRET)
+    assert [verifies(each, headers) for each in (SECRET, OLD_SECRET, new_secret())] == [True, True, False]
+    assert [verifies(each, signed(SECRET)) for each in (SECRET, OLD_SECRET)] == [True, False]
+
+
+def test_a_secret_is_32_random_bytes() -> None:
+    made = {new_secret() for _ in range(100)}
+    assert len(made) == 100
+    assert {len(base64.b64decode(each.removeprefix(SECRET_PREFIX))) for each in made} == {32}
+    assert all(each.startswith("whsec_") and fault_of_secret(each) is None for each in made)
+
+
+@pytest.mark.parametrize(
+    "secret, fits",
+    [
+        ("", False),
+        ("whsec_", False),
+        (SECRET.removeprefix("whsec_"), False),
+        (SECRET[:-1], False),
+        (SECRET + "é", False),
+        ("whsec_" + "A" * 28, False),  # 21 bytes
+        ("whsec_" + "A" * 32, True),  # 24
+        ("whsec_" + "A" * 84, True),  # 63
+        ("whsec_" + "A" * 88, False),  # 66
+    ],
+    ids=range(9),
+)
+def test_a_secret_has_a_form(secret: str, fits: bool) -> None:
+    assert (fault_of_secret(secret) is None) == fits
+
+
+def test_attempts_are_made_as_published() -> None:
+    hour = 3600
+    seconds = [0, 5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+    assert [next_wait(made, 0) for made in range(11)] == [*(timedelta(seconds=each) for each in seconds), None]
+
+
+@given(st.integers(0, 9), st.floats(0, 1))
+def test_jitter_makes_an_attempt_later_by_a_tenth_of_its_wait_at_most(made: int, luck: float) -> None:
+    wait = next_wait(made, luck)
+    assert wait is not None
+    assert SCHEDULE[made] <= wait <= SCHEDULE[made] * (1 + JITTER)
+    assert JITTER == 0.1
+    assert next_wait(made, 1) == SCHEDULE[made] * (1 + JITTER)
+
+
+@pytest.mark.parametrize("retry_after, seconds", [(None, 300), (0.0, 300), (299.0, 300), (301.0, 301), (1e9, DAY)])
+def test_a_receiver_may_ask_for_more_time_but_not_for_less_nor_for_more_than_a_day(
+    retry_after: float | None, seconds: int
+) -> None:
+    assert next_wait(2, 0, retry_after) == timedelta(seconds=seconds)
+
+
+def test_a_receiver_gets_no_more_attempts_by_asking_for_time() -> None:
+    assert next_wait(10, 0, 60.0) is None
+    assert next_wait(11, 0, 60.0) is None
+
+
+def test_ids_made_from_a_moment_on_are_no_lower_than_its_first() -> None:
+    moment = datetime.now(UTC)
+    ident = uuid7()
+    assert first_id_at(moment - timedelta(seconds=1)) < first_id_at(moment) < ident
+    assert ident < first_id_at(moment + timedelta(seconds=5))
+    assert first_id_at(datetime(1960, 1, 1, tzinfo=UTC)).int == 0

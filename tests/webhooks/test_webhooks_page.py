@@ -1,0 +1,82 @@
+"""docs/webhooks.md says what the code says: the receivers, the message, the schedule, the types of events."""
+
+import re
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from msgspec import Raw
+
+from plankeeper.webhooks.messages import body_of, headers_of
+from plankeeper.webhooks.rules import JITTER, SCHEDULE, new_secret
+from plankeeper.webhooks.shapes import Attempt
+from support.pages import PROJECT, blocks, matches, rows, section
+
+PAGE = "docs/webhooks.md"
+SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+@pytest.mark.parametrize("language, file", [("python", "receiver.py"), ("js", "receiver.mjs")])
+def test_the_receivers_on_the_page_are_those_that_the_tests_run(language: str, file: str) -> None:
+    [shown] = [each.text for each in blocks(PAGE) if each.language == language]
+    assert shown + "\n" == (PROJECT / "docs/examples" / file).read_text()
+
+
+def test_the_page_shows_the_message_as_it_is() -> None:
+    [shown] = [each.text for each in blocks(PAGE) if not each.language]
+    head, _, body = shown.partition("\n\n")
+    request, host, *headers = head.splitlines()
+    assert (request, host) == ("POST /plankeeper HTTP/1.1", "host: hooks.example.com")
+    found = re.fullmatch(
+        r'{"type":"(.+?)","timestamp":"(.+?)","data":{"plan_manager_id":"(.+?)","resource":{"kind":"(.+?)","id":"(.+?)"}}}',
+        body,
+    )
+    assert found
+    type_, at, plan_manager_id, kind, id_ = found.groups()
+    moment = datetime.fromisoformat(at)
+    assert body.encode() == body_of(type_, moment, UUID(plan_manager_id), kind, id_)
+    sent = headers_of("an id", int(moment.timestamp()), body.encode(), [new_secret()])
+    assert [each.partition(": ")[0] for each in headers] == [name for name, _ in sent]
+    values = {name: value for name, _, value in (each.partition(": ") for each in headers)}
+    assert matches(values["user-agent"], dict(sent)["user-agent"])
+    assert values["webhook-timestamp"] == dict(sent)["webhook-timestamp"]
+    assert len(values["webhook-signature"]) == len(dict(sent)["webhook-signature"])
+
+
+def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
+    headers = [name for name, _ in headers_of("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
+    full = body_of("a.b", datetime.now(UTC), UUID(int=0), "a", "b", Raw(b"{}"))
+    members = re.findall(r'"(\w+)":', full.decode().replace('"kind":', "").replace(',"id":', ""))
+    named = [row[0].strip("`").removeprefix("data.") for row in rows(section(PAGE, "The message"))]
+    assert named == headers + [each for each in members if each != "data"]
+
+
+def test_the_page_names_every_member_of_an_attempt() -> None:
+    assert set(re.findall(r"`(\w+)`", section(PAGE, "Deliveries"))) >= set(Attempt.__struct_encode_fields__)
+
+
+def test_the_page_has_the_schedule_and_the_statuses() -> None:
+    listed = [row for row in rows(section(PAGE, "When a delivery fails")) if row[0].isdecimal()]
+    waits = [wait.split(" ") for _, wait in listed]
+    assert [int(number) for number, _ in listed] == list(range(1, len(SCHEDULE) + 1))
+    assert [int(figure) * SECONDS[unit] for figure, unit in waits] == [each.total_seconds() for each in SCHEDULE]
+    assert JITTER == 0.1, "the page says: up to a tenth longer"
+    statuses = [row[0] for row in rows(section(PAGE, "When a delivery fails")) if not row[0].isdecimal()]
+    assert statuses == ["`pending`", "`succeeded`", "`failed`", "`cancelled`"]
+
+
+def test_the_page_lists_every_type_of_event() -> None:
+    source = "\n".join(path.read_text() for path in (PROJECT / "src").rglob("*.py"))
+    written = set(re.findall(r'"([a-z_]+\.[a-z_]+(?:ed|ing))"', source))
+    written |= {
+        f"{kind}.{what}"
+        for kind in re.findall(r'created_or_updated\("(\w+)"\)', source)
+        for what in ("created", "updated")
+    }
+    written |= {"invoice_view_session.started", "invoice_view_session.ended"}
+    listed = [
+        f"{kind.strip('`')}.{what}"
+        for kind, types, _ in rows(section(PAGE, "Event types"))
+        for what in re.findall(r"`(\w+)`", types)
+    ]
+    assert sorted(listed) == sorted(written)

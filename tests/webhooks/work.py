@@ -1,0 +1,127 @@
+"""What the tests of webhooks do again and again: make events, let workers work, read what came."""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
+from uuid_utils.compat import uuid7
+
+from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.events.record import record_many
+from plankeeper.webhooks.sending import Sender
+from plankeeper.webhooks.worker import Worker
+from support.client import NO_TLS, Client
+from support.receiver import Received, Receiver
+from support.server import RunningServer, wait_until
+
+NOW = timedelta()
+
+
+class Thing(Struct):
+    """What the made-up events are about."""
+
+    id: UUID
+
+
+def new_worker(server: RunningServer, skew: timedelta = NOW) -> tuple[Worker, Sender]:
+    sender = Sender(server.settings.webhook_allowed_networks, trust=NO_TLS)
+    return Worker(server.db, sender, server.settings, skew), sender
+
+
+def look(server: RunningServer, skew: timedelta = NOW) -> int:
+    """A worker with its clock moved looks once, sends what it found, writes it down, and ends: how many it sent."""
+
+    async def work() -> int:
+        worker, sender = new_worker(server, skew)
+        found = await worker.look()
+        worker.stopping.set()
+        await worker.run()
+        await sender.close()
+        return found
+
+    return server.run(work())
+
+
+@contextmanager
+def working(server: RunningServer, skew: timedelta = NOW) -> Iterator[Worker]:
+    """Meanwhile a worker works."""
+
+    async def begin() -> Any:
+        worker, sender = new_worker(server, skew)
+        return worker, sender, server.loop.create_task(worker.run())
+
+    async def end() -> None:
+        worker.stopping.set()
+        await running
+        await sender.close()
+
+    worker, sender, running = server.run(begin())
+    try:
+        yield worker
+    finally:
+        server.run(end())
+
+
+def happen(server: RunningServer, api: Client, count: int = 1, type_: str = "note_type.created") -> list[str]:
+    """That many events in one transaction: the ids of what they are about, in the order of the feed."""
+
+    async def work() -> list[str]:
+        things = [Thing(uuid7()) for _ in range(count)]
+        async with server.db.transaction() as tx:
+            call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            await record_many(call, [(type_, None, each) for each in things])
+        return [str(each.id) for each in things]
+
+    return server.run(work())
+
+
+def deliveries(api: Client, endpoint: dict[str, Any], **filters: Any) -> list[dict[str, Any]]:
+    return api.get(f"/webhook-endpoints/{endpoint['id']}/deliveries", limit=1000, **filters).json()["data"]
+
+
+def fanned_out(api: Client, endpoint: dict[str, Any], count: int, **filters: Any) -> list[dict[str, Any]]:
+    """The deliveries to an endpoint, once there are as many."""
+    found = wait_until(lambda: len(listed := deliveries(api, endpoint, **filters)) >= count and listed, 10)
+    assert len(found) == count, found
+    return found
+
+
+def events(api: Client, type_: str, count: int = 1) -> list[dict[str, Any]]:
+    """The events of a type, once they are in the feed and as many."""
+    found = wait_until(
+        lambda: len(listed := api.get("/events", limit=1000, type=type_).json()["data"]) >= count and listed
+    )
+    assert len(found) == count, found
+    return found
+
+
+def bodies(receiver: Receiver) -> list[dict[str, Any]]:
+    return [json.loads(each.body) for each in receiver.received]
+
+
+def subjects(receiver: Receiver) -> list[str]:
+    """What the events are about that a receiver was told of, in the order in which they came."""
+    return [each["data"]["resource"]["id"] for each in bodies(receiver)]
+
+
+def signed_by(secret: str, got: Received) -> str:
+    """The signature of a request by a secret, as Standard Webhooks says it."""
+    content = f"{got.headers['webhook-id']}.{got.headers['webhook-timestamp']}.".encode() + got.body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def ahead(text: str, **by: float) -> timedelta:
+    """How far a clock must be moved to show a moment, or so much later: `ahead(text, seconds=1)`."""
+    return moment(text) + timedelta(**by) - datetime.now(UTC)
