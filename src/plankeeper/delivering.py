@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from plankeeper import background, logs
 from plankeeper.database.pool import Database
 from plankeeper.settings import Settings
+from plankeeper.webhooks.manners import Manners
 from plankeeper.webhooks.sending import Sender
 from plankeeper.webhooks.worker import Worker
 
@@ -27,10 +28,10 @@ def beside_a_server() -> None:
 
 async def _until_parent_ends(settings: Settings) -> None:
     background.stop_with_parent()
-    await deliver(settings)
+    await deliver(settings, Manners())
 
 
-async def deliver(settings: Settings) -> None:
+async def deliver(settings: Settings, manners: Manners | None = None) -> None:
     """Send webhooks until SIGTERM or SIGINT; what is being sent then is finished."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(NAMES_AT_ONCE, "names"))
@@ -38,7 +39,7 @@ async def deliver(settings: Settings) -> None:
         settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout
     )  # fmt: skip
     sender = Sender(settings.webhook_allowed_networks)
-    worker = Worker(db, sender, settings)
+    worker = Worker(db, sender, settings, manners=manners)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stopping.set)
     async with db.opened():

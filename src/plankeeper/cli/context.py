@@ -95,10 +95,11 @@ async def known_version(db: Database) -> str | None:
     return version
 
 
-def run(work: Any) -> Any:
+def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
     """Run a coroutine; where the database is at fault, say so."""
     try:
-        return asyncio.run(work)
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(work)
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
     except asyncpg.InsufficientPrivilegeError as error:

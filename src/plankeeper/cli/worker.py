@@ -15,6 +15,8 @@ def worker() -> None:
 
     `serve` has a worker of its own, unless it is started with `--no-worker`.
     """
+    import uvloop
+
     from plankeeper import logs
 
     found = settings()
@@ -23,7 +25,7 @@ def worker() -> None:
         run(_require_schema(dsn, embedded=cluster is not None))
         click.echo("The worker is ready. Ctrl-C stops it.")
         logs.set_up()
-        run(_deliver(replace(found, database_url=dsn)))
+        run(_deliver(replace(found, database_url=dsn)), uvloop.new_event_loop)
 
 
 async def _require_schema(dsn: str, *, embedded: bool) -> None:

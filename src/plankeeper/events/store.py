@@ -111,13 +111,14 @@ async def sequence(session: Queries, limit: int) -> list[Placed]:
         """
         with waiting as materialized (
             -- tenants: all, on purpose; one order serves every feed
-            select plan_manager_id, id from events where position is null order by id limit $1
+            select ctid as place from events where position is null order by id limit $1
         ), numbered as materialized (
-            select plan_manager_id, id, nextval('event_positions') as position from waiting
+            select place, nextval('event_positions') as position from waiting
         ), placed as (
+            -- by the rows' places: by their keys a plan made while the table was empty read all of a tenant's events
             update events set position = numbered.position
             from numbered
-            where events.plan_manager_id = numbered.plan_manager_id and events.id = numbered.id
+            where events.ctid = numbered.place
             returning events.plan_manager_id
         )
         select plan_manager_id, count(*) as events from placed group by plan_manager_id

@@ -78,8 +78,7 @@ async def claim(db: Queries, busy: Mapping[UUID, int], per_endpoint: int, most: 
             cross join lateral (
                 select delivery.plan_manager_id, delivery.id from webhook_deliveries delivery
                 where status = 'pending' and webhook_endpoint_id = pending.id
-                    and next_attempt_at <= clock_timestamp() + $5::interval and exists (select from events
-                        where plan_manager_id = delivery.plan_manager_id and id = delivery.event_id)
+                    and next_attempt_at <= clock_timestamp() + $5::interval
                 order by next_attempt_at limit greatest(case when endpoint.failing_since is null then $3::bigint
                     else 1 end - coalesce(busy.places, 0), 0) for update skip locked
             ) found

@@ -13,6 +13,7 @@ from plankeeper.database.pool import Database, unavailable
 from plankeeper.settings import Settings
 from plankeeper.webhooks import messages, queue
 from plankeeper.webhooks.figures import ATTEMPTS
+from plankeeper.webhooks.manners import Manners
 from plankeeper.webhooks.rules import next_wait
 from plankeeper.webhooks.sending import Outcome, Sender
 from plankeeper.webhooks.settling import settle
@@ -30,9 +31,15 @@ GONE = 410
 
 
 class Worker:
-    """Claims deliveries, sends them, and writes down what came of them. `skew` moves its clock, in tests."""
+    """Claims deliveries, sends them, and writes down what came of them. `skew` moves its clock, in tests; with
+    `manners` it steps back where others need the processor.
+    """
 
-    def __init__(self, db: Database, sender: Sender, settings: Settings, skew: timedelta = timedelta()) -> None:
+    def __init__(
+        self, db: Database, sender: Sender, settings: Settings, skew: timedelta = timedelta(),
+        manners: Manners | None = None,
+    ) -> None:  # fmt: skip
+        self._manners = manners
         self._db = db
         self._sender = sender
         self._settings = settings
@@ -54,6 +61,8 @@ class Worker:
                 self._freed.clear()
                 if not await self.look():
                     await self._pause()
+                elif self._manners:
+                    await asyncio.sleep(self._manners.rest())
             except Exception as error:
                 if not unavailable(error):
                     log.exception("deliveries cannot be claimed")
