@@ -28,10 +28,12 @@ Contents = Callable[[UUID | str], Any]
 
 WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 READS_WITH_ID = [name for name in WITH_ID if name in READS]
+# An endpoint that wants what never happens: it has no deliveries, also of what happened just before it was made.
+UNHEARD = BODIES["POST /webhook-endpoints"] | {"event_types": ["nothing.happened"]}
 # One's own of what a list belongs to.
 MADE: dict[str, Callable[[Client], str]] = {
     "participant_id": lambda api: api.made("/participants", {})["id"],
-    "webhook_endpoint_id": lambda api: api.made("/webhook-endpoints", BODIES["POST /webhook-endpoints"])["id"],
+    "webhook_endpoint_id": lambda api: api.made("/webhook-endpoints", UNHEARD)["id"],
 }
 # Lists that are the same for every plan manager.
 SHARED_LISTS = {"GET /error-catalogue": "the catalogue explains the API, and holds nobody's data"}
