@@ -73,7 +73,9 @@ def occupied(server: RunningServer, api: Client, places: int) -> Generator[tuple
     """As many updates under way as there are places; what it gives lets them go on."""
     made = api.made("/participants", {"first_name": "Ada"})
     path = f"/participants/{made['id']}"
-    with held(server, made["id"]) as release, ThreadPoolExecutor(places) as pool:
+    with ThreadPoolExecutor(places) as pool, held(server, made["id"]) as release:
+        # Connections are made before: on a busy machine that can take longer than a statement waits for a lock.
+        list(pool.map(lambda _: api.get(path), range(places * 3)))
         updates = [pool.submit(api.put, path, {"last_name": f"L{number}"}) for number in range(places)]
         wait_until(lambda: waiting(server) >= places)
         yield release, updates
