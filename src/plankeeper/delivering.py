@@ -35,9 +35,7 @@ async def deliver(settings: Settings, manners: Manners | None = None) -> None:
     """Send webhooks until SIGTERM or SIGINT; what is being sent then is finished."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(NAMES_AT_ONCE, "names"))
-    db = Database(
-        settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout
-    )  # fmt: skip
+    db = Database(settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout)
     sender = Sender(settings.webhook_allowed_networks)
     worker = Worker(db, sender, settings, manners=manners)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -34,7 +34,7 @@ def test_the_page_shows_the_message_as_it_is() -> None:
     assert found
     type_, at, plan_manager_id, kind, id_ = found.groups()
     moment = datetime.fromisoformat(at)
-    assert body.encode() == body_of(type_, moment, UUID(plan_manager_id), kind, id_)
+    assert body.encode() == body_of(type_, moment, UUID(plan_manager_id), kind, id_, "thin", None)
     sent = headers_of("an id", int(moment.timestamp()), body.encode(), [new_secret()])
     assert [each.partition(": ")[0] for each in headers] == [name for name, _ in sent]
     values = {name: value for name, _, value in (each.partition(": ") for each in headers)}
@@ -45,7 +45,7 @@ def test_the_page_shows_the_message_as_it_is() -> None:
 
 def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
     headers = [name for name, _ in headers_of("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
-    full = body_of("a.b", datetime.now(UTC), UUID(int=0), "a", "b", Raw(b"{}"))
+    full = body_of("a.b", datetime.now(UTC), UUID(int=0), "a", "b", "full", Raw(b"{}"))
     members = re.findall(r'"(\w+)":', full.decode().replace('"kind":', "").replace(',"id":', ""))
     named = [row[0].strip("`").removeprefix("data.") for row in rows(section(PAGE, "The message"))]
     assert named == headers + [each for each in members if each != "data"]

@@ -16,6 +16,7 @@ from plankeeper.settings import Settings
 from plankeeper.webhooks import messages
 from plankeeper.webhooks.rules import EVERYWHERE, fault_of_secret, new_secret
 from plankeeper.webhooks.sending import Outcome, Sender
+from plankeeper.webhooks.shapes import Payload
 
 PERIOD = 0.25  # seconds between two looks at the feed
 PAGE = 100
@@ -28,12 +29,16 @@ class Forwarder(Sender):
         super().__init__(EVERYWHERE)
 
     def fault(self, url: str) -> str | None:
-        try:
-            parts = urlsplit(url)
-            named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            named = False
-        return None if named else "must begin with http:// or https://, and name a host"
+        return _fault(url)
+
+
+def _fault(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        named = False
+    return None if named else "must begin with http:// or https://, and name a host"
 
 
 @click.command()
@@ -41,27 +46,27 @@ class Forwarder(Sender):
 @click.option("--forward-to", "url", help="Where to send each event, signed as a webhook; http and localhost too.")
 @click.option("--payload", type=click.Choice(["thin", "full"]), default="thin", help="What is sent (thin).")
 @click.option("--secret", help="What to sign with: `whsec_...`. Without it one is made, and printed.")
-def listen(plan_manager_id: UUID, url: str | None, payload: str, secret: str | None) -> None:
+def listen(plan_manager_id: UUID, url: str | None, payload: Payload, secret: str | None) -> None:
     """Print events as they happen until Ctrl-C, and forward them: for developing a receiver of webhooks.
 
     It keeps nothing and tries nothing twice: that is what webhook endpoints are for.
     """
-    if url and (fault := Forwarder().fault(url)):
+    if url and (fault := _fault(url)):
         raise click.BadParameter(f"it {fault}", param_hint="--forward-to")
-    if secret and fault_of_secret(secret):
-        raise click.BadParameter(f"it {fault_of_secret(secret)}", param_hint="--secret")
+    if secret and (fault := fault_of_secret(secret)):
+        raise click.BadParameter(f"it {fault}", param_hint="--secret")
 
     async def work(db: Database, _found: Settings) -> None:
         await require_plan_manager(db, plan_manager_id)
         key = secret or new_secret()
         if url:
             click.echo(f"Signed with the secret {key}")
-        await _follow(db, plan_manager_id, url, key, full=payload == "full")
+        await _follow(db, plan_manager_id, url, key, payload)
 
     with_database(work)
 
 
-async def _follow(db: Database, plan_manager_id: UUID, url: str | None, secret: str, *, full: bool) -> NoReturn:
+async def _follow(db: Database, plan_manager_id: UUID, url: str | None, secret: str, payload: Payload) -> NoReturn:
     last = str(await store.newest(db, plan_manager_id) or UUID(int=0))
     click.echo("Listening. Ctrl-C stops it.")
     sender = Forwarder()
@@ -71,16 +76,15 @@ async def _follow(db: Database, plan_manager_id: UUID, url: str | None, secret: 
             last = str(event.id)
             line = f"{event.created_at.astimezone():%H:%M:%S}  {event.type}  {event.resource.id}"
             if url:
-                line += f"  {_came(await _forward(sender, url, plan_manager_id, event, secret, full=full))}"
+                line += f"  {_came(await _forward(sender, url, plan_manager_id, event, secret, payload))}"
             click.echo(line)
         if not events:
             await asyncio.sleep(PERIOD)
 
 
-async def _forward(sender: Sender, url: str, owner: UUID, event: Event, secret: str, *, full: bool) -> Outcome:
+async def _forward(sender: Sender, url: str, owner: UUID, event: Event, secret: str, payload: Payload) -> Outcome:
     about = event.resource
-    resource = [event.data] if full else []
-    body = messages.body_of(event.type, event.created_at, owner, about.kind, about.id, *resource)
+    body = messages.body_of(event.type, event.created_at, owner, about.kind, about.id, payload, event.data)
     return await sender.post(url, messages.headers_of(str(event.id), int(time.time()), body, [secret]), body)
 
 

@@ -17,23 +17,19 @@ def worker() -> None:
     """
     import uvloop
 
-    from plankeeper import logs
-
     found = settings()
     with cluster_of(found) as cluster:
-        dsn = cluster.dsn if cluster else found.database_url or ""
-        run(_require_schema(dsn, embedded=cluster is not None))
-        click.echo("The worker is ready. Ctrl-C stops it.")
-        logs.set_up()
-        run(_deliver(replace(found, database_url=dsn)), uvloop.new_event_loop)
+        own = replace(found, database_url=cluster.dsn) if cluster else found
+        run(_work(own, embedded=cluster is not None), uvloop.new_event_loop)
 
 
-async def _require_schema(dsn: str, *, embedded: bool) -> None:
-    async with Database(dsn, pool_size=1, statement_timeout=600).opened() as db:
-        await require_schema(db, dsn, embedded=embedded)
-
-
-async def _deliver(found: Settings) -> None:
+async def _work(found: Settings, *, embedded: bool) -> None:
+    from plankeeper import logs
     from plankeeper.delivering import deliver
 
+    dsn = found.database_url or ""
+    async with Database(dsn, pool_size=1, statement_timeout=600).opened() as db:
+        await require_schema(db, dsn, embedded=embedded)
+    click.echo("The worker is ready. Ctrl-C stops it.")
+    logs.set_up()
     await deliver(found)

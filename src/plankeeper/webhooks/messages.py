@@ -8,6 +8,7 @@ from msgspec import Raw
 from plankeeper import __version__
 from plankeeper.edge.shapes import json_text
 from plankeeper.webhooks.rules import signature
+from plankeeper.webhooks.shapes import Payload
 
 Headers = list[tuple[str, str]]
 
@@ -23,9 +24,11 @@ def headers_of(message_id: str, timestamp: int, body: bytes, secrets: list[str])
     ]
 
 
-def body_of(type_: str, at: datetime, plan_manager_id: UUID, kind: str, id_: str, *resource: Raw | None) -> bytes:
-    """What an event's message says: which resource, and where `resource` is given how it was after the write."""
+def body_of(
+    type_: str, at: datetime, plan_manager_id: UUID, kind: str, id_: str, payload: Payload, data: Raw | None
+) -> bytes:
+    """What an event's message says: which resource, and in full how it was after the write."""
     about: dict[str, object] = {"plan_manager_id": plan_manager_id, "resource": {"kind": kind, "id": id_}}
-    for each in resource:
-        about["object"] = each
+    if payload == "full":
+        about["object"] = data
     return json_text({"type": type_, "timestamp": at, "data": about}).encode()

@@ -24,6 +24,7 @@ from plankeeper.webhooks.shapes import (
     WebhookEndpointRecord,
     WebhookEndpointWithSecret,
     WebhookTest,
+    shown,
 )
 
 
@@ -55,7 +56,7 @@ async def create(call: Write, new: WebhookEndpointCreate) -> WebhookEndpointWith
     )  # fmt: skip
     kept = applied(new, started)
     await store.put(call.tx, call.plan_manager_id, json_text([kept]))
-    await record(call, "webhook_endpoint.created", None, _shown(kept))
+    await record(call, "webhook_endpoint.created", None, shown(kept))
     return _with_secret(kept)
 
 
@@ -79,8 +80,8 @@ async def update(call: Write, webhook_endpoint_id: UUID, change: WebhookEndpoint
     await store.put(call.tx, call.plan_manager_id, json_text([new]))
     if old.active and not new.active:
         await queue.cancel(call.tx, call.plan_manager_id, webhook_endpoint_id)
-    await record(call, "webhook_endpoint.updated", _shown(old), _shown(new))
-    return _shown(new)
+    await record(call, "webhook_endpoint.updated", shown(old), shown(new))
+    return shown(new)
 
 
 @routes.delete("/webhook-endpoints/{webhook_endpoint_id}", need=WRITE, extension=True)
@@ -98,7 +99,7 @@ async def rotate_secret(call: Write, webhook_endpoint_id: UUID) -> WebhookEndpoi
     until = datetime.now(UTC) + OLD_SECRET_SIGNS
     new = msgspec.structs.replace(old, secret=new_secret(), old_secret=old.secret, old_secret_until=until)
     await store.put(call.tx, call.plan_manager_id, json_text([new]))
-    await record(call, "webhook_endpoint.secret_rotated", None, _shown(new))
+    await record(call, "webhook_endpoint.secret_rotated", None, shown(new))
     return _with_secret(new)
 
 
@@ -107,7 +108,7 @@ async def test(call: Write, webhook_endpoint_id: UUID) -> WebhookTest:
     """Send an event of the type `webhook_endpoint.tested` to this endpoint alone, whatever it asked for."""
     kept = require_active(found(await _locked(call, webhook_endpoint_id)))
     type_ = "webhook_endpoint.tested"
-    event_id = found(await record(replace(call, notify=False), type_, None, _shown(kept)))
+    event_id = found(await record(replace(call, notify=False), type_, None, shown(kept)))
     await deliveries.add(call.tx, call.plan_manager_id, webhook_endpoint_id, event_id, type_)
     return WebhookTest(event_id)
 
@@ -120,7 +121,7 @@ async def replay(call: Write, webhook_endpoint_id: UUID, wanted: Replay) -> Repl
     begins = await store.beginning(call.tx, call.plan_manager_id, webhook_endpoint_id, wanted.since, floor)
     position = min(begins.position, kept.fanned_out_to) if begins.events else kept.fanned_out_to
     await store.put(call.tx, call.plan_manager_id, json_text([msgspec.structs.replace(kept, fanned_out_to=position)]))
-    await record(replace(call, notify=False), "webhook_endpoint.replayed", None, _shown(kept))
+    await record(replace(call, notify=False), "webhook_endpoint.replayed", None, shown(kept))
     return ReplayAnswer(begins.events)
 
 
@@ -135,10 +136,6 @@ def _require_good_url(call: Write, url: str) -> None:
     fault = fault_of_url(url, call.settings.webhook_allowed_networks)
     if fault:
         raise Invalid(url=fault)
-
-
-def _shown(kept: WebhookEndpointRecord) -> WebhookEndpoint:
-    return msgspec.convert(kept, WebhookEndpoint, from_attributes=True)
 
 
 def _with_secret(kept: WebhookEndpointRecord) -> WebhookEndpointWithSecret:

@@ -15,6 +15,7 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - of the standard, and in front of every 
 OLD_SECRET_SIGNS = timedelta(hours=24)
 DISABLED_AFTER = timedelta(days=5)  # of nothing but failures
 TIMEOUT = 15.0  # seconds for one attempt
+GONE = 410  # the status by which a receiver says that it wants nothing more
 
 # How long after the attempt before each one is made.
 SCHEDULE = tuple(
@@ -86,9 +87,11 @@ def next_wait(made: int, luck: float, retry_after: float | None = None) -> timed
 
 def is_refused(address: Address, allowed: Sequence[Network]) -> bool:
     """Whether an address is none of the public internet, and in no network that the operator allows."""
-    if any(address in network for network in allowed if network.version == address.version):
-        return False
-    return any(address in network for network in _REFUSED if network.version == address.version)
+    return _within(address, _REFUSED) and not _within(address, allowed)
+
+
+def _within(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks)  # none of the other version has it
 
 
 def fault_of_url(url: str, allowed: Sequence[Network]) -> str | None:
@@ -119,13 +122,9 @@ def _fault_of_host(scheme: str, host: str, allowed: Sequence[Network]) -> str | 
         return "must have a host name, or an address in its usual form"
     if scheme == "https":
         return None
-    if scheme == "http" and literal is not None and any(literal in each for each in _of(literal, allowed)):
+    if scheme == "http" and literal is not None and _within(literal, allowed):
         return None
     return "must begin with https://"
-
-
-def _of(address: Address, networks: Sequence[Network]) -> list[Network]:
-    return [each for each in networks if each.version == address.version]
 
 
 def literal_of(host: str) -> Address | None:

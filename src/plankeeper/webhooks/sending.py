@@ -96,8 +96,8 @@ class Sender:
                 status, retry_after = await self._post(url, headers, body)
         except _FORESEEN as error:
             return Outcome(None, _told(error), _since(began))
-        error = None if 200 <= status < 300 else f"the answer was {status}"
-        return Outcome(status, error, _since(began), retry_after)
+        outcome = Outcome(status, None, _since(began), retry_after)
+        return outcome if outcome.succeeded else outcome._replace(error=f"the answer was {status}")
 
     async def _post(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> tuple[int, float | None]:
         """The status, and the seconds of Retry-After. Of the answer's body nothing is read."""

@@ -12,8 +12,8 @@ from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record
 from plankeeper.settings import Settings
 from plankeeper.webhooks import queue, store
-from plankeeper.webhooks.rules import DISABLED_AFTER
-from plankeeper.webhooks.shapes import Settlement, WebhookEndpoint, WebhookEndpointRecord
+from plankeeper.webhooks.rules import DISABLED_AFTER, GONE
+from plankeeper.webhooks.shapes import Settlement, WebhookEndpointRecord, shown
 
 _GONE = "it answered 410 Gone"
 _DEAD = f"it has only failed for {DISABLED_AFTER.days} days"
@@ -23,7 +23,7 @@ async def settle(db: Database, settings: Settings, settlements: Sequence[Settlem
     """Write down many attempts in one transaction."""
     owners: dict[UUID, UUID] = {each.claim.webhook_endpoint_id: each.claim.plan_manager_id for each in settlements}
     good = {each.claim.webhook_endpoint_id for each in settlements if each.status == "succeeded"}
-    gone = {each.claim.webhook_endpoint_id for each in settlements if each.attempt.status_code == 410}
+    gone = {each.claim.webhook_endpoint_id for each in settlements if each.attempt.status_code == GONE}
     ids = list(owners)
     async with db.transaction() as tx:
         # Endpoints are locked before their deliveries, here as in every request.
@@ -44,5 +44,4 @@ async def _disable(call: Write, kept: WebhookEndpointRecord, reason: str) -> Non
     stopped = msgspec.structs.replace(kept, active=False, disabled_reason=reason)
     await store.put(call.tx, call.plan_manager_id, json_text([stopped]))
     await queue.cancel(call.tx, call.plan_manager_id, kept.id)
-    before, after = (msgspec.convert(each, WebhookEndpoint, from_attributes=True) for each in (kept, stopped))
-    await record(call, "webhook_endpoint.disabled", before, after)
+    await record(call, "webhook_endpoint.disabled", shown(kept), shown(stopped))

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
+import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from plankeeper.edge.shapes import LongText, Moment, Text255, UuidListQuery
@@ -51,6 +52,11 @@ class WebhookEndpointRecord(Struct, kw_only=True):
     old_secret_until: Moment | None = None
     failing_since: Moment | None = None
     fanned_out_to: int = 0
+
+
+def shown(kept: WebhookEndpointRecord) -> WebhookEndpoint:
+    """An endpoint as anybody of the plan manager may see it: without its secrets."""
+    return msgspec.convert(kept, WebhookEndpoint, from_attributes=True)
 
 
 class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):

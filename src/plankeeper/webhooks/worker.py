@@ -14,7 +14,7 @@ from plankeeper.settings import Settings
 from plankeeper.webhooks import messages, queue
 from plankeeper.webhooks.figures import ATTEMPTS
 from plankeeper.webhooks.manners import Manners
-from plankeeper.webhooks.rules import next_wait
+from plankeeper.webhooks.rules import GONE, next_wait
 from plankeeper.webhooks.sending import Outcome, Sender
 from plankeeper.webhooks.settling import settle
 from plankeeper.webhooks.shapes import Attempt, Claim, Settlement
@@ -27,7 +27,6 @@ GATHERED = 0.02  # seconds for which what came of attempts is gathered
 PER_ENDPOINT = 8  # attempts at a time to one endpoint: a slow one delays nobody else's
 AT_ONCE = 400  # attempts at a time in all
 DRAIN = 10.0  # seconds
-GONE = 410
 
 
 class Worker:
@@ -132,10 +131,9 @@ class Worker:
 
 def body_of(claim: Claim) -> bytes:
     """The same bytes on every attempt, as long as the endpoint asks for the same."""
-    resource = [claim.data] if claim.payload == "full" else []
     return messages.body_of(
         claim.event_type, claim.event_created_at, claim.plan_manager_id, claim.resource_kind, claim.resource_id,
-        *resource,
+        claim.payload, claim.data,
     )  # fmt: skip
 
 
