@@ -12,6 +12,8 @@ from starlette.types import ASGIApp
 from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import routes as account_managers
 from plankeeper.api_keys.keyring import Keyring
+from plankeeper.console.application import console
+from plankeeper.console.frame import Frame
 from plankeeper.database.pool import Database
 from plankeeper.edge.admission import Admission
 from plankeeper.edge.docs import documentation_routes
@@ -78,6 +80,8 @@ def application(settings: Settings) -> ASGIApp:
     if settings.metrics_port is None:
         routes.append(Route("/metrics", Keyless(Metrics(metrics.text, metrics.CONTENT_TYPE))))
     routes += documentation_routes(document(operations()))
+    pages = console(Frame(db, edge.admission, tell, settings))
+    routes += Route("/console", pages), Route("/console/{rest:path}", pages)
     lifespan = _lifespan(edge, keyring, limiter, tell)
     rest = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
     paths = Paths(endpoints, otherwise=rest)

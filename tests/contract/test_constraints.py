@@ -9,6 +9,7 @@ from support.server import RunningServer
 _OWN_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"
 _CHECKED_SHAPE = "the shape of the request takes no other value"
 _NEW_ID = "the id was made for this row, or a conflict on it is an update"
+_NOT_IN_THE_API = "no request of the API writes accounts"
 _NOT_OVER_HTTP = "written by import or the command line alone"
 
 # Constraints that no request can break.
@@ -48,6 +49,19 @@ UNBREAKABLE = {
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
         _NOT_OVER_HTTP,
+    ),
+    **dict.fromkeys(
+        [
+            "accounts_pkey", "account_failures_pkey", "account_invitations_pkey", "account_recovery_codes_pkey",
+            "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
+            "invoice_ignored_warnings_plan_manager_id_invoice_id_fkey",
+            "account_roles_pkey", "account_sessions_pkey", "accounts_email_key", "account_invitations_email_key",
+            "account_recovery_codes_account_id_fkey", "account_roles_account_id_fkey",
+            "account_sessions_account_id_fkey", "account_sessions_chosen_plan_manager_id_fkey",
+            "account_invitations_plan_manager_id_fkey", "account_roles_plan_manager_id_fkey",
+            "account_invitations_role_check", "account_roles_role_check",
+        ],
+        _NOT_IN_THE_API,
     ),
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",
     "users_email_key": "the one insert takes the user that has the email",

@@ -7,7 +7,7 @@ from contract.sources import Module, imports, modules
 # What every slice stands on. They know no slice; `database` knows nothing but itself.
 GROUND = {"edge", "database", "events", "settings", "logs", ""}
 # What stands upon the slices, and may use all of them.
-ROOF = {"app", "background", "delivering", "metrics", "bulk", "cli", "demo", "__main__"}
+ROOF = {"app", "background", "delivering", "metrics", "bulk", "cli", "console", "demo", "__main__"}
 # What a slice may be used through by another.
 DOORS = {"rules", "shapes", "store"}
 # What would make a rule more than a computation.

@@ -32,6 +32,8 @@ KEYLESS = {
     "/docs/swagger-ui.css": "what that page needs",
     "/docs/swagger-ui-bundle.js": "what that page needs",
 }
+# The console's, for people with a session: tests/console sweeps over its pages.
+CONSOLE = {"/console", "/console/{rest:path}"}
 
 
 class Keys:
@@ -151,7 +153,7 @@ def paths_of(settings: Settings) -> Iterator[str]:
 def test_every_route_is_in_the_document_and_the_other_way_round(server: RunningServer) -> None:
     paths = list(paths_of(server.settings))
     assert len(paths) == len(set(paths))
-    assert set(paths) == set(DOCUMENT["paths"]) | set(KEYLESS)
+    assert set(paths) == set(DOCUMENT["paths"]) | set(KEYLESS) | CONSOLE
     documented = {name for name, _ in documented_operations()}
     assert documented == set(OPERATIONS)
 

@@ -32,6 +32,7 @@ from plankeeper.database.rows import columns
 
 # Where SQL may stand besides a slice's `store.py`.
 OTHER_STORES = {
+    "accounts.memberships": "roles and invitations: a store of its own beside the accounts'",
     "participants.lists": "the pages of the list, a statement for each filter",
     "participants.totals": "the totals of the list, likewise, and what keeps them",
     "providers.lists": "the pages and totals of the list, likewise",

@@ -17,17 +17,27 @@ GLOBAL = {
     "api_keys": "a key may act for several plan managers; its grants are api_key_plan_managers",
     "grants_version": "one number for all keys",
     "rate_limits": "a key's quota holds for all its plan managers together, an address has none",
+    "accounts": "one person may work for several plan managers; the roles are account_roles",
+    "account_failures": "counted before it is known whose account it is, if anybody's",
+    "account_recovery_codes": "an account's own",
+    "account_sessions": "an account's own, which chooses among its plan managers",
     "alembic_version": "Alembic's",
 }
 # Foreign keys of tenant tables that carry no plan manager.
 GLOBAL_REFERENCES = {
     "api_key_plan_managers_api_key_id_fkey": "api_keys is a global table",
+    "account_roles_account_id_fkey": "accounts is a global table",
     "team_member_permissions_permission_id_fkey": "permissions is a global table",
 }
 # Statements on tenant tables that are not bound to one plan manager.
 UNBOUND = {
+    "accounts.store.session_by_hash": "a session knows all plan managers of its account, and lets choose",
+    "accounts.memberships.of_account": "what an account does is told to all its plan managers",
+    "accounts.memberships.fetch_all": "`users list` is the operator's, for all plan managers",
+    "accounts.memberships.invited": "an invitation is found by its token before it is known whose it is",
     "api_keys.store.by_hash": "a key is looked up before it is known for whom it may act",
     "api_keys.store.fetch_all": "`keys list` is the operator's, for all plan managers",
+    "api_keys.store.fetch_of": "the keys of one plan manager, with all that each may act for",
     "api_keys.store.fetch_for_update": "`keys revoke` is the operator's, for all plan managers",
     "api_keys.store.allow": "grants a key to several plan managers at once",
     "api_keys.store.fetch_expiring": "`doctor` is the operator's, for all plan managers",

@@ -94,6 +94,7 @@ def test_every_type_of_event_is_listed() -> None:
     recorded = set(re.findall(r'"(\w+\.(?:created|updated|deleted|revoked|rotated|expiring))"', source))
     recorded |= {f"{kind}.{what}" for kind in kinds for what in ("created", "updated")}
     recorded |= set(re.findall(r'"(webhook_(?:endpoint|delivery)\.\w+)"', source))
+    recorded |= set(re.findall(r'"(account\.\w+)"', source))
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
     listed = rows(section("docs/api/events.md", "Types"))
     assert {

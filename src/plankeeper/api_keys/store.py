@@ -48,6 +48,23 @@ async def fetch_all(db: Queries) -> list[ApiKey]:
     )
 
 
+async def fetch_of(db: Queries, plan_manager_id: UUID) -> list[ApiKey]:
+    """The keys that may act for a plan manager, newest first, with all that each may act for."""
+    return await db.rows(
+        ApiKey,
+        """
+        select id, name, last_four,
+            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+                as plan_managers,
+            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+        from api_keys
+        where id in (select api_key_id from api_key_plan_managers where plan_manager_id = $1)
+        order by id desc
+        """,
+        plan_manager_id,
+    )
+
+
 async def fetch_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
     return await tx.one_or_none(
         ApiKey,

@@ -12,6 +12,7 @@ from plankeeper.cli.listen import listen
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.serving import serve
 from plankeeper.cli.upkeep import doctor, migrate, openapi, recheck
+from plankeeper.cli.users import users
 from plankeeper.cli.worker import worker
 
 
@@ -30,6 +31,7 @@ for command in (
     doctor,
     plan_managers,
     keys,
+    users,
     import_,
     export_,
     recheck,

@@ -69,6 +69,51 @@ async def page_of_resource(
     )  # fmt: skip
 
 
+async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, type_: str | None, limit: int) -> list[Event]:
+    """Events newest first, those behind `before` alone where it is given."""
+    return await db.rows(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from events
+        where plan_manager_id = $1
+            and position < coalesce(
+                (select position from events where plan_manager_id = $1 and id = $2),
+                (select min(position) from events where plan_manager_id = $1 and id >= $2),
+                9223372036854775807)
+            and ($3::text is null or type = $3)
+        order by position desc
+        limit $4
+        """,
+        plan_manager_id, before, type_, limit,
+    )  # fmt: skip
+
+
+async def latest_of_resource(
+    db: Queries, plan_manager_id: UUID, before: UUID | None, type_: str | None, resource_id: str, limit: int
+) -> list[Event]:
+    """The same of one resource, read off its own index."""
+    return await db.rows(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from events
+        where plan_manager_id = $1
+            and position < coalesce(
+                (select position from events where plan_manager_id = $1 and id = $2),
+                (select min(position) from events where plan_manager_id = $1 and id >= $2),
+                9223372036854775807)
+            and ($3::text is null or type = $3)
+            and resource_id = $4
+        order by position desc
+        limit $5
+        """,
+        plan_manager_id, before, type_, resource_id, limit,
+    )  # fmt: skip
+
+
 async def fetch(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | None:
     return await db.one_or_none(
         Event,

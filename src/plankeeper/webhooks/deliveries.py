@@ -27,6 +27,25 @@ async def page(
     )  # fmt: skip
 
 
+async def latest(
+    db: Queries, plan_manager_id: UUID, endpoint_id: UUID, before: UUID | None, status: str | None, limit: int
+) -> list[WebhookDelivery]:
+    """Deliveries newest first, those behind `before` alone where it is given."""
+    return await db.rows(
+        WebhookDelivery,
+        """
+        select id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at
+        from webhook_deliveries
+        where plan_manager_id = $1 and webhook_endpoint_id = $2
+            and id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+            and ($4::text is null or status = $4)
+        order by id desc
+        limit $5
+        """,
+        plan_manager_id, endpoint_id, before, status, limit,
+    )  # fmt: skip
+
+
 async def count(db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery) -> int:
     return await db.one(
         int,

@@ -1,0 +1,1 @@
+"""Accounts: who signs in to the console, with which role for whom."""

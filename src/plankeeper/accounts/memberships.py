@@ -1,0 +1,186 @@
+"""Roles and invitations in SQL: a store of its own beside the accounts'."""
+
+from datetime import datetime
+from uuid import UUID
+
+from plankeeper.accounts.shapes import Holder, Invitation, Invited, Listed, Membership, Person, Role
+from plankeeper.database.pool import Queries, Transaction
+
+
+async def of_account(db: Queries, account_id: UUID) -> list[Membership]:
+    """Every role of an account, by the plan managers' names."""
+    return await db.rows(
+        Membership,
+        """
+        select role.plan_manager_id, manager.name, role.role
+        from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+        where role.account_id = $1
+        order by manager.name, manager.id
+        """,
+        account_id,
+    )
+
+
+async def fetch_all(db: Queries) -> list[Listed]:
+    """Every account with its roles, oldest first."""
+    return await db.rows(
+        Listed,
+        """
+        select id, email, name, totp_secret is not null as totp, created_at,
+            coalesce((
+                select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
+                    'role', role.role) order by manager.name, manager.id)
+                from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+                where role.account_id = accounts.id
+            ), '[]') as memberships
+        from accounts
+        order by id
+        """,
+    )
+
+
+async def people(db: Queries, plan_manager_id: UUID) -> list[Person]:
+    """Who has a role for a plan manager, by name."""
+    return await db.rows(
+        Person,
+        """
+        select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
+            (select max(last_seen_at) from account_sessions where account_id = account.id) as last_seen_at,
+            role.created_at
+        from account_roles role join accounts account on account.id = role.account_id
+        where role.plan_manager_id = $1
+        order by lower(account.name), account.id
+        """,
+        plan_manager_id,
+    )
+
+
+async def holders_for_update(tx: Transaction, plan_manager_id: UUID) -> list[Holder]:
+    """Who holds which role, locked in one order: two who change roles at once wait for each other."""
+    return await tx.rows(
+        Holder,
+        """
+        select account_id, role from account_roles
+        where plan_manager_id = $1
+        order by account_id
+        for update
+        """,
+        plan_manager_id,
+    )
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, at: datetime) -> bool:
+    """Give an account a role; false where it has one already."""
+    made = await tx.one_or_none(
+        bool,
+        """
+        insert into account_roles (plan_manager_id, account_id, role, created_at) values ($1, $2, $3, $4)
+        on conflict (plan_manager_id, account_id) do nothing
+        returning true
+        """,
+        plan_manager_id, account_id, role, at,
+    )  # fmt: skip
+    return made is not None
+
+
+async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role) -> None:
+    await tx.execute(
+        "update account_roles set role = $3 where plan_manager_id = $1 and account_id = $2",
+        plan_manager_id, account_id, role,
+    )  # fmt: skip
+
+
+async def remove(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
+    await tx.execute(
+        "delete from account_roles where plan_manager_id = $1 and account_id = $2", plan_manager_id, account_id
+    )
+
+
+async def holds(db: Queries, plan_manager_id: UUID, email: str) -> bool:
+    """Whether the account of an email has a role for a plan manager."""
+    return await db.one(
+        bool,
+        """
+        select exists (
+            select from account_roles role join accounts account on account.id = role.account_id
+            where role.plan_manager_id = $1 and lower(account.email) = lower($2)
+        )
+        """,
+        plan_manager_id, email,
+    )  # fmt: skip
+
+
+async def invite(tx: Transaction, plan_manager_id: UUID, made: Invitation, token_hash: bytes) -> Invitation:
+    """Keep an invitation; an open one for the same email is replaced, and keeps its id."""
+    return await tx.one(
+        Invitation,
+        """
+        insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by, created_at,
+            expires_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
+            email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
+            invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
+        returning id, email, name, role, invited_by, created_at, expires_at
+        """,
+        plan_manager_id, made.id, made.email, made.name, made.role, token_hash, made.invited_by, made.created_at,
+        made.expires_at,
+    )  # fmt: skip
+
+
+async def invited(db: Queries, token_hash: bytes, at: datetime) -> Invited | None:
+    """The open invitation with a token."""
+    return await db.one_or_none(
+        Invited,
+        """
+        select made.plan_manager_id, manager.name as plan_manager_name,
+            exists (select from accounts where lower(accounts.email) = lower(made.email)) as known,
+            made.id as invitation_id, made.email as invitation_email, made.name as invitation_name,
+            made.role as invitation_role, made.invited_by as invitation_invited_by,
+            made.created_at as invitation_created_at, made.expires_at as invitation_expires_at
+        from account_invitations made join plan_managers manager on manager.id = made.plan_manager_id
+        where made.token_hash = $1 and made.accepted_at is null and made.expires_at > $2
+        """,
+        token_hash, at,
+    )  # fmt: skip
+
+
+async def take_up(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> bool:
+    """Use an open invitation: of two at once one does."""
+    taken = await tx.one_or_none(
+        bool,
+        """
+        update account_invitations set accepted_at = $3
+        where plan_manager_id = $1 and token_hash = $2 and accepted_at is null and expires_at > $3
+        returning true
+        """,
+        plan_manager_id, token_hash, at,
+    )  # fmt: skip
+    return taken is not None
+
+
+async def open_invitations(db: Queries, plan_manager_id: UUID) -> list[Invitation]:
+    """The invitations that nobody took up, newest first; some may have expired."""
+    return await db.rows(
+        Invitation,
+        """
+        select id, email, name, role, invited_by, created_at, expires_at
+        from account_invitations
+        where plan_manager_id = $1 and accepted_at is null
+        order by created_at desc, id
+        """,
+        plan_manager_id,
+    )
+
+
+async def withdraw(tx: Transaction, plan_manager_id: UUID, invitation_id: UUID) -> Invitation | None:
+    """Take an invitation back that nobody took up; answers what it was."""
+    return await tx.one_or_none(
+        Invitation,
+        """
+        delete from account_invitations
+        where plan_manager_id = $1 and id = $2 and accepted_at is null
+        returning id, email, name, role, invited_by, created_at, expires_at
+        """,
+        plan_manager_id, invitation_id,
+    )  # fmt: skip

@@ -1,0 +1,238 @@
+"""Accounts, their sessions, failures and recovery codes in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from plankeeper.accounts.shapes import Account, Failures, NewSession, OpenSession, SessionRow
+from plankeeper.database.pool import Queries, Transaction
+
+
+async def by_email(db: Queries, email: str) -> Account | None:
+    return await db.one_or_none(
+        Account,
+        """
+        select id, email, name, password_hash, totp_secret, totp_counter, created_at
+        from accounts
+        where lower(email) = lower($1)
+        """,
+        email,
+    )
+
+
+async def fetch_for_update(tx: Transaction, account_id: UUID) -> Account | None:
+    return await tx.one_or_none(
+        Account,
+        """
+        select id, email, name, password_hash, totp_secret, totp_counter, created_at
+        from accounts
+        where id = $1
+        for update
+        """,
+        account_id,
+    )
+
+
+async def insert(tx: Transaction, account: Account) -> UUID | None:
+    """A new account: its id, or null where the email has one."""
+    return await tx.one_or_none(
+        UUID,
+        """
+        insert into accounts (id, email, name, password_hash, created_at) values ($1, $2, $3, $4, $5)
+        on conflict (lower(email)) do nothing
+        returning id
+        """,
+        account.id, account.email, account.name, account.password_hash, account.created_at,
+    )  # fmt: skip
+
+
+async def remove(tx: Transaction, account_id: UUID) -> None:
+    await tx.execute("delete from accounts where id = $1", account_id)
+
+
+async def set_password(tx: Transaction, account_id: UUID, password_hash: str) -> None:
+    await tx.execute("update accounts set password_hash = $2 where id = $1", account_id, password_hash)
+
+
+async def set_totp(tx: Transaction, account_id: UUID, secret: str | None, counter: int) -> None:
+    """Keep a secret and the counter of its last used code; without a secret there is no second step."""
+    await tx.execute(
+        "update accounts set totp_secret = $2, totp_counter = $3 where id = $1", account_id, secret, counter
+    )
+
+
+async def put_recovery_codes(tx: Transaction, account_id: UUID, hashes: Sequence[bytes]) -> None:
+    await tx.execute(
+        "insert into account_recovery_codes (account_id, code_hash) select $1, unnest($2::bytea[])",
+        account_id, hashes,
+    )  # fmt: skip
+
+
+async def remove_recovery_codes(tx: Transaction, account_id: UUID) -> None:
+    await tx.execute("delete from account_recovery_codes where account_id = $1", account_id)
+
+
+async def use_recovery_code(tx: Transaction, account_id: UUID, code_hash: bytes, at: datetime) -> bool:
+    """Whether the account has the code, and has not used it before."""
+    used = await tx.one_or_none(
+        bool,
+        """
+        update account_recovery_codes set used_at = $3
+        where account_id = $1 and code_hash = $2 and used_at is null
+        returning true
+        """,
+        account_id, code_hash, at,
+    )  # fmt: skip
+    return used is not None
+
+
+async def recovery_codes_left(db: Queries, account_id: UUID) -> int:
+    return await db.one(
+        int, "select count(*) from account_recovery_codes where account_id = $1 and used_at is null", account_id
+    )
+
+
+async def failures_for_update(tx: Transaction, subject: bytes, at: datetime) -> Failures:
+    """The failures of a subject, made if there are none: no other attempt is counted until the transaction ends."""
+    return await tx.one(
+        Failures,
+        """
+        insert into account_failures (subject, failures, failed_at, locked_until) values ($1, 0, $2, $2)
+        on conflict (subject) do update set subject = excluded.subject
+        returning failures, failed_at, locked_until
+        """,
+        subject, at,
+    )  # fmt: skip
+
+
+async def count_failure(tx: Transaction, subject: bytes, counted: Failures) -> None:
+    await tx.execute(
+        "update account_failures set failures = $2, failed_at = $3, locked_until = $4 where subject = $1",
+        subject, counted.failures, counted.failed_at, counted.locked_until,
+    )  # fmt: skip
+
+
+async def uncount_failure(tx: Transaction, subject: bytes, counted: Failures, at: datetime) -> None:
+    """Take back what was counted before the password was known to be right, unless another was counted since."""
+    await tx.execute(
+        """
+        update account_failures set failures = failures - 1, locked_until = $4
+        where subject = $1 and failures = $2 and failed_at = $3
+        """,
+        subject, counted.failures, counted.failed_at, at,
+    )  # fmt: skip
+
+
+async def forget_failures(tx: Transaction, subject: bytes) -> None:
+    await tx.execute("delete from account_failures where subject = $1", subject)
+
+
+async def purge_failures(tx: Transaction, before: datetime) -> None:
+    """Forget old failures, a few at a time: each attempt makes one row at most."""
+    await tx.execute(
+        """
+        delete from account_failures
+        where subject in (
+            select subject from account_failures where failed_at < $1 order by failed_at limit 10
+            for update skip locked
+        )
+        """,
+        before,
+    )
+
+
+async def insert_session(tx: Transaction, session: NewSession) -> None:
+    await tx.execute(
+        """
+        insert into account_sessions (token_hash, account_id, chosen_plan_manager_id, created_at, last_seen_at,
+            expires_at, address, user_agent, second_step_due)
+        values ($1, $2, $3, $4, $4, $5, $6, $7, $8)
+        """,
+        session.token_hash, session.account_id, session.chosen_plan_manager_id, session.created_at,
+        session.expires_at, session.address, session.user_agent, session.second_step_due,
+    )  # fmt: skip
+
+
+async def session_by_hash(db: Queries, token_hash: bytes, at: datetime) -> SessionRow | None:
+    """A session that has not expired, with all roles of its account. Its last use is kept to the minute."""
+    return await db.one_or_none(
+        SessionRow,
+        """
+        with seen as (
+            update account_sessions set last_seen_at = $2
+            where token_hash = $1 and expires_at > $2 and last_seen_at < $2 - interval '1 minute'
+        )
+        select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
+            session.second_step_due, session.chosen_plan_manager_id,
+            coalesce((
+                select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
+                    'role', role.role) order by manager.name, manager.id)
+                from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+                where role.account_id = account.id
+            ), '[]') as memberships
+        from account_sessions session join accounts account on account.id = session.account_id
+        where session.token_hash = $1 and session.expires_at > $2
+        """,
+        token_hash, at,
+    )  # fmt: skip
+
+
+async def session_for_update(tx: Transaction, token_hash: bytes, at: datetime) -> NewSession | None:
+    """A session that has not expired, locked: of two second steps at once one counts."""
+    return await tx.one_or_none(
+        NewSession,
+        """
+        select token_hash, account_id, chosen_plan_manager_id, created_at, expires_at, address, user_agent,
+            second_step_due
+        from account_sessions
+        where token_hash = $1 and expires_at > $2
+        for update
+        """,
+        token_hash, at,
+    )  # fmt: skip
+
+
+async def open_sessions(db: Queries, account_id: UUID, at: datetime) -> list[OpenSession]:
+    """The sessions of an account that are in use, newest first."""
+    return await db.rows(
+        OpenSession,
+        """
+        select token_hash, created_at, last_seen_at, expires_at, address, user_agent
+        from account_sessions
+        where account_id = $1 and expires_at > $2 and not second_step_due
+        order by created_at desc, token_hash
+        """,
+        account_id, at,
+    )  # fmt: skip
+
+
+async def choose(tx: Transaction, token_hash: bytes, chosen: UUID) -> None:
+    await tx.execute(
+        "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1", token_hash, chosen
+    )
+
+
+async def remove_session(db: Queries, token_hash: bytes) -> None:
+    await db.execute("delete from account_sessions where token_hash = $1", token_hash)
+
+
+async def revoke_session(tx: Transaction, account_id: UUID, token_hash: bytes) -> OpenSession | None:
+    """End a session of an account; answers what it was."""
+    return await tx.one_or_none(
+        OpenSession,
+        """
+        delete from account_sessions
+        where account_id = $1 and token_hash = $2
+        returning token_hash, created_at, last_seen_at, expires_at, address, user_agent
+        """,
+        account_id, token_hash,
+    )  # fmt: skip
+
+
+async def remove_other_sessions(tx: Transaction, account_id: UUID, kept: bytes) -> None:
+    """End every session of an account but one; an empty hash keeps none."""
+    await tx.execute("delete from account_sessions where account_id = $1 and token_hash <> $2", account_id, kept)
+
+
+async def purge_sessions(tx: Transaction, account_id: UUID, at: datetime) -> None:
+    await tx.execute("delete from account_sessions where account_id = $1 and expires_at <= $2", account_id, at)

@@ -1,0 +1,33 @@
+"""The events of accounts: each stands under every plan manager that the account has a role for, and names no other."""
+
+from typing import NamedTuple
+
+from plankeeper.accounts import memberships
+from plankeeper.accounts.shapes import Account, AccountShown, AccountVisit, Membership
+from plankeeper.database.pool import Transaction
+from plankeeper.edge.call import Actor, Write
+from plankeeper.events.record import record
+from plankeeper.settings import Settings
+
+
+class Origin(NamedTuple):
+    """Where somebody signs in from."""
+
+    address: str
+    user_agent: str
+
+
+def actor_of(account: Account) -> Actor:
+    return Actor("user", str(account.id), account.name)
+
+
+def shown(account: Account, held: Membership) -> AccountShown:
+    return AccountShown(account.id, account.email, account.name, held.role)
+
+
+async def tell(tx: Transaction, settings: Settings, account: Account, type_: str, origin: Origin | None = None) -> None:
+    """Record what an account did, with where from where that is known."""
+    for held in await memberships.of_account(tx, account.id):
+        after = AccountVisit(account.id, account.email, account.name, held.role, *origin) if origin else None
+        call = Write(tx, held.plan_manager_id, settings, actor_of(account))
+        await record(call, type_, None, after or shown(account, held))

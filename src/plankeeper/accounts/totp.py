@@ -1,0 +1,39 @@
+"""The second step: codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds)."""
+
+import hmac
+import re
+from datetime import datetime
+
+from pyotp import random_base32
+from pyotp.totp import TOTP
+
+PERIOD = 30
+_DRIFT = 1  # codes before and after the present one that count: clocks differ, and people type
+
+
+def new_secret() -> str:
+    """A secret of 160 bits, in base32."""
+    return random_base32()
+
+
+def is_secret(text: str) -> bool:
+    """Whether a text could be a secret of ours."""
+    return bool(re.fullmatch(r"[A-Z2-7]{32}", text))
+
+
+def address_of(secret: str, email: str) -> str:
+    """What an app is told: an `otpauth:` address."""
+    return TOTP(secret).provisioning_uri(name=email, issuer_name="Plankeeper")
+
+
+def counter_of(secret: str, code: str, last: int, now: datetime) -> int | None:
+    """The counter of a good code that is newer than the last one used; null where the code is not good."""
+    code = code.replace(" ", "")
+    if not re.fullmatch(r"[0-9]{6}", code):
+        return None
+    present = int(now.timestamp()) // PERIOD
+    codes = TOTP(secret)
+    for counter in range(max(present - _DRIFT, last + 1), present + _DRIFT + 1):
+        if hmac.compare_digest(codes.generate_otp(counter), code):
+            return counter
+    return None

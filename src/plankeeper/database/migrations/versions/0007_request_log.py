@@ -1,0 +1,26 @@
+"""The log of API requests that the console shows."""
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+
+STATEMENTS = """
+-- A row is what one worker answered to one plan manager's keys in about a second: a row a request would cost each
+-- request more than it tells. `requests` is an array, oldest first.
+create table api_request_batches (
+    plan_manager_id uuid not null references plan_managers (id),
+    id uuid not null,
+    ended_at timestamptz not null,
+    count integer not null,
+    requests jsonb not null,
+    primary key (plan_manager_id, id)
+);
+
+create index api_request_batches_by_moment on api_request_batches (ended_at)
+"""
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS.split(";\n\n"):
+        op.execute(statement)

@@ -1,0 +1,30 @@
+"""Invoice view sessions that the console started, and why a warning was ignored."""
+
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+STATEMENTS = """
+-- Only those that the console started end for want of a heartbeat: imported ones are as they were.
+alter table invoice_view_sessions add column in_console boolean not null default false;
+
+create index invoice_view_sessions_open on invoice_view_sessions (last_heartbeat)
+    where in_console and session_ended is null;
+
+create table invoice_ignored_warnings (
+    plan_manager_id uuid not null,
+    invoice_id uuid not null,
+    error_code text not null,
+    reason text not null,
+    ignored_by text not null,
+    ignored_at timestamptz not null,
+    primary key (plan_manager_id, invoice_id, error_code),
+    foreign key (plan_manager_id, invoice_id) references invoices (plan_manager_id, id) on delete cascade
+)
+"""
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS.split(";\n\n"):
+        op.execute(statement)

@@ -1,0 +1,115 @@
+"""An account with a role for a plan manager of its own, and what a test asks of it."""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import people, signing
+from plankeeper.accounts.rules import hash_of
+from plankeeper.accounts.shapes import Refused, Session, SignedIn
+from plankeeper.database.pool import Transaction
+from plankeeper.edge.call import SYSTEM, Actor, Write
+from support.server import RunningServer
+
+PASSWORD = "nine violet umbrellas"
+
+
+class Told(NamedTuple):
+    """An event as a test looks at it."""
+
+    type: str
+    actor: str | None
+    data: dict[str, Any] | None
+    previous: dict[str, Any] | None
+
+
+class _Row(Struct):
+    type: str
+    actor_kind: str
+    actor_id: str | None
+    data: str | None
+    previous: str | None
+
+
+class Someone:
+    """An account, and the ways in."""
+
+    def __init__(self, server: RunningServer, plan_manager_id: UUID, role: str = "owner", name: str = "Ada") -> None:
+        self.server, self.plan_manager_id = server, plan_manager_id
+        self.email = f"{uuid7().hex}@example.com"
+        self.id = self.write(lambda call: people.create(call, self.email, name, role, PASSWORD))
+
+    def write(self, work: Callable[[Write], Coroutine[Any, Any, Any]], *, as_self: bool = False) -> Any:
+        actor = Actor("user", str(self.id), "Ada") if as_self else SYSTEM
+
+        async def run() -> Any:
+            async with self.server.db.transaction() as tx:
+                return await work(Write(tx, self.plan_manager_id, self.server.settings, actor))
+
+        return self.server.run(run())
+
+    def sign_in(self, password: str = PASSWORD, email: str | None = None) -> SignedIn | Refused:
+        work = signing.sign_in(
+            self.server.db, self.server.settings, email or self.email, password, "192.0.2.7", "Browser 1"
+        )
+        return self.server.run(work)
+
+    def token(self) -> str:
+        found = self.sign_in()
+        assert isinstance(found, SignedIn), found
+        return found.token
+
+    def second_step(self, token: str, code: str) -> SignedIn | Refused:
+        return self.server.run(signing.second_step(self.server.db, self.server.settings, token, code))
+
+    def session(self, token: str) -> Session | None:
+        return self.server.run(signing.session(self.server.db, token))
+
+    def own(self, work: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
+        """What somebody does who is signed in, in a transaction."""
+
+        async def run() -> Any:
+            found = await signing.session(self.server.db, token)
+            assert found
+            async with self.server.db.transaction() as tx:
+                return await work(tx, found)
+
+        return self.server.run(run())
+
+    def let_wait_pass(self) -> None:
+        statement = "update account_failures set locked_until = failed_at where subject = $1"
+        self.server.run(self.server.db.execute(statement, hash_of(self.email.lower())))
+
+
+def told(server: RunningServer, plan_manager_id: UUID) -> list[Told]:
+    """The events of accounts of a plan manager, in order; an actor is its id, or else its kind."""
+    statement = """
+        select type, actor_kind, actor_id, data::text, previous::text from events
+        where plan_manager_id = $1 and type like 'account.%' order by created_at, id
+    """
+    rows = server.run(server.db.rows(_Row, statement, plan_manager_id))
+    return [
+        Told(
+            each.type,
+            each.actor_id or each.actor_kind,
+            *(text and json.loads(text) for text in (each.data, each.previous)),
+        )
+        for each in rows
+    ]
+
+
+@pytest.fixture
+def new_person(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Callable[..., Someone]:
+    """Makes an account: `new_person(plan_manager_id, role="viewer")`."""
+    return lambda plan_manager_id=None, **more: Someone(server, plan_manager_id or new_plan_manager(), **more)
+
+
+@pytest.fixture
+def ada(new_person: Callable[..., Someone]) -> Someone:
+    """The only owner of a plan manager."""
+    return new_person()

@@ -1,0 +1,89 @@
+"""Roles, passwords, waits, tokens and codes."""
+
+import pytest
+
+from plankeeper.accounts.rules import (
+    LONGEST_WAIT,
+    ROLES,
+    csrf_of,
+    fault_of_password,
+    hash_of,
+    is_locked,
+    line,
+    may,
+    new_recovery_codes,
+    new_token,
+    recovery_code_of,
+    wait_after,
+)
+
+
+def test_a_role_may_do_what_the_lesser_ones_may() -> None:
+    allowed = {(role, needed) for role in ROLES for needed in ROLES if may(role, needed)}
+    assert allowed == {
+        ("viewer", "viewer"), ("manager", "viewer"), ("manager", "manager"),
+        ("owner", "viewer"), ("owner", "manager"), ("owner", "owner"),
+    }  # fmt: skip
+    assert not may(None, "viewer")
+    assert not may("admin", "viewer")
+
+
+@pytest.mark.parametrize("password", ["nine violet umbrellas", "x7!kQ#92mZp&", "Zwölf grüne Äpfel", "p" * 60 + "abcde"])
+def test_a_good_password_is_taken(password: str) -> None:
+    assert fault_of_password(password, "ada@example.com") is None
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "password1234", "Password2024!", "P@ssw0rd12345", "qwertyuiopas", "123456789012", "210987654321",
+        "abcdefghijkl", "aaaaaaaaaaaa", "121212121212", "Welcome123456", "plankeeper99", "passwordpassword",
+        "letmein2026!!", "98765432109876543210",
+    ],
+)  # fmt: skip
+def test_a_password_that_is_guessed_first_is_refused(password: str) -> None:
+    assert fault_of_password(password, "ada@example.com") == "is one that is guessed first"
+
+
+def test_a_password_has_12_to_128_characters() -> None:
+    wrong = "must be 12 to 128 characters long"
+    good = "violet umbrellas under nine green hats "
+    assert fault_of_password(good[:11], "a@example.com") == wrong
+    assert fault_of_password(good[:12], "a@example.com") is None
+    assert fault_of_password((good * 4)[:128], "a@example.com") is None
+    assert fault_of_password((good * 4)[:129], "a@example.com") == wrong
+
+
+@pytest.mark.parametrize("password", ["Ada.Okafor@Example.com", "xx ada.okafor@example.com", "okafor@example.com"])
+def test_a_password_is_not_the_email(password: str) -> None:
+    assert fault_of_password(password, "ada.okafor@example.com") == "must not be the email address"
+
+
+def test_the_wait_doubles_from_the_third_failure_to_15_minutes() -> None:
+    waits = [wait_after(failures) for failures in range(15)]
+    assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+    assert wait_after(10**9) == LONGEST_WAIT
+    assert [is_locked(failures) for failures in (0, 12, 13, 10**9)] == [False, False, True, True]
+
+
+def test_tokens_differ_and_tell_nothing_of_themselves_in_forms() -> None:
+    tokens = {new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    assert {len(each) for each in tokens} == {43}
+    token = tokens.pop()
+    assert csrf_of(token) == csrf_of(token) != csrf_of(tokens.pop())
+    assert hash_of(token).hex() not in csrf_of(token)
+    assert token not in csrf_of(token)
+
+
+def test_a_recovery_code_is_read_however_it_is_typed() -> None:
+    codes = new_recovery_codes()
+    assert len(set(codes)) == 10
+    for code in codes:
+        typed = (code, code.upper(), code.replace("-", ""), f" {code.replace('-', ' ')} ")
+        assert {recovery_code_of(each) for each in typed} == {code}
+
+
+def test_a_text_from_outside_becomes_a_line() -> None:
+    assert line("a\0b\nc\u2028d\ud800e\x85f", 100) == "abcdef"
+    assert line("abc", 2) == "ab"

@@ -1,0 +1,191 @@
+"""The second step: authenticator apps, recovery codes, and a session that waits for it."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from pyotp.totp import TOTP
+
+from accounts.conftest import PASSWORD, Someone, told
+from plankeeper.accounts import own, store, totp
+from plankeeper.accounts.rules import hash_of
+from plankeeper.accounts.shapes import Refused, SignedIn
+from plankeeper.edge.errors import Invalid
+
+
+class Phone:
+    """An authenticator app; it never shows a code twice."""
+
+    def __init__(self, secret: str) -> None:
+        self.codes = TOTP(secret)
+
+    def code(self, drift: int = 0) -> str:
+        return self.codes.generate_otp(int(time.time()) // 30 + drift)
+
+
+@pytest.fixture
+def phone(ada: Someone) -> Phone:
+    """Ada's, who has turned the second step on and used no code of the present and the next moment."""
+    secret = totp.new_secret()
+    found = Phone(secret)
+    ada.own(lambda tx, session: own.enable_totp(tx, ada.server.settings, session, secret, found.code()), ada.token())
+    ada.write(lambda call: store.set_totp(call.tx, ada.id, secret, 0))
+    return found
+
+
+def half(ada: Someone) -> str:
+    found = ada.sign_in()
+    assert isinstance(found, SignedIn)
+    assert found.second_step_due
+    return found.token
+
+
+def types(ada: Someone) -> list[str]:
+    return [each.type.removeprefix("account.") for each in told(ada.server, ada.plan_manager_id)]
+
+
+def test_a_password_alone_opens_no_role(ada: Someone, phone: Phone) -> None:
+    token = half(ada)
+    session = ada.session(token)
+    assert session
+    assert (session.second_step_due, session.roles, session.plan_manager_id) == (True, {}, None)
+    assert session.plan_manager_names == {}
+    assert types(ada) == ["joined", "signed_in", "totp_enabled"]
+
+
+def test_a_code_completes_the_session_with_another_token(ada: Someone, phone: Phone) -> None:
+    token = half(ada)
+    found = ada.second_step(token, phone.code())
+    assert isinstance(found, SignedIn)
+    assert not found.second_step_due
+    assert found.token != token
+    assert ada.session(token) is None
+    session = ada.session(found.token)
+    assert session
+    assert session.roles == {ada.plan_manager_id: "owner"}
+    assert types(ada)[-1] == "signed_in"
+
+
+def test_a_code_is_used_once(ada: Someone, phone: Phone) -> None:
+    code = phone.code()
+    first, second = half(ada), half(ada)
+    assert isinstance(ada.second_step(first, code), SignedIn)
+    assert ada.second_step(second, code) == Refused(0)
+    assert ada.session(second)
+    assert types(ada)[-1] == "sign_in_failed"
+
+
+def test_a_code_of_the_moment_before_or_after_counts_and_no_other() -> None:
+    secret, now = totp.new_secret(), datetime(2026, 11, 21, 4, 5, 6, tzinfo=UTC)
+    present = int(now.timestamp()) // 30
+    codes = TOTP(secret)
+    found = {drift: totp.counter_of(secret, codes.generate_otp(present + drift), 0, now) for drift in range(-3, 4)}
+    assert found == {-3: None, -2: None, -1: present - 1, 0: present, 1: present + 1, 2: None, 3: None}
+    assert totp.counter_of(secret, codes.generate_otp(present), present, now) is None
+    assert totp.counter_of(secret, codes.generate_otp(present + 1), present, now) == present + 1
+
+
+@pytest.mark.parametrize("code", ["", "000000", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "\0", "\ud800", "x" * 10_000])
+def test_a_wrong_code_opens_nothing(ada: Someone, phone: Phone, code: str) -> None:
+    token = half(ada)
+    assert ada.second_step(token, code) == Refused(0)
+    session = ada.session(token)
+    assert session
+    assert session.second_step_due
+
+
+def test_codes_can_not_be_tried_without_end(ada: Someone, phone: Phone) -> None:
+    waits = []
+    for _ in range(5):
+        # The password between two codes must not make them free again.
+        found = ada.second_step(half(ada), "000000")
+        assert isinstance(found, Refused)
+        waits.append(found.seconds)
+        ada.let_wait_pass()
+    assert waits == [0, 0, 1, 2, 4]
+    assert ada.second_step(half(ada), "000000") == Refused(8)
+    token_refused = ada.sign_in()
+    assert isinstance(token_refused, Refused)
+    assert token_refused.seconds > 0
+
+
+def test_a_code_for_a_session_that_is_complete_or_none_opens_nothing(ada: Someone, phone: Phone) -> None:
+    complete = ada.second_step(half(ada), phone.code())
+    assert isinstance(complete, SignedIn)
+    assert ada.second_step(complete.token, phone.code(1)) == Refused(0)
+    assert ada.second_step("nobody's", phone.code(1)) == Refused(0)
+
+
+def test_a_recovery_code_is_used_once_and_a_new_set_ends_the_old(ada: Someone) -> None:
+    secret = totp.new_secret()
+    token = ada.token()
+    codes = ada.own(
+        lambda tx, session: own.enable_totp(tx, ada.server.settings, session, secret, Phone(secret).code()), token
+    )
+    assert len(codes) == 10
+    assert isinstance(ada.second_step(half(ada), codes[0].upper()), SignedIn)
+    assert ada.second_step(half(ada), codes[0]) == Refused(0)
+    assert ada.server.run(store.recovery_codes_left(ada.server.db, ada.id)) == 9
+    newer = ada.own(lambda tx, session: own.renew_recovery_codes(tx, session, PASSWORD), token)
+    assert not set(newer) & set(codes)
+    assert ada.second_step(half(ada), codes[1]) == Refused(0)
+    ada.let_wait_pass()
+    assert isinstance(ada.second_step(half(ada), newer[1]), SignedIn)
+
+
+def test_the_second_step_is_turned_on_by_a_code_and_ends_the_other_sessions(ada: Someone) -> None:
+    secret, token, other = totp.new_secret(), ada.token(), ada.token()
+    settings = ada.server.settings
+    for bad_secret, code in ((secret, "000000"), ("short", "000000"), ("", "")):
+        with pytest.raises(Invalid):
+            ada.own(lambda tx, found, s=bad_secret, c=code: own.enable_totp(tx, settings, found, s, c), token)
+    ada.own(lambda tx, found: own.enable_totp(tx, settings, found, secret, Phone(secret).code()), token)
+    session = ada.session(token)
+    assert session
+    assert session.totp
+    assert ada.session(other) is None
+    with pytest.raises(Invalid):
+        ada.own(lambda tx, found: own.enable_totp(tx, settings, found, secret, Phone(secret).code(1)), token)
+
+
+def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Phone) -> None:
+    complete = ada.second_step(half(ada), phone.code())
+    assert isinstance(complete, SignedIn)
+    settings = ada.server.settings
+    with pytest.raises(Invalid):
+        ada.own(lambda tx, session: own.disable_totp(tx, settings, session, "wrong"), complete.token)
+    ada.own(lambda tx, session: own.disable_totp(tx, settings, session, PASSWORD), complete.token)
+    assert types(ada)[-1] == "totp_disabled"
+    found = ada.sign_in()
+    assert isinstance(found, SignedIn)
+    assert not found.second_step_due
+    assert ada.server.run(store.recovery_codes_left(ada.server.db, ada.id)) == 0
+
+
+def test_a_new_password_ends_the_other_sessions(ada: Someone) -> None:
+    token, other = ada.token(), ada.token()
+    for old, new in (("wrong", "seven quiet lanterns"), (PASSWORD, "short")):
+        with pytest.raises(Invalid):
+            ada.own(lambda tx, session, o=old, n=new: own.change_password(tx, session, o, n), token)
+    ada.own(lambda tx, session: own.change_password(tx, session, PASSWORD, "seven quiet lanterns"), token)
+    assert ada.session(token)
+    assert ada.session(other) is None
+    assert ada.sign_in() == Refused(0)
+    assert isinstance(ada.sign_in("seven quiet lanterns"), SignedIn)
+
+
+def test_a_session_of_ones_own_can_be_revoked_and_nobody_elses(
+    ada: Someone, new_person: Callable[..., Someone]
+) -> None:
+    token, lost, sam = ada.token(), ada.token(), new_person()
+    foreign = sam.token()
+    settings = ada.server.settings
+    listed = ada.server.run(store.open_sessions(ada.server.db, ada.id, datetime.now(UTC)))
+    assert {each.token_hash for each in listed} == {hash_of(token), hash_of(lost)}
+    assert {(each.address, each.user_agent) for each in listed} == {("192.0.2.7", "Browser 1")}
+    assert ada.own(lambda tx, session: own.revoke_session(tx, settings, session, hash_of(lost)), token) is True
+    assert ada.session(lost) is None
+    assert types(ada)[-1] == "session_revoked"
+    assert ada.own(lambda tx, session: own.revoke_session(tx, settings, session, hash_of(foreign)), token) is False
+    assert sam.session(foreign)

@@ -1,0 +1,244 @@
+"""Signing in and out, failures and their waits, and what a session may do."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from argon2 import PasswordHasher
+from uuid_utils.compat import uuid7
+
+from accounts.conftest import PASSWORD, Someone, told
+from plankeeper.accounts import memberships, passwords, people, signing, store
+from plankeeper.accounts.rules import hash_of
+from plankeeper.accounts.shapes import Refused, SignedIn
+from plankeeper.edge.errors import NotFound
+from support.server import RunningServer
+
+
+def test_an_email_and_its_password_open_a_session(ada: Someone) -> None:
+    found = ada.sign_in()
+    assert isinstance(found, SignedIn)
+    assert not found.second_step_due
+    session = ada.session(found.token)
+    assert session
+    assert (session.account_id, session.email, session.name) == (ada.id, ada.email, "Ada")
+    assert session.roles == {ada.plan_manager_id: "owner"}
+    assert session.plan_manager_id == ada.plan_manager_id
+    assert session.plan_manager_names == {ada.plan_manager_id: "Test plan manager"}
+    assert not session.second_step_due
+
+
+def test_the_email_is_taken_in_either_case_and_with_blanks_around(ada: Someone) -> None:
+    assert isinstance(ada.sign_in(email=f"  {ada.email.upper()} "), SignedIn)
+
+
+def test_each_sign_in_has_a_session_of_its_own(ada: Someone) -> None:
+    first, second = ada.token(), ada.token()
+    assert first != second
+    ada.server.run(signing.sign_out(ada.server.db, first))
+    assert ada.session(first) is None
+    assert ada.session(second)
+
+
+@pytest.mark.parametrize("token", ["", "x", "a" * 43, "\ud800", "\0"])
+def test_a_token_that_nobody_has_opens_nothing(ada: Someone, token: str) -> None:
+    assert ada.session(token) is None
+
+
+def test_a_session_ends_by_itself(ada: Someone) -> None:
+    token = ada.token()
+    statement = "update account_sessions set expires_at = now() where token_hash = $1"
+    ada.server.run(ada.server.db.execute(statement, hash_of(token)))
+    assert ada.session(token) is None
+    ada.token()
+    gone = "select count(*) from account_sessions where token_hash = $1"
+    assert ada.server.run(ada.server.db.one(int, gone, hash_of(token))) == 0
+
+
+@pytest.mark.parametrize("password", ["", "wrong", PASSWORD + " ", PASSWORD.upper(), "x" * 100_000, "\0", "\ud800"])
+def test_a_wrong_password_opens_nothing(ada: Someone, password: str) -> None:
+    assert ada.sign_in(password) == Refused(0)
+    assert [each.type for each in told(ada.server, ada.plan_manager_id)] == ["account.joined", "account.sign_in_failed"]
+
+
+@pytest.mark.parametrize("email", ["", "\0", "\ud800", "nobody", "x" * 10_000, "'; drop table accounts; --"])
+def test_an_email_that_is_none_opens_nothing(ada: Someone, email: str) -> None:
+    ada.server.run(ada.server.db.execute("delete from account_failures"))
+    assert ada.sign_in(email=email or " ") == Refused(0)
+
+
+def test_failures_are_told_and_waited_for_and_a_success_forgets_them(ada: Someone) -> None:
+    waits = []
+    for _ in range(6):
+        found = ada.sign_in("wrong")
+        assert isinstance(found, Refused)
+        waits.append(found.seconds)
+        ada.let_wait_pass()
+    assert waits == [0, 0, 1, 2, 4, 8]
+    ada.token()
+    assert ada.sign_in("wrong") == Refused(0)
+    failed = [each for each in told(ada.server, ada.plan_manager_id) if each.type == "account.sign_in_failed"]
+    assert len(failed) == 7
+    assert failed[0].data == {
+        "id": str(ada.id), "email": ada.email, "name": "Ada", "role": "owner", "address": "192.0.2.7",
+        "user_agent": "Browser 1",
+    }  # fmt: skip
+    assert failed[0].actor == str(ada.id)
+
+
+def test_the_right_password_does_not_help_while_it_must_be_waited(ada: Someone) -> None:
+    for _ in range(6):
+        ada.sign_in("wrong")
+        ada.let_wait_pass()
+    ada.sign_in("wrong")
+    for password in (PASSWORD, "wrong"):
+        found = ada.sign_in(password)
+        assert isinstance(found, Refused)
+        assert 0 < found.seconds <= 16
+    ada.let_wait_pass()
+    ada.token()
+
+
+def test_an_account_is_locked_for_15_minutes_at_last(ada: Someone) -> None:
+    statement = "update account_failures set failures = 12 where subject = $1"
+    ada.sign_in("wrong")
+    ada.server.run(ada.server.db.execute(statement, hash_of(ada.email)))
+    assert ada.sign_in("wrong") == Refused(900)
+    assert [each.type for each in told(ada.server, ada.plan_manager_id)][-2:] == [
+        "account.sign_in_failed",
+        "account.locked",
+    ]
+    assert isinstance(ada.sign_in(), Refused)
+
+
+def test_old_failures_are_forgotten(ada: Someone) -> None:
+    ada.sign_in("wrong")
+    statement = """
+        update account_failures set failures = 50, failed_at = now() - interval '25 hours',
+            locked_until = now() - interval '24 hours'
+        where subject = $1
+    """
+    ada.server.run(ada.server.db.execute(statement, hash_of(ada.email)))
+    assert ada.sign_in("wrong") == Refused(0)
+
+
+def test_old_failures_are_forgotten_before_they_are_cleared_away(ada: Someone) -> None:
+    older = """
+        insert into account_failures (subject, failures, failed_at, locked_until)
+        select sha256(convert_to($1 || each::text, 'UTF8')), 1, now() - interval '50 hours', now()
+        from generate_series(1, 20) each
+    """
+    ada.sign_in("wrong")
+    ada.server.run(ada.server.db.execute(older, ada.email))
+    statement = """
+        update account_failures set failures = 50, failed_at = now() - interval '25 hours',
+            locked_until = now() - interval '24 hours'
+        where subject = $1
+    """
+    ada.server.run(ada.server.db.execute(statement, hash_of(ada.email)))
+    assert ada.sign_in("wrong") == Refused(0)
+    left = "select count(*) from account_failures where failed_at < now() - interval '1 day'"
+    assert 0 < ada.server.run(ada.server.db.one(int, left)) <= 10
+
+
+def test_many_attempts_at_once_are_not_free(ada: Someone) -> None:
+    async def all_at_once() -> list[Any]:
+        db, settings = ada.server.db, ada.server.settings
+        return await asyncio.gather(
+            *(signing.sign_in(db, settings, ada.email, f"guess {each}", "", "") for each in range(20))
+        )
+
+    found = ada.server.run(all_at_once())
+    failed = [each for each in told(ada.server, ada.plan_manager_id) if each.type == "account.sign_in_failed"]
+    assert len(failed) == 3
+    assert [each.seconds > 0 for each in found].count(True) == 18
+
+
+def test_an_unknown_email_is_refused_like_a_known_one(ada: Someone, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+    original = PasswordHasher.verify
+
+    def verify(self: PasswordHasher, password_hash: str, password: bytes) -> bool:
+        hashed.append(password_hash)
+        return original(self, password_hash, password)
+
+    monkeypatch.setattr(PasswordHasher, "verify", verify)
+    unknown = f"{uuid7().hex}@example.com"
+    for email in (ada.email, unknown):
+        assert [ada.sign_in("nobody's", email) for _ in range(3)] == [Refused(0), Refused(0), Refused(1)]
+        again = ada.sign_in("nobody's", email)
+        assert isinstance(again, Refused)
+        assert again.seconds > 0
+    # As many hashes, with the same parameters.
+    assert [each.rsplit("$", 2)[0] for each in hashed] == [hashed[0].rsplit("$", 2)[0]] * 6
+    assert len(set(hashed)) == 2
+    assert len(told(ada.server, ada.plan_manager_id)) == 4
+
+
+def test_signing_in_is_told_to_each_plan_manager_and_names_no_other(
+    ada: Someone, new_plan_manager: Callable[[], UUID], server: RunningServer
+) -> None:
+    other = new_plan_manager()
+    token = ada.token()
+    ada.write(lambda call: memberships.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    ada.server.run(signing.sign_out(ada.server.db, token))
+    ada.token()
+    assert [(each.type, (each.data or {}).get("role")) for each in told(server, other)] == [
+        ("account.signed_in", "viewer")
+    ]
+    assert [each.type for each in told(server, ada.plan_manager_id)] == ["account.joined", *["account.signed_in"] * 2]
+    assert str(other) not in str(told(server, ada.plan_manager_id))
+
+
+def test_who_has_two_plan_managers_chooses_and_loses_a_choice_with_the_role(
+    ada: Someone, new_plan_manager: Callable[[], UUID]
+) -> None:
+    other, foreign = new_plan_manager(), new_plan_manager()
+    ada.write(lambda call: memberships.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    token = ada.token()
+    ada.own(lambda tx, session: signing.choose(tx, session, other), token)
+    session = ada.session(token)
+    assert session
+    assert (session.plan_manager_id, session.roles) == (other, {ada.plan_manager_id: "owner", other: "viewer"})
+    with pytest.raises(NotFound):
+        ada.own(lambda tx, found: signing.choose(tx, found, foreign), token)
+    ada.write(lambda call: memberships.remove(call.tx, other, ada.id))
+    session = ada.session(token)
+    assert session
+    assert (session.plan_manager_id, set(session.roles)) == (ada.plan_manager_id, {ada.plan_manager_id})
+
+
+def test_who_is_removed_is_out_at_once(ada: Someone, new_person: Callable[..., Someone]) -> None:
+    leaving = new_person(ada.plan_manager_id, role="viewer")
+    token = leaving.token()
+    ada.write(lambda call: people.remove(call, leaving.id), as_self=True)
+    assert leaving.session(token) is None
+    assert leaving.sign_in() == Refused(0)
+
+
+def test_a_hash_with_old_parameters_is_made_anew_at_the_next_sign_in(ada: Someone) -> None:
+    weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+    ada.write(lambda call: store.set_password(call.tx, ada.id, weak))
+    ada.token()
+    kept = ada.server.run(store.by_email(ada.server.db, ada.email))
+    assert kept
+    assert not passwords.is_outdated(kept.password_hash)
+    assert kept.password_hash.startswith("$argon2id$")
+    ada.token()
+
+
+def test_no_secret_is_kept_in_plain_or_told(ada: Someone) -> None:
+    token = ada.token()
+    every = """
+        select coalesce(string_agg(t, ' '), '') from (
+            select accounts::text as t from accounts union all select account_sessions::text from account_sessions
+            union all select events::text from events union all select account_failures::text from account_failures
+        ) as all_of_it
+    """
+    kept = ada.server.run(ada.server.db.one(str, every))
+    assert hash_of(token).hex() in kept
+    for secret in (token, PASSWORD, token.encode().hex(), PASSWORD.encode().hex()):
+        assert secret not in kept

@@ -1,0 +1,102 @@
+"""`plankeeper users`: made with a password or invited, listed, removed."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import signing
+from plankeeper.accounts.rules import invitation_path
+from plankeeper.accounts.shapes import Refused, SignedIn
+from support.program import plankeeper
+from support.server import RunningServer
+
+PASSWORD = "nine violet umbrellas"
+
+
+class Users:
+    """The command, for one plan manager."""
+
+    def __init__(self, server: RunningServer, plan_manager_id: UUID) -> None:
+        self.server, self.plan_manager_id = server, plan_manager_id
+        self.email = f"{uuid7().hex}@example.com"
+
+    def run(self, *arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
+        done = plankeeper("users", *arguments, stdin=stdin, PLANKEEPER_DATABASE_URL=self.server.dsn)
+        return done.returncode, done.stdout, done.stderr
+
+    def create(self, *more: str, role: str = "owner", stdin: bytes | None = None) -> tuple[int, str, str]:
+        whose = ("--plan-manager", str(self.plan_manager_id))
+        return self.run("create", "--email", self.email, "--name", "Ada O", *whose, "--role", role, *more, stdin=stdin)
+
+    def lines(self) -> list[str]:
+        code, out, _ = self.run("list")
+        assert code == 0
+        return [line for line in out.splitlines() if self.email in line]
+
+    def sign_in(self) -> SignedIn | Refused:
+        return self.server.run(signing.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", ""))
+
+
+@pytest.fixture
+def users(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Users:
+    return Users(server, new_plan_manager())
+
+
+def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users: Users) -> None:
+    code, out, err = users.create("--password-stdin", stdin=f"{PASSWORD}\n".encode())
+    assert (code, err) == (0, "")
+    ident = str(UUID(out.strip()))
+    assert isinstance(users.sign_in(), SignedIn)
+    assert users.lines() == [f"{ident}  {users.email}  one step  owner:{users.plan_manager_id}  Ada O"]
+    assert users.run("remove", users.email.upper(), "--plan-manager", str(users.plan_manager_id)) == (
+        0,
+        "Removed: Ada O\n",
+        "",
+    )
+    assert users.lines() == []
+    assert users.sign_in() == Refused(0)
+
+
+def test_without_a_password_it_is_an_invitation(users: Users) -> None:
+    code, out, err = users.create(role="manager")
+    assert (code, err) == (0, "")
+    path = out.removesuffix("\n")
+    token = path.rpartition("/")[2]
+    assert path == invitation_path(token)
+    assert users.lines() == []
+    server = users.server
+    found = server.run(signing.accept(server.db, server.settings, token, "Ada O", PASSWORD))
+    assert isinstance(found, SignedIn)
+    assert f"manager:{users.plan_manager_id}" in users.lines()[0]
+
+
+def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_made(users: Users) -> None:
+    short = users.create("--password-stdin", stdin=b"short\n")
+    assert short == (1, "", "Error: The password must be 12 to 128 characters long.\n")
+    none = users.create("--password-stdin", stdin=b"")
+    assert none[0] == 1
+    users.email = f"no-email-{users.email.partition('@')[0]}"
+    assert users.create() == (1, "", "Error: The email must be an email address, such as name@example.com.\n")
+    assert users.lines() == []
+
+
+def test_an_email_has_one_account(users: Users) -> None:
+    assert users.create("--password-stdin", stdin=PASSWORD.encode())[0] == 0
+    again = users.create("--password-stdin", stdin=PASSWORD.encode())
+    assert again[2] == "Error: The email has an account already: without a password it gets an invitation.\n"
+    assert users.create()[2] == "Error: The email belongs to somebody who has a role here.\n"
+    assert len(users.lines()) == 1
+
+
+def test_a_plan_manager_or_a_person_that_there_is_not(users: Users) -> None:
+    nobody = "00000000-0000-0000-0000-000000000001"
+    gone = users.run("remove", users.email)
+    assert gone == (1, "", f"Error: There is nobody {users.email} with such a role. See `plankeeper users list`.\n")
+    users.create("--password-stdin", stdin=PASSWORD.encode())
+    assert users.run("remove", users.email, "--plan-manager", nobody)[0] == 1
+    assert len(users.lines()) == 1
+    users.plan_manager_id = UUID(nobody)
+    users.email = f"other-{users.email}"
+    assert users.create()[2].startswith(f"Error: There is no plan manager {nobody}.")

@@ -1,0 +1,56 @@
+"""People who sign in to the console, and a browser without a screen or a script."""
+
+import re
+from html import unescape
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import httpx
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import people
+from plankeeper.edge.call import SYSTEM, Write
+from support.client import NO_TLS
+from support.server import RunningServer
+
+PASSWORD = "violet-harbour-93-lantern"
+
+
+class Person(NamedTuple):
+    """A sign-in."""
+
+    email: str
+    account_id: UUID
+
+
+class Browser:
+    """Sends forms as a browser would: with the page's token, the cookies and the Origin."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.http = httpx.Client(base_url=url, timeout=30, verify=NO_TLS)
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.http.get(path, **more)
+
+    def csrf(self, path: str = "/console/plan-managers") -> str:
+        found = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)
+        assert found, path
+        return unescape(found[1])
+
+    def send(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
+        """A form as it stands on `page`."""
+        sent = {"csrf": self.csrf(page or "/console/plan-managers"), **(form or {})}
+        return self.http.post(path, data=sent, **({"headers": {"Origin": self.url}} | more))
+
+    def sign_in(self, person: Person, **more: str) -> httpx.Response:
+        form = {"email": person.email, "password": PASSWORD, **more}
+        return self.send("/console/sign-in", form, "/console/sign-in")
+
+
+async def made(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Person:
+    """A sign-in with a role."""
+    email = f"{uuid7()}@example.com"
+    async with server.db.transaction() as tx:
+        call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+        return Person(email, await people.create(call, email, name, role, PASSWORD))

@@ -1,0 +1,129 @@
+"""Signing in and out, where it leads, and changing between plan managers."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from console.people import PASSWORD, Browser, Person
+from plankeeper.accounts import memberships, signing
+from plankeeper.console.cookies import signed
+from plankeeper.edge.call import SYSTEM, Write
+from support.server import RunningServer
+
+NOT_OURS = [
+    "https://evil.example/", "//evil.example/console", "/\\evil.example", "/console\\@evil.example",
+    "javascript:alert(1)", "/consoleevil", "/console.evil.example", "/api/public/v1/participants",
+    "/console/\r\nset-cookie: a=b", "/console/sign-in", "console/activity", "/console/é",
+]  # fmt: skip
+
+
+def test_signing_in_leads_home_and_signing_out_ends_the_session(
+    server: RunningServer, new_browser: Callable[..., Browser], new_person: Callable[..., Person]
+) -> None:
+    browser = new_browser()
+    answer = browser.sign_in(new_person())
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/activity")
+    token = browser.http.cookies["plankeeper"]
+    assert browser.get("/console").headers["location"] == "/console/activity"
+    assert browser.send("/console/sign-out").headers["location"] == "/console/sign-in"
+    assert "plankeeper" not in browser.http.cookies
+    stolen = new_browser()
+    stolen.http.cookies.set("plankeeper", token)
+    assert stolen.get("/console/activity").headers["location"] == "/console/sign-in?next=/console/activity"
+
+
+def test_a_session_that_was_planted_is_not_taken_up(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person]
+) -> None:
+    browser = new_browser()
+    browser.http.cookies.set("plankeeper", "planted", domain="127.0.0.1", path="/")
+    browser.sign_in(new_person())
+    assert "planted" not in [each.value for each in browser.http.cookies.jar]
+
+
+def test_a_wrong_password_is_told_of_without_saying_what_was_wrong(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person]
+) -> None:
+    person = new_person()
+    told: list[Any] = []
+    for email in (person.email, "nobody@example.com"):
+        answer = new_browser().sign_in(Person(email, person.account_id), password="wrong-wrong-wrong")
+        assert (answer.status_code, "were not taken" in answer.text) == (401, True)
+        assert "set-cookie" not in answer.headers
+        told.append(answer.text.replace(email, "").split("<form")[0])
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("following", NOT_OURS)
+def test_signing_in_leads_nowhere_else(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person], following: str
+) -> None:
+    browser = new_browser()
+    answer = browser.sign_in(new_person(), next=following)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/activity")
+    answer = browser.get("/console/sign-in", params={"next": following})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/activity")
+
+
+def test_signing_in_leads_back_to_where_somebody_wanted_to_go(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person]
+) -> None:
+    browser = new_browser()
+    asked = browser.get("/console/activity?type=api_key.created")
+    assert asked.headers["location"] == "/console/sign-in?next=/console/activity%3Ftype%3Dapi_key.created"
+    assert 'name="next" value="/console/activity?type=api_key.created"' in browser.get(asked.headers["location"]).text
+    answer = browser.sign_in(new_person(), next="/console/activity?type=api_key.created")
+    assert answer.headers["location"] == "/console/activity?type=api_key.created"
+
+
+def test_who_works_for_two_changes_between_them_and_to_no_other(
+    server: RunningServer, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+    new_plan_manager: Callable[[], UUID], plan_manager_id: UUID,
+) -> None:  # fmt: skip
+    person, second, foreign = new_person(), new_plan_manager(), new_plan_manager()
+
+    async def join() -> None:
+        async with server.db.transaction() as tx:
+            await memberships.insert(tx, second, person.account_id, "viewer", datetime.now(UTC))
+
+    server.run(join())
+    browser = new_browser(person)
+    page = browser.get("/console/plan-managers").text
+    assert (str(plan_manager_id) in page, str(second) in page, str(foreign) in page) == (True, True, False)
+    answer = browser.send("/console/plan-managers", {"plan_manager_id": str(second)})
+    assert answer.headers["location"] == "/console/activity"
+    shown = browser.get("/console/activity")
+    assert "You work for Test plan manager now." in shown.text
+    assert "You work for" not in browser.get("/console/activity").text
+    # A viewer there, whatever they are elsewhere.
+    assert browser.get("/console/settings/keys").status_code == 403
+    for wrong in (str(foreign), "", "x"):
+        assert browser.send("/console/plan-managers", {"plan_manager_id": wrong}).status_code == 422
+    assert browser.get("/console/settings/keys").status_code == 403
+
+
+def test_what_is_told_once_is_told_by_the_server_alone(owner: Browser) -> None:
+    owner.http.cookies.set("plankeeper-flash", signed("another", "Call this number"), domain="127.0.0.1", path="/")
+    assert "Call this number" not in owner.get("/console/activity").text
+
+
+def test_an_invitation_is_taken_up_once(
+    server: RunningServer, new_browser: Callable[..., Browser], plan_manager_id: UUID
+) -> None:
+    async def invite() -> str:
+        async with server.db.transaction() as tx:
+            call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+            return await signing.invite(call, f"{plan_manager_id}@example.com", "viewer")
+
+    path, browser = f"/console/invitations/{server.run(invite())}", new_browser()
+    assert f"{plan_manager_id}@example.com" in browser.get(path).text
+    short = browser.send(path, {"name": "Kim", "password": "short"}, path)
+    assert (short.status_code, "Password: must" in short.text) == (422, True)
+    joined = browser.send(path, {"name": "Kim", "password": PASSWORD}, path)
+    assert (joined.status_code, joined.headers["location"]) == (303, "/console/activity")
+    assert "You work for Test plan manager now." in browser.get("/console/activity").text
+    assert browser.get(path).status_code == 404
+    assert new_browser().get(path).status_code == 404

@@ -1,0 +1,199 @@
+"""What holds for every page: who may see it, whose form it takes, its cookies and its headers."""
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from console.people import PASSWORD, Browser, Person
+from plankeeper.accounts.rules import ROLES
+from plankeeper.console.application import entries
+from plankeeper.console.cookies import Cookies
+from plankeeper.console.looks import ASSETS, asset_path
+from plankeeper.console.pages import Entry
+from support.server import RunningServer
+
+ENTRIES = {f"{each.method} {each.path}": each for each in entries()}
+CLOSED = {name: each for name, each in ENTRIES.items() if each.need != "anyone"}
+# Pages that need no session.
+OPEN = {
+    "GET /console/sign-in",
+    "POST /console/sign-in",
+    "GET /console/invitations/{token}",
+    "POST /console/invitations/{token}",
+}
+HALF = {"GET /console/second-step", "POST /console/second-step", "POST /console/sign-out"}
+VIEWED = {"GET /console/activity", "GET /console/settings/webhooks", "GET /console/settings/webhooks/{endpoint_id}"}
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+def sent(browser: Browser, entry: Entry, **more: Any) -> Any:
+    """A request for a page, with ids that nothing has."""
+    path = entry.path.format(**dict.fromkeys(entry.ids, uuid7()))
+    return browser.get(path) if entry.method == "GET" else browser.send(path, **more)
+
+
+def test_every_page_says_what_it_needs() -> None:
+    assert {name for name, each in ENTRIES.items() if each.need == "anyone"} == OPEN
+    assert {name for name, each in ENTRIES.items() if each.need == "half"} == HALF
+    assert {name for name, each in ENTRIES.items() if each.need == "viewer"} == VIEWED
+    managed = {name for name, each in ENTRIES.items() if each.need in ("manager", "owner")}
+    assert {name for name in ENTRIES if "/settings/" in name} - VIEWED == managed
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_who_is_not_signed_in_is_sent_to_sign_in(new_browser: Callable[..., Browser], name: str) -> None:
+    answer = sent(new_browser(), CLOSED[name], page="/console/sign-in")
+    assert answer.status_code == 303
+    assert re.fullmatch(r"/console/sign-in(\?next=/console/.+)?", answer.headers["location"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_page_is_for_who_has_its_role(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person], role: str
+) -> None:
+    browser = new_browser(new_person(role))
+    needing = {name: each for name, each in ENTRIES.items() if each.need in ROLES}
+    denied = {name for name, each in needing.items() if sent(browser, each).status_code == 403}
+    assert denied == {name for name, each in needing.items() if ROLES.index(each.need) > ROLES.index(role)}
+
+
+POSTS = {name: each for name, each in ENTRIES.items() if each.method == "POST"}
+
+
+@pytest.mark.parametrize("name", POSTS)
+def test_a_form_that_is_not_ours_does_nothing(
+    server: RunningServer, owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+    plan_manager_id: UUID, name: str,
+) -> None:  # fmt: skip
+    other = new_browser(new_person("owner"))
+    count = "select count(*) from events where plan_manager_id = $1"
+    before = server.run(server.db.one(int, count, plan_manager_id))
+    path = POSTS[name].path.format(**dict.fromkeys(POSTS[name].ids, uuid7()))
+    good, ours = owner.csrf(), {"Origin": server.url}
+    forms: list[tuple[dict[str, str], dict[str, str]]] = [
+        ({}, ours),
+        ({"csrf": ""}, ours),
+        ({"csrf": "wrong"}, ours),
+        ({"csrf": other.csrf()}, ours),
+        ({"csrf": good}, {}),
+        ({"csrf": good}, {"Origin": "null"}),
+        ({"csrf": good}, {"Origin": "https://evil.example"}),
+        ({"csrf": good}, {"Origin": server.url + ".evil.example"}),
+    ]
+    for form, headers in forms:
+        answer = owner.http.post(path, data=form or {"x": "y"}, headers=headers)
+        assert (answer.status_code, "out of date" in answer.text) == (403, True), (form, headers)
+    twice = owner.http.post(path, content=f"csrf={good}&csrf={good}", headers=ours | FORM)
+    assert twice.status_code == 403
+    assert server.run(server.db.one(int, count, plan_manager_id)) == before
+    assert owner.get("/console/activity").status_code == 200
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_before_signing_in_a_form_needs_its_cookie_too(
+    server: RunningServer, new_browser: Callable[..., Browser], new_person: Callable[..., Person]
+) -> None:
+    person, browser = new_person(), new_browser()
+    token = browser.csrf("/console/sign-in")
+    form = {"csrf": token, "email": person.email, "password": PASSWORD}
+    stranger = new_browser()
+    assert stranger.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 403
+    assert browser.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 303
+
+
+def test_what_is_no_form_or_too_long_is_refused(owner: Browser, server: RunningServer) -> None:
+    answer = owner.http.post("/console/sign-out", json={}, headers={"Origin": server.url})
+    assert answer.status_code == 415
+    answer = owner.http.post("/console/sign-out", data={"a": "x" * 70_000}, headers={"Origin": server.url})
+    assert answer.status_code == 413
+    for odd in (b"a=%00", b"a=%ff"):
+        answer = owner.http.post("/console/sign-out", content=odd, headers={"Origin": server.url} | FORM)
+        assert answer.status_code == 400
+    assert owner.get("/console/activity").status_code == 200
+
+
+class Inline(HTMLParser):
+    """What the policy of the pages forbids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = {name for name, _ in attrs}
+        if tag == "style" or (tag == "script" and "src" not in names):
+            self.found.append(tag)
+        self.found += [name for name in names if name == "style" or name.startswith("on")]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_answer_has_its_headers_and_nothing_inline(owner: Browser, name: str) -> None:
+    answer = sent(owner, ENTRIES[name])
+    assert {each: answer.headers.get(each) for each in HEADERS} == HEADERS
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-request-id"]
+    assert answer.status_code < 500
+    page = Inline()
+    page.feed(answer.text)
+    assert page.found == []
+
+
+def test_what_is_not_there_is_a_page_with_its_headers(owner: Browser, new_browser: Callable[..., Browser]) -> None:
+    for browser in (owner, new_browser()):
+        for path in ("/console/nothing", "/console/settings%2Fkeys", "/console/settings/keys/1/revoke"):
+            answer = browser.get(path)
+            assert answer.status_code in (404, 303)
+            assert {each: answer.headers.get(each) for each in HEADERS} == HEADERS
+        answer = browser.http.put("/console/activity")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert "There is no such page" in owner.get("/console/settings/keys/1/revoke").text
+
+
+def test_head_answers_as_get_without_a_body(owner: Browser) -> None:
+    answer = owner.http.head("/console/activity")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert int(answer.headers["content-length"]) > 0
+
+
+def test_files_are_served_from_the_package_and_none_besides(owner: Browser) -> None:
+    for each in ASSETS.iterdir():
+        answer = owner.get(asset_path(each.name))
+        assert (answer.status_code, answer.content) == (200, each.read_bytes())
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert {each: answer.headers.get(each) for each in HEADERS} == HEADERS
+    for path in ("..%2Fframe.py", "%2e%2e/frame.py", "frame.py", "../frame.py", "console.css%00", ""):
+        assert owner.get(f"/console/assets/{path}").status_code == 404
+
+
+def test_the_session_cookie_is_for_the_server_alone(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person]
+) -> None:
+    answer = new_browser().sign_in(new_person())
+    cookies = {each.partition("=")[0]: each for each in answer.headers.get_list("set-cookie")}
+    assert set(cookies) == {"plankeeper", "plankeeper-form"}
+    _, *attributes = cookies["plankeeper"].split("; ")
+    assert attributes == ["Path=/", "HttpOnly", "SameSite=Lax"]
+
+
+def test_over_tls_a_cookie_is_bound_to_its_host() -> None:
+    over_tls = Cookies.of(b"plankeeper=planted; __Host-plankeeper=real", secure=True)
+    assert over_tls.get("plankeeper") == "real"
+    assert over_tls.set("plankeeper", "t") == b"__Host-plankeeper=t; Path=/; HttpOnly; SameSite=Lax; Secure"
+    assert Cookies.of(b"plankeeper=planted", secure=True).get("plankeeper") == ""

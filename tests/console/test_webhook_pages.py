@@ -1,0 +1,194 @@
+"""Settings, webhooks; and activity."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from console.people import Browser, Person
+from plankeeper.edge.shapes import UuidListQuery
+from plankeeper.webhooks import store
+from plankeeper.webhooks.shapes import WebhookEndpoint
+from support.client import Client
+from support.server import RunningServer, wait_until
+
+HOOKS = "/console/settings/webhooks"
+NEW = {
+    "url": "https://example.com/hooks",
+    "description": "Ledger",
+    "event_types": "note_type.*, webhook_endpoint.tested",
+}
+
+
+@pytest.fixture
+def endpoints(server: RunningServer) -> Callable[[UUID], list[WebhookEndpoint]]:
+    return lambda owner: server.run(store.page(server.db, owner, UuidListQuery()))
+
+
+@pytest.fixture
+def endpoint(owner: Browser, plan_manager_id: UUID, endpoints: Any) -> WebhookEndpoint:
+    assert owner.send(HOOKS, NEW).status_code == 200
+    return endpoints(plan_manager_id)[0]
+
+
+def secret_on(answer: httpx.Response) -> str:
+    found = re.search(r'<pre id="secret"[^>]*>([^<]+)</pre>', answer.text)
+    assert found, answer.text
+    return unescape(found[1])
+
+
+def settle(server: RunningServer, endpoint: WebhookEndpoint) -> UUID:
+    """Let the endpoint's one delivery fail, as a worker would: its id."""
+    attempt = '[{"at":"2026-11-21T04:04:00Z","status_code":500,"error":null,"duration_ms":12}]'
+    statement = """
+        update webhook_deliveries set status = 'failed', next_attempt_at = null, attempts = $2::text::json
+        where webhook_endpoint_id = $1 returning id
+    """
+    return server.run(server.db.one(UUID, statement, endpoint.id, attempt))
+
+
+def test_an_endpoint_is_made_and_its_secret_shown_once(owner: Browser, plan_manager_id: UUID, endpoints: Any) -> None:
+    answer = owner.send(HOOKS, NEW)
+    secret = secret_on(answer)
+    (made,) = endpoints(plan_manager_id)
+    assert secret.startswith("whsec_")
+    assert (made.url, made.description, made.event_types, made.payload) == (
+        "https://example.com/hooks", "Ledger", ["note_type.*", "webhook_endpoint.tested"], "thin",
+    )  # fmt: skip
+    wait_until(lambda: "Webhook endpoint created" in owner.get("/console/activity").text)
+    for path in (HOOKS, f"{HOOKS}/{made.id}", "/console/activity"):
+        page = owner.get(path).text
+        assert (secret in page, "https://example.com/hooks" in page) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"url": "http://example.com"}, {"url": "https://10.0.0.1/"}, {"url": ""}, {"event_types": "A!"}, {"payload": "x"}],
+)  # fmt: skip
+def test_a_wrong_endpoint_shows_the_form_again(
+    owner: Browser, plan_manager_id: UUID, endpoints: Any, wrong: dict[str, str]
+) -> None:
+    answer = owner.send(HOOKS, NEW | wrong)
+    assert (answer.status_code, "put right first" in answer.text, 'value="Ledger"' in answer.text) == (422, True, True)
+    assert endpoints(plan_manager_id) == []
+
+
+def test_a_test_is_sent_fails_and_is_attempted_again(
+    server: RunningServer, owner: Browser, endpoint: WebhookEndpoint
+) -> None:
+    here = f"{HOOKS}/{endpoint.id}"
+    assert "Nothing has been sent here yet." in owner.get(here).text
+    assert owner.send(f"{here}/test").headers["location"] == here
+    assert "pending" in owner.get(here).text
+    delivery = settle(server, endpoint)
+    page = owner.get(here).text
+    assert ("1, last: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
+    assert str(delivery) not in owner.get(here, params={"status": "succeeded"}).text
+    assert owner.send(f"{here}/deliveries/{delivery}/retry").headers["location"] == here
+    status = "select status from webhook_deliveries where id = $1"
+    assert server.run(server.db.one(str, status, delivery)) == "pending"
+
+
+def test_an_endpoint_is_paused_resumed_and_deleted(
+    server: RunningServer, owner: Browser, plan_manager_id: UUID, endpoint: WebhookEndpoint, endpoints: Any
+) -> None:
+    here = f"{HOOKS}/{endpoint.id}"
+    assert owner.send(f"{here}/pause").headers["location"] == here
+    assert not endpoints(plan_manager_id)[0].active
+    refused = owner.send(f"{here}/test")
+    assert (refused.status_code, "is not active" in refused.text) == (409, True)
+    assert owner.send(f"{here}/resume").status_code == 303
+    assert endpoints(plan_manager_id)[0].active
+    assert owner.get(f"{here}/delete").status_code == 200
+    assert len(endpoints(plan_manager_id)) == 1
+    assert owner.send(f"{here}/delete").headers["location"] == HOOKS
+    assert endpoints(plan_manager_id) == []
+
+
+def test_a_secret_is_changed_for_another(owner: Browser, endpoint: WebhookEndpoint) -> None:
+    here = f"{HOOKS}/{endpoint.id}/rotate-secret"
+    assert "Make a new secret?" in owner.get(here).text
+    assert secret_on(owner.send(here)) != secret_on(owner.send(here))
+
+
+def test_a_replay_takes_a_moment_in_the_time_zone_of_the_settings(
+    server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, new_key: Callable[..., str], plan_manager_id: UUID
+) -> None:
+    client, here = Client(server.url, new_key(plan_manager_id), plan_manager_id), f"{HOOKS}/{endpoint.id}"
+    client.made("/note-types", {"note_type": "Call"})
+    client.http.close()
+    wait_until(lambda: "Note type created" in owner.get("/console/activity").text)
+    since = datetime.now(server.settings.time_zone).replace(tzinfo=None) - timedelta(minutes=5)
+    assert owner.send(f"{here}/replay", {"since": since.isoformat(timespec="minutes")}).status_code == 303
+    assert "1 event is sent again." in owner.get(here).text
+    for wrong in ("", "x", (since + timedelta(days=1)).isoformat()):
+        answer = owner.send(f"{here}/replay", {"since": wrong})
+        assert (answer.status_code, "Since: must" in answer.text) == (422, True)
+
+
+def test_an_endpoint_of_another_plan_manager_is_not_there(
+    server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+) -> None:  # fmt: skip
+    owner.send(f"{HOOKS}/{endpoint.id}/test")
+    delivery = settle(server, endpoint)
+    other = new_browser(new_person("owner", new_plan_manager()))
+    here = f"{HOOKS}/{endpoint.id}"
+    for path in (here, f"{here}/delete", f"{here}/rotate-secret"):
+        assert other.get(path).status_code == 404
+    for step in ("test", "pause", "resume", "delete", "rotate-secret", f"deliveries/{delivery}/retry"):
+        assert other.send(f"{here}/{step}").status_code == 404
+    assert other.send(f"{here}/replay", {"since": "2026-01-01T00:00"}).status_code == 404
+    # Nor is a delivery there under another's endpoint.
+    assert other.send(HOOKS, NEW).status_code == 200
+    mine = re.search(rf"{HOOKS}/([0-9a-f-]{{36}})", other.get(HOOKS).text)
+    assert mine
+    assert other.send(f"{HOOKS}/{mine[1]}/deliveries/{delivery}/retry").status_code == 404
+    # Nor under another endpoint of the same plan manager.
+    assert owner.send(HOOKS, NEW).status_code == 200
+    for second in set(re.findall(rf"{HOOKS}/([0-9a-f-]{{36}})", owner.get(HOOKS).text)) - {str(endpoint.id)}:
+        assert owner.send(f"{HOOKS}/{second}/deliveries/{delivery}/retry").status_code == 404
+    status = "select status from webhook_deliveries where id = $1"
+    assert server.run(server.db.one(str, status, delivery)) == "failed"
+    assert endpoint.url not in other.get("/console/activity?resource_id=" + str(endpoint.id)).text
+
+
+def test_activity_is_newest_first_filtered_and_says_before_and_after(
+    server: RunningServer, owner: Browser, new_key: Callable[..., str], plan_manager_id: UUID
+) -> None:
+    client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    note = client.made("/note-types", {"note_type": "Call", "badge_color": "#0F6B66"})
+    client.put(f"/note-types/{note['id']}", {"note_type": "Phone <b>call</b>"})
+    client.http.close()
+    filtered = f"/console/activity?resource_id={note['id']}"
+    wait_until(lambda: "Note type updated" in owner.get(filtered).text)
+    page = owner.get(filtered).text
+    assert page.index("Note type updated") < page.index("Note type created")
+    assert "API key created" not in page
+    updated = owner.get(filtered + "&type=note_type.updated").text
+    assert ('<span class="was">Call</span>' in updated, "Phone &lt;b&gt;call&lt;/b&gt;" in updated) == (True, True)
+    assert "Note type created" not in updated
+    assert "Nothing is like that." in owner.get("/console/activity?type=nothing.done").text
+
+
+def test_activity_goes_on_page_by_page_without_a_gap(
+    server: RunningServer, owner: Browser, new_key: Callable[..., str], plan_manager_id: UUID
+) -> None:
+    client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    for number in range(60):
+        client.made("/note-types", {"note_type": f"Kind {number}"})
+    client.http.close()
+    path = "/console/activity?type=note_type.created"
+    wait_until(lambda: "Kind 59<" in owner.get(path).text)
+    first = owner.get(path).text
+    older = re.search(r'href="(/console/activity\?[^"]*before=[^"]+)"', first)
+    assert older
+    second = owner.get(unescape(older[1])).text
+    found = [re.findall(r">(Kind \d+)<", page) for page in (first, second)]
+    assert [len(set(each)) for each in found] == [50, 10]
+    assert set(found[0]) | set(found[1]) == {f"Kind {number}" for number in range(60)}
