@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -181,13 +182,23 @@ def _with(headers: list[tuple[str, str]], name: str, value: str) -> list[tuple[s
     return [(each, value if each == name else old) for each, old in headers]
 
 
+def _require_end(program: subprocess.Popen[str]) -> None:
+    """Fails with where the program stands, if it does not end."""
+    try:
+        program.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        program.send_signal(signal.SIGABRT)
+        pytest.fail(f"it did not end:\n{program.communicate(timeout=20)[1]}")
+
+
 def test_events_are_forwarded_to_a_receiver_that_is_being_developed(site: Site, language: str, tmp_path: Path) -> None:
     secret = new_secret()
     with ExampleReceiver(language, tmp_path / "receiver", secret) as receiver:
         listening = subprocess.Popen(
             [sys.executable, "-m", "plankeeper", "listen", "--plan-manager", site.plan_manager_id,
              "--forward-to", f"http://localhost:{receiver.port}/hooks", "--secret", secret],
-            env=environment(site.settings), stdout=subprocess.PIPE, text=True,
+            env=environment(site.settings) | {"PYTHONFAULTHANDLER": "1"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
             assert listening.stdout is not None
@@ -198,7 +209,7 @@ def test_events_are_forwarded_to_a_receiver_that_is_being_developed(site: Site, 
             wait_until(lambda: receiver.kept, 20)
         finally:
             listening.terminate()
-            listening.communicate(timeout=20)
+            _require_end(listening)
     assert re.fullmatch(rf"\d\d:\d\d:\d\d  note_type\.created  {made['id']}  204 \(\d+ ms\)\n", told)
     [[_, type_, resource_id]] = receiver.kept
     assert (type_, resource_id) == ("note_type.created", str(made["id"]))

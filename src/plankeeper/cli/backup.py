@@ -3,16 +3,15 @@
 import os
 import re
 import signal
-import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
 import click
 
-from plankeeper.cli.context import cluster_of, known_version, run, settings
+from plankeeper.cli.context import cluster_of, known_version, leave, run, settings
 from plankeeper.cli.dumps import Programs, choose
 from plankeeper.cli.progress import progress
 from plankeeper.database import schema
@@ -29,7 +28,7 @@ def backup(file: Path, force: bool) -> None:
     """Write the whole database to FILE, as of one moment. Servers go on meanwhile."""
     _refuse_existing(file, force=force)
     found = settings()
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     with cluster_of(found) as cluster:
         dsn = cluster.dsn if cluster else found.database_url or ""
         server, version, _ = run(_ask(dsn))
@@ -71,10 +70,6 @@ def restore(file: Path) -> None:
             programs.run("pg_restore", *options, database=dsn, reads=content, told=read)
         run(_settle(dsn))
     click.echo(f"Restored {file}: the schema is {schema.EXPECTED}.")
-
-
-def _leave(_number: int, _frame: object) -> NoReturn:
-    sys.exit(143)  # by way of what cleans up
 
 
 async def _ask(dsn: str) -> tuple[int, str | None, bool]:

@@ -39,7 +39,7 @@ def cluster_of(found: Settings) -> Generator[Cluster | None]:
     if found.database_url:
         yield None
         return
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     cluster = Cluster(found.data_dir, found.postgres_bin)
     try:
         with cluster:
@@ -48,7 +48,8 @@ def cluster_of(found: Settings) -> Generator[Cluster | None]:
         raise click.ClickException(str(error)) from None
 
 
-def _leave(_number: int, _frame: object) -> NoReturn:
+def leave(_number: int = 0, _frame: object = None) -> NoReturn:
+    """End by way of what cleans up: a handler of SIGTERM."""
     sys.exit(143)
 
 
@@ -99,7 +100,9 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
     """Run a coroutine; where the database is at fault, say so."""
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(work)
+            return runner.run(_until_told(work))
+    except asyncio.CancelledError:
+        leave()
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
     except asyncpg.InsufficientPrivilegeError as error:
@@ -110,6 +113,23 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
         if unavailable(error):
             raise click.ClickException(f"The database does not answer: {str(error) or type(error).__name__}.") from None
         raise
+
+
+async def _until_told(work: Awaitable[T]) -> T:
+    """SIGTERM cancels the work, where it is to clean up: an exit out of the blue leaves asyncpg in the middle of an
+    answer, and closing the connection then waits for the rest of it.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    task = asyncio.current_task()
+    if before != leave or task is None:
+        return await work
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        return await work
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, before)
 
 
 async def writing(tx: Transaction, found: Settings, plan_manager_id: UUID, command: str) -> Write:
