@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
+from plankeeper.accounts import signing
+from plankeeper.accounts.shapes import SignedIn
 from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.demo import fill
 from plankeeper.demo import plan_managers, records
@@ -43,7 +45,7 @@ def clients(server: RunningServer, key: str) -> Iterator[list[Client]]:
 
 def written(server: RunningServer, id_: UUID) -> Written:
     statement = """
-        select count(*) filter (where resource_kind <> 'api_key') as events,
+        select count(*) filter (where resource_kind not in ('api_key', 'account')) as events,
             count(*) filter (where resource_kind = 'api_key') as keys
         from events where plan_manager_id = $1
     """
@@ -70,7 +72,7 @@ def test_filling_again_changes_nothing_and_makes_another_key(
     server: RunningServer, clients: list[Client], key: str
 ) -> None:
     before = [written(server, each.id) for each in plan_managers()]
-    id_, name, second = server.run(fill(server.db, server.settings))
+    id_, name, second, *_ = server.run(fill(server.db, server.settings))
     assert (id_, name) == (WATTLEBIRD.id, WATTLEBIRD.name)
     assert second != key
     after = [written(server, each.id) for each in plan_managers()]
@@ -178,3 +180,12 @@ def test_teams_note_types_and_viewings_are_shown(clients: list[Client]) -> None:
     invoices = {row["id"] for row in listed(client, "/invoices")}
     assert {row["invoice_id"] for row in sessions} <= invoices
     assert len(listed(client, "/providers")) == 20
+
+
+def test_each_filling_gives_a_sign_in_to_both_plan_managers(server: RunningServer, key: str) -> None:
+    for made in [server.run(fill(server.db, server.settings)) for _ in range(2)][1:]:
+        entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
+        assert isinstance(entered, SignedIn)
+        session = server.run(signing.session(server.db, entered.token))
+        assert session is not None
+        assert session.roles == {each.id: "owner" for each in plan_managers()}

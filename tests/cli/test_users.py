@@ -90,6 +90,45 @@ def test_an_email_has_one_account(users: Users) -> None:
     assert len(users.lines()) == 1
 
 
+def test_a_reset_gives_a_way_back_in_and_ends_what_was_open(users: Users) -> None:
+    users.create("--password-stdin", stdin=b"another violet umbrella\n")
+    for _ in range(4):  # from the third on one must wait
+        assert isinstance(users.sign_in(), Refused)
+    code, printed, err = users.run("reset", users.email)
+    assert (code, err) == (0, "")
+    server = users.server
+    enter = signing.sign_in(server.db, server.settings, users.email, printed.strip(), "", "")
+    opened = server.run(enter)
+    assert isinstance(opened, SignedIn)
+    done = users.run("reset", users.email.upper(), "--password-stdin", stdin=PASSWORD.encode())
+    assert done == (0, f"The password of {users.email.upper()} is changed.\n", "")
+    assert server.run(signing.session(server.db, opened.token)) is None
+    assert isinstance(users.sign_in(), SignedIn)
+
+
+def test_a_reset_turns_the_second_step_off_where_that_is_asked_for(users: Users) -> None:
+    ident = UUID(users.create("--password-stdin", stdin=PASSWORD.encode())[1].strip())
+    server = users.server
+    server.run(server.db.execute("update accounts set totp_secret = $2 where id = $1", ident, "A" * 32))
+    assert users.run("reset", users.email)[0] == 0
+    assert "two steps" in users.lines()[0]
+    assert users.run("reset", users.email, "--second-step-off", "--password-stdin", stdin=PASSWORD.encode())[0] == 0
+    assert "one step" in users.lines()[0]
+    entered = users.sign_in()
+    assert isinstance(entered, SignedIn)
+    assert not entered.second_step_due
+
+
+def test_a_reset_that_cannot_be_says_why_and_changes_nothing(users: Users) -> None:
+    nobody = users.run("reset", users.email)
+    assert nobody == (1, "", f"Error: There is nobody {users.email}. See `plankeeper users list`.\n")
+    users.create("--password-stdin", stdin=PASSWORD.encode())
+    for wrong in (b"short\n", b""):
+        refused = users.run("reset", users.email, "--password-stdin", stdin=wrong)
+        assert refused == (1, "", "Error: The password must be 12 to 128 characters long.\n")
+    assert isinstance(users.sign_in(), SignedIn)
+
+
 def test_a_plan_manager_or_a_person_that_there_is_not(users: Users) -> None:
     nobody = "00000000-0000-0000-0000-000000000001"
     gone = users.run("remove", users.email)

@@ -72,7 +72,7 @@ def demonstration(
     dsn = cluster.dsn.replace("/plankeeper?", "/documentation?")
     schema.migrate(dsn)
     running = RunningServer(dsn).start()
-    plan_manager_id, _, key = running.run(fill(running.db, running.settings))
+    plan_manager_id, _, key, *_ = running.run(fill(running.db, running.settings))
     folder = tmp_path_factory.mktemp("documentation")
     (folder / "answers").mkdir()
     (folder / "shim").write_text(SHIM)

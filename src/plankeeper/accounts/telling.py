@@ -31,3 +31,10 @@ async def tell(tx: Transaction, settings: Settings, account: Account, type_: str
         after = AccountVisit(account.id, account.email, account.name, held.role, *origin) if origin else None
         call = Write(tx, held.plan_manager_id, settings, actor_of(account))
         await record(call, type_, None, after or shown(account, held))
+
+
+async def tell_by_system(tx: Transaction, settings: Settings, account: Account, type_: str, command: str) -> None:
+    """Record what the operator did with an account."""
+    for held in await memberships.of_account(tx, account.id):
+        call = Write(tx, held.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
+        await record(call, type_, None, shown(account, held))

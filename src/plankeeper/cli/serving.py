@@ -62,17 +62,20 @@ async def _prepare(found: Settings, dsn: str, *, embedded: bool, demo: bool) -> 
             return []
         from plankeeper.cli.demo import fill
 
-        plan_manager_id, name, key = await fill(db, found)
-    return _demo_lines(plan_manager_id, name, key)
+        made = await fill(db, found)
+        return _demo_lines(*made)
 
 
-def _demo_lines(plan_manager_id: UUID, name: str, key: str) -> list[str]:
+def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password: str) -> list[str]:
     """What to tell of the demonstration; `{address}` is known once the socket is open."""
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
         f" '{_ADDRESS}/api/public/v1/participants?limit=3'"
     )
-    return [f"Plan manager:   {plan_manager_id} ({name})", f"API key:        {key}", "", curl, ""]
+    return [
+        f"Sign-in:        {email}, password {password}",
+        f"Plan manager:   {plan_manager_id} ({name})", f"API key:        {key}", "", curl, "",
+    ]  # fmt: skip
 
 
 def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
@@ -122,6 +125,7 @@ def _announce(sock: socket.socket, lines: list[str]) -> None:
     host, port = sock.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     click.echo(f"Documentation:  {address}/docs")
+    click.echo(f"Console:        {address}/console")
     for line in lines:
         click.echo(line.replace(_ADDRESS, address))
     click.echo("Plankeeper is ready. Ctrl-C stops it.")

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import click
 
-from plankeeper.accounts import memberships, people, signing, store
+from plankeeper.accounts import memberships, people, resetting, signing, store
 from plankeeper.accounts.rules import ROLES, invitation_path
 from plankeeper.accounts.shapes import Listed, Person
 from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
@@ -53,6 +53,33 @@ def list_() -> None:
         roles = ",".join(f"{held.role}:{held.plan_manager_id}" for held in each.memberships)
         step = "two steps" if each.totp else "one step"
         click.echo("  ".join((str(each.id), each.email, step, roles or "no role", each.name)))
+
+
+@users.command()
+@click.argument("email")
+@click.option("--password-stdin", is_flag=True, help="Read the password, the first line of standard input.")
+@click.option("--second-step-off", is_flag=True, help="For who lost the authenticator and the recovery codes.")
+def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
+    """Give a person a new password, which is printed unless it is read, and end their sessions."""
+    given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
+
+    async def work(db: Database, found: Settings) -> str | None:
+        async with db.transaction() as tx:
+            account = await store.by_email(tx, email)
+            if account is None:
+                return None
+            password = resetting.new_password() if given is None else given
+            command = "users reset"
+            await resetting.reset(tx, found, account, password, command, second_step_off=second_step_off)
+            return password
+
+    try:
+        password = with_database(work)
+    except Invalid as error:
+        raise click.ClickException(_told(error)) from None
+    if password is None:
+        raise click.ClickException(f"There is nobody {email}. See `plankeeper users list`.")
+    click.echo(f"The password of {email} is changed." if password_stdin else password)
 
 
 @users.command()
