@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt openapi lock fuzz soak bench bench-quick bench-flat
+.PHONY: help run test check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
 
 help:
 	@echo "make run      start Plankeeper with demonstration data on http://$(HOST):$(PORT)"
@@ -17,6 +17,8 @@ help:
 	@echo "make lock     pin the dependencies anew"
 	@echo "make fuzz     schemathesis against a server of its own, two minutes (EXAMPLES=, SEED=)"
 	@echo "make soak     faults and load in full, with their figures: twenty minutes at most"
+	@echo "make screenshots     pictures of the console's pages, for its documentation"
+	@echo "make bench-console   how long each page takes with 100,000 participants, and what it weighs"
 	@echo "make bench    Plankeeper beside its peers, half an hour; make bench-quick: two minutes"
 
 run: .venv/run
@@ -50,6 +52,13 @@ bench: .venv/run
 
 bench-quick: .venv/run
 	$(BIN)/python -m benchmarks run --quick
+
+bench-console: .venv/run
+	$(BIN)/python -m benchmarks console
+
+# The pictures of docs/console.md. Needs Chromium (Debian: apt-get install chromium).
+screenshots: .venv/dev
+	cd tests && ../$(BIN)/python -m console.screenshots ../docs/console
 
 bench-flat: .venv/run
 	$(BIN)/python -m benchmarks flat

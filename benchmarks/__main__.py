@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks install | run | flat`."""
+"""The command line: `python -m benchmarks install | run | flat | console`."""
 
 import argparse
 import signal
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
+from benchmarks.console import Options as ConsoleOptions
+from benchmarks.console import console
 from benchmarks.flat import Options as FlatOptions
 from benchmarks.flat import flat
 from benchmarks.install import install
@@ -65,7 +67,16 @@ def _parser() -> argparse.ArgumentParser:
     each.add_argument("--fresh", action="store_true", help="load everything anew")
     each.add_argument("--out", type=Path, help="where the results go (<work>/results)")
     each.set_defaults(command=_flat)
+
+    each = commands.add_parser("console", parents=[common], help="measure every page of the console")
+    each.add_argument("--participants", type=int, default=100_000, help="of the plan manager (100000)")
+    each.add_argument("--fresh", action="store_true", help="fill the plan manager anew")
+    each.set_defaults(command=_console)
     return parser
+
+
+def _console(given: argparse.Namespace) -> None:
+    console(ConsoleOptions(work=given.work.absolute(), participants=given.participants, fresh=given.fresh))
 
 
 def _flat(given: argparse.Namespace) -> None:

@@ -33,6 +33,7 @@ from plankeeper.note_types.routes import routes as note_types
 from plankeeper.participants.routes import routes as participants
 from plankeeper.providers.routes import routes as providers
 from plankeeper.rate_limits.limiter import Limiter
+from plankeeper.request_log.gathering import Gathering
 from plankeeper.settings import Settings
 from plankeeper.team_members.routes import routes as team_members
 from plankeeper.webhooks.delivery_routes import routes as webhook_deliveries
@@ -73,7 +74,9 @@ def application(settings: Settings) -> ASGIApp:
         pool_size=settings.pool_size,
         statement_timeout=settings.statement_timeout,
     )
-    keyring, limiter, tell = Keyring(db), Limiter(db), Telling(log=settings.access_log)
+    keyring, limiter = Keyring(db), Limiter(db)
+    gathering = Gathering(db) if settings.request_log_retention else None
+    tell = Telling(log=settings.access_log, answered=gathering.answered if gathering else None)
     edge = Edge(db, Admission(keyring.authenticate, limiter, settings), replays, tell, settings)
     endpoints = {path: Endpoint(edge, path, methods) for path, methods in by_path(operations()).items()}
     routes = [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
@@ -82,7 +85,7 @@ def application(settings: Settings) -> ASGIApp:
     routes += documentation_routes(document(operations()))
     pages = console(Frame(db, edge.admission, tell, settings))
     routes += Route("/console", pages), Route("/console/{rest:path}", pages)
-    lifespan = _lifespan(edge, keyring, limiter, tell)
+    lifespan = _lifespan(edge, keyring, limiter, tell, gathering)
     rest = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
     paths = Paths(endpoints, otherwise=rest)
     if not settings.cors_origins:
@@ -93,7 +96,7 @@ def application(settings: Settings) -> ASGIApp:
     )  # fmt: skip
 
 
-def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling) -> Any:
+def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling, gathering: Gathering | None) -> Any:
     # What the protocol of the connections needs to know.
     state = {"max_connections": edge.settings.max_connections, "client_timeout": edge.settings.client_timeout}
 
@@ -102,10 +105,10 @@ def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling) -> 
         background.stop_with_parent()
         _collect_less()
         async with edge.db.opened():
-            running = (
+            running = [
                 keyring.watch(), limiter.watch(), background.sequence(edge.db, edge.settings),
-                metrics.watch(edge.db, edge.admission),
-            )  # fmt: skip
+                metrics.watch(edge.db, edge.admission), *([gathering.watch()] if gathering else []),
+            ]  # fmt: skip
             tasks = [asyncio.create_task(each) for each in running]
             try:
                 yield state
@@ -114,6 +117,8 @@ def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling) -> 
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 tell.flush()
+                if gathering:
+                    await gathering.close()
 
     return lifespan
 

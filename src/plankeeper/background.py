@@ -10,15 +10,18 @@ from datetime import UTC, datetime, timedelta
 from plankeeper import metrics
 from plankeeper.api_keys import making
 from plankeeper.database.pool import Database, Queries
+from plankeeper.edge.parsing import first_id_at
 from plankeeper.events import sequencer
 from plankeeper.events import store as events
 from plankeeper.idempotency.store import purge as forget_replays
+from plankeeper.import_files.store import purge as forget_files
+from plankeeper.invoice_view_sessions import viewing
 from plankeeper.participants.totals import fold_totals
 from plankeeper.rate_limits.store import purge as forget_quotas
+from plankeeper.request_log.trimming import Trimming
 from plankeeper.settings import Settings
 from plankeeper.webhooks import queue
 from plankeeper.webhooks.fanning import FanOut
-from plankeeper.webhooks.rules import first_id_at
 
 
 def stop_with_parent() -> None:
@@ -34,12 +37,19 @@ async def sequence(db: Database, settings: Settings) -> None:
     async def warn_of_expiry(_session: object) -> None:
         await making.warn(db, settings)
 
-    chores = [fold_totals, forget_replays, forget_quotas, warn_of_expiry, metrics.watch_events, *_purges(settings)]
+    async def end_views(_session: object) -> None:
+        await viewing.end_silent(db, settings)
+
+    chores = [
+        fold_totals, forget_replays, forget_quotas, forget_files, warn_of_expiry, end_views, metrics.watch_events,
+        *_purges(settings),
+    ]  # fmt: skip
     await sequencer.run(db, chores, FanOut())
 
 
 def _purges(settings: Settings) -> list[Callable[[Queries], Awaitable[object]]]:
-    purges: list[Callable[[Queries], Awaitable[object]]] = []
+    # Where no requests are kept, those go that were.
+    purges: list[Callable[[Queries], Awaitable[object]]] = [Trimming(settings.request_log_retention or 0)]
     if settings.event_retention:
         kept = timedelta(days=settings.event_retention)
         purges.append(lambda session: events.purge(session, first_id_at(datetime.now(UTC) - kept)))

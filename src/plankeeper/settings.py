@@ -86,14 +86,18 @@ def _allowed_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
     return tuple(ip_network(each) for each in _networks(value))
 
 
-def _days(value: str) -> int | None:
+def _days(value: str, least: int = LEAST_DAYS) -> int | None:
     """`30d` as 30, `off` as null."""
     if value == "off":
         return None
     match = re.fullmatch(r"([0-9]{1,5})d", value)
-    if not match or int(match[1]) < LEAST_DAYS:
-        raise ValueError(f"days such as 365d, at least {LEAST_DAYS}d, or off")
+    if not match or int(match[1]) < least:
+        raise ValueError(f"days such as 365d, at least {least}d, or off")
     return int(match[1])
+
+
+def _some_days(value: str) -> int | None:
+    return _days(value, 1)
 
 
 def _zone(value: str) -> ZoneInfo:
@@ -153,7 +157,8 @@ class Settings:
     auth_failure_limit: int = setting(
         "PLANKEEPER_AUTH_FAILURE_LIMIT", "60/minute", limit_of,
         "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
-        " Good keys from the same address are not touched.",
+        " Good keys from the same address are not touched. As many times, counted apart, an address may try to sign in"
+        " to the console.",
     )  # fmt: skip
     trusted_proxies: tuple[str, ...] = setting(
         "PLANKEEPER_TRUSTED_PROXIES", "", _networks,
@@ -199,6 +204,11 @@ class Settings:
     delivery_retention: int | None = setting(
         "PLANKEEPER_DELIVERY_RETENTION", "30d", _days, "How long deliveries are kept: `30d`, or `off`."
     )
+    request_log_retention: int | None = setting(
+        "PLANKEEPER_REQUEST_LOG_RETENTION", "7d", _some_days,
+        "How long the console's log of API requests goes back: `7d`, or `off`, which is not at all. Of a plan manager"
+        " the last 10,000 requests are kept.",
+    )  # fmt: skip
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,
         "The service operator's name: account managers whose email's domain contains it are hidden.",

@@ -13,7 +13,7 @@ from plankeeper.accounts import memberships, people, signing
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, SignedIn
 from plankeeper.edge.call import Actor, Write
-from plankeeper.edge.errors import Invalid, NotFound
+from plankeeper.edge.errors import Invalid, NotFound, Refusal
 
 
 def invited(ada: Someone, email: str, role: str = "viewer") -> str:
@@ -210,3 +210,19 @@ def test_who_is_removed_keeps_the_roles_elsewhere(ada: Someone, new_person: Call
         None,
         {"id": str(sam.id), "email": sam.email, "name": "Sam", "role": "viewer"},
     )
+
+
+def test_who_is_no_owner_any_more_changes_nobody(ada: Someone, new_person: Callable[..., Someone]) -> None:
+    bob = new_person(ada.plan_manager_id, role="owner")
+    kim = new_person(ada.plan_manager_id, role="viewer")
+    ada.write(lambda call: people.change_role(call, bob.id, "manager"), as_self=True)
+    for late in (
+        lambda call: people.change_role(call, kim.id, "owner"),
+        lambda call: people.remove(call, kim.id),
+        lambda call: signing.invite(call, "late@example.com", "owner"),
+        lambda call: people.withdraw(call, uuid7()),
+    ):
+        with pytest.raises(Refusal) as refused:
+            bob.write(late, as_self=True)
+        assert refused.value.status == 403
+    assert ada.write(lambda call: people.change_role(call, kim.id, "manager"), as_self=True)

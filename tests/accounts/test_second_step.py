@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from pyotp.totp import TOTP
 
 from accounts.conftest import PASSWORD, Someone, told
 from plankeeper.accounts import own, store, totp
+from plankeeper.accounts.proving import Proof
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, SignedIn
 from plankeeper.edge.errors import Invalid
@@ -27,9 +29,9 @@ class Phone:
 @pytest.fixture
 def phone(ada: Someone) -> Phone:
     """Ada's, who has turned the second step on and used no code of the present and the next moment."""
-    secret = totp.new_secret()
+    secret, token = totp.new_secret(), ada.token()
     found = Phone(secret)
-    ada.own(lambda tx, session: own.enable_totp(tx, ada.server.settings, session, secret, found.code()), ada.token())
+    turned_on(ada, token, secret, found.code())
     ada.write(lambda call: store.set_totp(call.tx, ada.id, secret, 0))
     return found
 
@@ -39,6 +41,19 @@ def half(ada: Someone) -> str:
     assert isinstance(found, SignedIn)
     assert found.second_step_due
     return found.token
+
+
+def proven(ada: Someone, token: str, password: str = PASSWORD) -> Proof:
+    """That who is signed in gave the password again; raises Invalid."""
+    session = ada.session(token)
+    assert session
+    return ada.server.run(own.proven(ada.server.db, ada.server.settings, session, password, "192.0.2.7", "Browser 1"))
+
+
+def turned_on(ada: Someone, token: str, secret: str, code: str) -> Any:
+    """The recovery codes of who turns the second step on; raises Invalid."""
+    proof = proven(ada, token)
+    return ada.own(lambda tx, session: own.enable_totp(tx, ada.server.settings, session, proof, secret, code), token)
 
 
 def types(ada: Someone) -> list[str]:
@@ -120,14 +135,14 @@ def test_a_code_for_a_session_that_is_complete_or_none_opens_nothing(ada: Someon
 def test_a_recovery_code_is_used_once_and_a_new_set_ends_the_old(ada: Someone) -> None:
     secret = totp.new_secret()
     token = ada.token()
-    codes = ada.own(
-        lambda tx, session: own.enable_totp(tx, ada.server.settings, session, secret, Phone(secret).code()), token
-    )
+    codes = turned_on(ada, token, secret, Phone(secret).code())
     assert len(codes) == 10
     assert isinstance(ada.second_step(half(ada), codes[0].upper()), SignedIn)
     assert ada.second_step(half(ada), codes[0]) == Refused(0)
     assert ada.server.run(store.recovery_codes_left(ada.server.db, ada.id)) == 9
-    newer = ada.own(lambda tx, session: own.renew_recovery_codes(tx, session, PASSWORD), token)
+    settings, proof = ada.server.settings, proven(ada, token)
+    newer = ada.own(lambda tx, _: own.renew_recovery_codes(tx, settings, proof), token)
+    assert types(ada)[-1] == "recovery_codes_renewed"
     assert not set(newer) & set(codes)
     assert ada.second_step(half(ada), codes[1]) == Refused(0)
     ada.let_wait_pass()
@@ -136,17 +151,16 @@ def test_a_recovery_code_is_used_once_and_a_new_set_ends_the_old(ada: Someone) -
 
 def test_the_second_step_is_turned_on_by_a_code_and_ends_the_other_sessions(ada: Someone) -> None:
     secret, token, other = totp.new_secret(), ada.token(), ada.token()
-    settings = ada.server.settings
     for bad_secret, code in ((secret, "000000"), ("short", "000000"), ("", "")):
         with pytest.raises(Invalid):
-            ada.own(lambda tx, found, s=bad_secret, c=code: own.enable_totp(tx, settings, found, s, c), token)
-    ada.own(lambda tx, found: own.enable_totp(tx, settings, found, secret, Phone(secret).code()), token)
+            turned_on(ada, token, bad_secret, code)
+    turned_on(ada, token, secret, Phone(secret).code())
     session = ada.session(token)
     assert session
     assert session.totp
     assert ada.session(other) is None
     with pytest.raises(Invalid):
-        ada.own(lambda tx, found: own.enable_totp(tx, settings, found, secret, Phone(secret).code(1)), token)
+        turned_on(ada, token, secret, Phone(secret).code(1))
 
 
 def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Phone) -> None:
@@ -154,8 +168,10 @@ def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Ph
     assert isinstance(complete, SignedIn)
     settings = ada.server.settings
     with pytest.raises(Invalid):
-        ada.own(lambda tx, session: own.disable_totp(tx, settings, session, "wrong"), complete.token)
-    ada.own(lambda tx, session: own.disable_totp(tx, settings, session, PASSWORD), complete.token)
+        proven(ada, complete.token, "wrong")
+    assert types(ada)[-1] == "sign_in_failed"
+    proof = proven(ada, complete.token)
+    ada.own(lambda tx, _: own.disable_totp(tx, settings, proof), complete.token)
     assert types(ada)[-1] == "totp_disabled"
     found = ada.sign_in()
     assert isinstance(found, SignedIn)
@@ -165,14 +181,53 @@ def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Ph
 
 def test_a_new_password_ends_the_other_sessions(ada: Someone) -> None:
     token, other = ada.token(), ada.token()
-    for old, new in (("wrong", "seven quiet lanterns"), (PASSWORD, "short")):
-        with pytest.raises(Invalid):
-            ada.own(lambda tx, session, o=old, n=new: own.change_password(tx, session, o, n), token)
-    ada.own(lambda tx, session: own.change_password(tx, session, PASSWORD, "seven quiet lanterns"), token)
+    settings, proof = ada.server.settings, proven(ada, token)
+    with pytest.raises(Invalid):
+        ada.own(lambda tx, session: own.change_password(tx, settings, session, proof, "short"), token)
+    new = "seven quiet lanterns"
+    ada.own(lambda tx, session: own.change_password(tx, settings, session, proof, new), token)
+    assert types(ada)[-1] == "password_changed"
+    with pytest.raises(Invalid):  # what was proven before is not enough for another password
+        ada.own(lambda tx, session: own.change_password(tx, settings, session, proof, "eight loud lanterns"), token)
     assert ada.session(token)
     assert ada.session(other) is None
     assert ada.sign_in() == Refused(0)
     assert isinstance(ada.sign_in("seven quiet lanterns"), SignedIn)
+
+
+def test_guesses_of_the_password_count_like_those_of_signing_in(ada: Someone) -> None:
+    token = ada.token()
+    waits = []
+    for _ in range(4):
+        with pytest.raises(Invalid) as refused:
+            proven(ada, token, "wrong")
+        waits.append(str(refused.value.errors[0].message))
+        ada.let_wait_pass()
+    assert waits == [
+        "is wrong", "is wrong", "is wrong, or came too soon: wait 1 second and try again",
+        "is wrong, or came too soon: wait 2 seconds and try again",
+    ]  # fmt: skip
+    # What is right is no failure: neither does it wait, nor is the count forgotten.
+    assert proven(ada, token).account.id == ada.id
+    with pytest.raises(Invalid) as refused:
+        proven(ada, token, "wrong")
+    assert "wait 4 seconds" in refused.value.errors[0].message
+    # The same count keeps out who signs in, and the right password too, until the wait is over.
+    assert isinstance(ada.sign_in(), Refused)
+    with pytest.raises(Invalid):
+        proven(ada, token)
+    assert types(ada).count("sign_in_failed") == 5
+
+
+def test_all_other_sessions_end_and_this_one_stays(ada: Someone, new_person: Callable[..., Someone]) -> None:
+    token, others, sam = ada.token(), [ada.token(), ada.token()], new_person()
+    foreign, settings = sam.token(), ada.server.settings
+    assert ada.own(lambda tx, session: own.revoke_other_sessions(tx, settings, session), token) == 2
+    assert [ada.session(each) for each in others] == [None, None]
+    assert ada.session(token)
+    assert sam.session(foreign)
+    assert types(ada)[-2:] == ["session_revoked"] * 2
+    assert ada.own(lambda tx, session: own.revoke_other_sessions(tx, settings, session), token) == 0
 
 
 def test_a_session_of_ones_own_can_be_revoked_and_nobody_elses(

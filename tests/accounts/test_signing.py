@@ -242,3 +242,12 @@ def test_no_secret_is_kept_in_plain_or_told(ada: Someone) -> None:
     assert hash_of(token).hex() in kept
     for secret in (token, PASSWORD, token.encode().hex(), PASSWORD.encode().hex()):
         assert secret not in kept
+
+
+def test_another_spelling_of_an_email_waits_too(ada: Someone) -> None:
+    ada.server.run(ada.server.db.execute("update accounts set email = $2 where id = $1", ada.id, "v" + ada.email + "i"))
+    email = "v" + ada.email + "i"
+    for _ in range(4):
+        assert isinstance(ada.sign_in("wrong", email), Refused)
+    found = ada.sign_in(PASSWORD, email[:-1] + "\u0130")  # what the database takes for an i, where it does
+    assert isinstance(found, Refused)

@@ -38,6 +38,11 @@ class Browser:
         assert found, path
         return unescape(found[1])
 
+    def activity(self, query: str = "") -> str:
+        """What the newest events say, each on its page."""
+        found = re.findall(r'href="(/console/activity/[0-9a-f-]{36})"', self.get(f"/console/activity{query}").text)
+        return "".join(self.get(path).text for path in dict.fromkeys(found))
+
     def send(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
         """A form as it stands on `page`."""
         sent = {"csrf": self.csrf(page or "/console/plan-managers"), **(form or {})}

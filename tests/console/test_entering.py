@@ -25,9 +25,9 @@ def test_signing_in_leads_home_and_signing_out_ends_the_session(
 ) -> None:
     browser = new_browser()
     answer = browser.sign_in(new_person())
-    assert (answer.status_code, answer.headers["location"]) == (303, "/console/activity")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/participants")
     token = browser.http.cookies["plankeeper"]
-    assert browser.get("/console").headers["location"] == "/console/activity"
+    assert browser.get("/console").headers["location"] == "/console/participants"
     assert browser.send("/console/sign-out").headers["location"] == "/console/sign-in"
     assert "plankeeper" not in browser.http.cookies
     stolen = new_browser()
@@ -63,9 +63,9 @@ def test_signing_in_leads_nowhere_else(
 ) -> None:
     browser = new_browser()
     answer = browser.sign_in(new_person(), next=following)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/console/activity")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/participants")
     answer = browser.get("/console/sign-in", params={"next": following})
-    assert (answer.status_code, answer.headers["location"]) == (303, "/console/activity")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/participants")
 
 
 def test_signing_in_leads_back_to_where_somebody_wanted_to_go(
@@ -94,7 +94,7 @@ def test_who_works_for_two_changes_between_them_and_to_no_other(
     page = browser.get("/console/plan-managers").text
     assert (str(plan_manager_id) in page, str(second) in page, str(foreign) in page) == (True, True, False)
     answer = browser.send("/console/plan-managers", {"plan_manager_id": str(second)})
-    assert answer.headers["location"] == "/console/activity"
+    assert answer.headers["location"] == "/console/participants"
     shown = browser.get("/console/activity")
     assert "You work for Test plan manager now." in shown.text
     assert "You work for" not in browser.get("/console/activity").text
@@ -123,7 +123,7 @@ def test_an_invitation_is_taken_up_once(
     short = browser.send(path, {"name": "Kim", "password": "short"}, path)
     assert (short.status_code, "Password: must" in short.text) == (422, True)
     joined = browser.send(path, {"name": "Kim", "password": PASSWORD}, path)
-    assert (joined.status_code, joined.headers["location"]) == (303, "/console/activity")
+    assert (joined.status_code, joined.headers["location"]) == (303, "/console/participants")
     assert "You work for Test plan manager now." in browser.get("/console/activity").text
     assert browser.get(path).status_code == 404
     assert new_browser().get(path).status_code == 404

@@ -11,7 +11,9 @@ import pytest
 
 from console.people import PASSWORD, Person
 from support.client import Client
+from support.receiver import Receiver
 from support.server import RunningServer, wait_until
+from webhooks.work import signed_by, working
 
 CHROMIUM = next((path for path in ("/usr/bin/chromium", shutil.which("chromium") or "") if Path(path).is_file()), None)
 
@@ -54,6 +56,7 @@ def test_a_key_is_made_used_and_revoked(
     page.get_by_label("Email").fill(new_person("manager").email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("link", name="Create the first key").click()
     page.get_by_label("Name").fill("Nightly report")
@@ -77,3 +80,36 @@ def test_a_key_is_made_used_and_revoked(
     page.get_by_role("heading", name="Sign in").wait_for()
     page.goto("/console/settings/keys")
     page.get_by_role("heading", name="Sign in").wait_for()
+
+
+def test_an_endpoint_is_made_hears_of_events_and_hears_of_them_again(
+    server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID,
+    new_key: Callable[..., str],
+) -> None:  # fmt: skip
+    server.run(server.db.execute("delete from webhook_endpoints"))  # a worker sends for all plan managers
+    client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    with Receiver() as receiver, working(server):
+        page.goto("/console/settings/webhooks")
+        page.get_by_label("Email").fill(new_person("manager").email)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("link", name="Create the first endpoint").click()
+        page.get_by_label("Address").fill(receiver.url)
+        page.get_by_label("Events").fill("note_type.*")
+        page.get_by_role("button", name="Create endpoint").click()
+        secret = page.get_by_label("The secret", exact=True).inner_text()
+        page.get_by_role("link", name="I have kept it").click()
+
+        client.made("/note-types", {"note_type": "Visit"})
+        wait_until(lambda: receiver.received, 20)
+        [first] = receiver.received
+        assert first.headers["webhook-signature"] == signed_by(secret, first)
+
+        succeeded = page.get_by_role("row").filter(has_text="note_type.created").filter(has_text="succeeded")
+        wait_until(lambda: page.reload() and succeeded.count() == 1, 20)
+        page.get_by_label("Send again everything since").fill("2026-01-01T00:00")
+        page.get_by_role("button", name="Replay").click()
+        page.get_by_role("status").filter(has_text="1 event is sent again").wait_for()
+        wait_until(lambda: len(receiver.received) == 2, 20)
+        assert receiver.received[1].headers["webhook-id"] == first.headers["webhook-id"]
+    client.http.close()

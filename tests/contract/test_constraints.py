@@ -54,6 +54,7 @@ UNBREAKABLE = {
         [
             "accounts_pkey", "account_failures_pkey", "account_invitations_pkey", "account_recovery_codes_pkey",
             "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
+            "import_files_pkey", "import_files_plan_manager_id_fkey",
             "invoice_ignored_warnings_plan_manager_id_invoice_id_fkey",
             "account_roles_pkey", "account_sessions_pkey", "accounts_email_key", "account_invitations_email_key",
             "account_recovery_codes_account_id_fkey", "account_roles_account_id_fkey",
@@ -64,7 +65,7 @@ UNBREAKABLE = {
         _NOT_IN_THE_API,
     ),
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",
-    "users_email_key": "the one insert takes the user that has the email",
+    "users_email_key": "the one insert takes the user that has the email; the console answers its update",
     "team_members_check": "the id of a new member is its user's or its profile's; neither ever changes",
     "team_members_user_id_fkey": "the user is made in the same transaction, and none is ever deleted",
     "team_member_permissions_pkey": "the insert does nothing on a conflict",

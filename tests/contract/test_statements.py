@@ -34,9 +34,13 @@ from plankeeper.database.rows import columns
 OTHER_STORES = {
     "accounts.memberships": "roles and invitations: a store of its own beside the accounts'",
     "participants.lists": "the pages of the list, a statement for each filter",
+    "participants.search": "the search, for the console",
     "participants.totals": "the totals of the list, likewise, and what keeps them",
     "providers.lists": "the pages and totals of the list, likewise",
+    "providers.search": "the search, for the console",
     "invoices.lists": "the pages of the list, likewise",
+    "invoices.doubtful": "the pages of the list of those with warnings, likewise",
+    "invoices.ignored": "why warnings are ignored, and names beside an invoice: what the console alone shows",
     "invoices.totals": "the totals of the list, likewise",
     "invoices.facts": "what the checks of invoices read and keep: a store of its own beside the slice's",
     "webhooks.deliveries": "deliveries from where they are looked at: a store of its own beside the endpoints'",

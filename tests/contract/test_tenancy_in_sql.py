@@ -53,6 +53,10 @@ UNBOUND = {
     "webhooks.queue.purge": "one chore serves every plan manager",
     "webhooks.store.with_endpoints": "one sequencer serves every plan manager",
     "idempotency.store.purge": "one chore serves every plan manager",
+    "invoice_view_sessions.store.silent_for_update": "one chore serves every plan manager",
+    "request_log.store.purge": "one chore serves every plan manager",
+    "request_log.store.busy": "one chore serves every plan manager",
+    "import_files.store.purge": "one chore serves every plan manager",
     "participants.totals.fold_totals": "one fold serves every plan manager",
 }
 

@@ -14,11 +14,11 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.pool import Database
 from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.edge.parsing import first_id_at
 from plankeeper.events import store as event_store
 from plankeeper.events.record import event_of, record
 from plankeeper.webhooks import queue
 from plankeeper.webhooks.fanning import FanOut
-from plankeeper.webhooks.rules import first_id_at
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
@@ -231,3 +231,9 @@ async def test_events_whose_sequencer_died_before_they_were_deliveries_become_so
     fanned_out(api, endpoint, 3)
     assert look(server) == 3
     assert sorted(subjects(receiver)) == sorted(made)
+
+
+@pytest.mark.parametrize("since", ["0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z"])
+def test_a_replay_from_the_beginning_of_time_is_refused(api: Client, hook: Hook, since: str) -> None:
+    answer = api.post(f"/webhook-endpoints/{hook()['id']}/replay", {"since": since})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "since")

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
+from plankeeper.edge.parsing import first_id_at
 from plankeeper.webhooks.messages import headers_of
 from plankeeper.webhooks.rules import (
     JITTER,
     SCHEDULE,
     SECRET_PREFIX,
     fault_of_secret,
-    first_id_at,
     new_secret,
     next_wait,
 )

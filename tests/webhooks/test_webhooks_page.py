@@ -73,7 +73,8 @@ def test_the_page_lists_every_type_of_event() -> None:
         for kind in re.findall(r'created_or_updated\("(\w+)"\)', source)
         for what in ("created", "updated")
     }
-    written |= {"invoice_view_session.started", "invoice_view_session.ended"}
+    written |= {"invoice_view_session.started", "invoice_view_session.ended", "account.signed_in"}
+    written |= {"account.invitation_withdrawn", "account.password_reset"}
     listed = [
         f"{kind.strip('`')}.{what}"
         for kind, types, _ in rows(section(PAGE, "Event types"))

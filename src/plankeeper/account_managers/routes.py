@@ -1,4 +1,4 @@
-"""Account managers: list and get. They are made by import, as the contract makes them read-only."""
+"""Account managers: list and get. The contract makes them read-only: they are made by import and in the console."""
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery

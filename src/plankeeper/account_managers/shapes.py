@@ -31,6 +31,20 @@ class AccountManagerRecord(Struct, kw_only=True):
     deleted: bool = False
 
 
+class AccountManagerCreate(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What people make one with: at least one of first name, last name and email."""
+
+    first_name: Text255 | None | UnsetType = UNSET
+    last_name: Text255 | None | UnsetType = UNSET
+    email: Email | None | UnsetType = UNSET
+
+
+class AccountManagerChange(AccountManagerCreate):
+    """What people change; what is absent stays as it is, null clears."""
+
+    active: bool | UnsetType = UNSET
+
+
 class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an import; what is absent stays as it is."""
 

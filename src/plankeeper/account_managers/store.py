@@ -100,6 +100,23 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> list[UUID]:
+    """Write new account managers: the ids of those that were not there. `records` is as of `put`."""
+    return await tx.rows(
+        UUID,
+        """
+        insert into account_managers (
+            plan_manager_id, id, first_name, last_name, active, is_internal, deleted
+        )
+        select $1, id, first_name, last_name, active, is_internal, deleted
+        from json_populate_recordset(null::account_managers, $2)
+        on conflict (plan_manager_id, id) do nothing
+        returning id
+        """,
+        plan_manager_id, records,
+    )  # fmt: skip
+
+
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccountManagerRecord]:
     return tx.stream(
         AccountManagerRecord,

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.accounts import memberships, store
 from plankeeper.accounts.shapes import Account, AccountShown, Invitation, Person, Role
-from plankeeper.accounts.signing import good_email, good_role, new_account
+from plankeeper.accounts.signing import good_email, good_role, new_account, require_still_owner
 from plankeeper.edge.call import Write, found
 from plankeeper.edge.errors import Invalid
 from plankeeper.events.record import record
@@ -25,6 +25,7 @@ async def create(call: Write, email: str, name: str, role: str, password: str) -
 async def change_role(call: Write, account_id: UUID, role: str) -> Person | None:
     """Give a person another role; answers who it was. Null where there is none; raises Invalid."""
     wanted = good_role(role)
+    await require_still_owner(call)
     before = await _person(call, account_id)
     if before is None or before.role == wanted:
         return before
@@ -38,6 +39,7 @@ async def remove(call: Write, account_id: UUID) -> Person | None:
     """Take a person's role away; who has no role left has no account. Answers who it was; raises Invalid."""
     # Locked first: a role that the account is being given is seen below.
     await store.fetch_for_update(call.tx, account_id)
+    await require_still_owner(call)
     before = await _person(call, account_id)
     if before is None:
         return None
@@ -51,6 +53,7 @@ async def remove(call: Write, account_id: UUID) -> Person | None:
 
 async def withdraw(call: Write, invitation_id: UUID) -> Invitation:
     """Take back an invitation that nobody took up; raises NotFound."""
+    await require_still_owner(call)
     before = found(await memberships.withdraw(call.tx, call.plan_manager_id, invitation_id))
     await record(call, "account.invitation_withdrawn", before, None)
     return before

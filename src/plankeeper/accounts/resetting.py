@@ -3,7 +3,7 @@
 import secrets
 
 from plankeeper.accounts import passwords, store
-from plankeeper.accounts.rules import fault_of_password, hash_of
+from plankeeper.accounts.rules import fault_of_password
 from plankeeper.accounts.shapes import Account
 from plankeeper.accounts.telling import tell_by_system
 from plankeeper.database.pool import Transaction
@@ -27,7 +27,7 @@ async def reset(
         raise Invalid(password=fault)
     await store.set_password(tx, account.id, await passwords.hash_of(password))
     await store.remove_other_sessions(tx, account.id, NO_SESSION)
-    await store.forget_failures(tx, hash_of(account.email.lower()))
+    await store.forget_failures(tx, account.email)
     await tell_by_system(tx, settings, account, "account.password_reset", command)
     if second_step_off and account.totp_secret:
         await store.set_totp(tx, account.id, None, 0)

@@ -1,17 +1,14 @@
 """Signing in and out, and taking up an invitation: what the console and the command line do alike."""
 
-import asyncio
-import time
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import memberships, passwords, store, totp
+from plankeeper.accounts.proving import Proof, count, fail, prove
 from plankeeper.accounts.rules import (
-    FORGOTTEN_AFTER,
     INVITATION_LASTS,
     ROLES,
     SECOND_STEP_LASTS,
@@ -19,16 +16,13 @@ from plankeeper.accounts.rules import (
     csrf_of,
     fault_of_password,
     hash_of,
-    is_locked,
     line,
     new_token,
     recovery_code_of,
-    wait_after,
 )
 from plankeeper.accounts.shapes import (
     Account,
     AccountShown,
-    Failures,
     Invitation,
     Invited,
     NewSession,
@@ -40,20 +34,10 @@ from plankeeper.accounts.shapes import (
 from plankeeper.accounts.telling import Origin, actor_of, tell
 from plankeeper.database.pool import Database, Queries, Transaction
 from plankeeper.edge.call import Write, found
-from plankeeper.edge.errors import Invalid
+from plankeeper.edge.errors import Invalid, Refusal
 from plankeeper.edge.shapes import Email, checked
 from plankeeper.events.record import record
 from plankeeper.settings import Settings
-
-# A wrong attempt takes as long as this at least: its time does not tell whether the email has an account.
-WRONG_TAKES = 0.25
-
-
-class _Proof(NamedTuple):
-    """Whose password was right, and what had been counted as a failure before that was known."""
-
-    account: Account
-    counted: Failures | None
 
 
 class _TooLate(Exception):
@@ -65,7 +49,7 @@ async def sign_in(
 ) -> SignedIn | Refused:
     """Open a session for an email and its password."""
     origin = Origin(line(address, 100), line(user_agent, 500))
-    proof = await _prove(db, settings, line(email.strip(), 254), password, origin)
+    proof = await prove(db, settings, line(email.strip(), 254), password, origin)
     if isinstance(proof, Refused):
         return proof
     newer = await passwords.hash_of(password) if passwords.is_outdated(proof.account.password_hash) else None
@@ -75,7 +59,7 @@ async def sign_in(
             return Refused()
         if newer:
             await store.set_password(tx, account.id, newer)
-        return await _enter(tx, settings, _Proof(account, proof.counted), origin, None)
+        return await _enter(tx, settings, Proof(account, proof.counted), origin, None)
 
 
 async def second_step(db: Database, settings: Settings, token: str, code: str) -> SignedIn | Refused:
@@ -87,14 +71,14 @@ async def second_step(db: Database, settings: Settings, token: str, code: str) -
         if pending is None or account is None or not pending.second_step_due:
             return Refused()
         origin = Origin(pending.address, pending.user_agent)
-        counted = await _count(tx, account.email, now)
+        counted = await count(tx, account.email, now)
         if isinstance(counted, Refused):
             return counted
         if not await is_good_code(tx, account, code):
-            return await _fail(tx, settings, account, counted, origin)
+            return await fail(tx, settings, account, counted, origin)
         await store.remove_session(tx, pending.token_hash)
         opened = await _open(tx, account, origin, pending.chosen_plan_manager_id, second_step_due=False)
-        await store.forget_failures(tx, _subject(account.email))
+        await store.forget_failures(tx, account.email)
         await tell(tx, settings, account, "account.signed_in", origin)
         return opened
 
@@ -130,6 +114,7 @@ async def invite(call: Write, email: str, role: str, name: str | None = None) ->
 
     Who was invited before and has not come gets a new link, and the old one ends.
     """
+    await require_still_owner(call)
     now, token = datetime.now(UTC), new_token()
     made = Invitation(
         uuid7(), good_email(email), name, good_role(role), call.actor.name or call.actor.kind, now,
@@ -140,6 +125,17 @@ async def invite(call: Write, email: str, role: str, name: str | None = None) ->
     kept = await memberships.invite(call.tx, call.plan_manager_id, made, hash_of(token))
     await record(call, "account.invited", None, kept)
     return token
+
+
+async def require_still_owner(call: Write) -> None:
+    """Raises Refusal where who changes people here has lost the role since their page was asked for.
+
+    The roles are locked: nobody changes them until the transaction ends.
+    """
+    holders = await memberships.holders_for_update(call.tx, call.plan_manager_id)
+    owners = [str(each.account_id) for each in holders if each.role == "owner"]
+    if call.actor.kind == "user" and call.actor.id not in owners:
+        raise Refusal("plan_manager_not_allowed", "Your role was changed meanwhile: only an owner may do this.")
 
 
 async def invitation(db: Queries, token: str) -> Invited | None:
@@ -160,9 +156,9 @@ async def accept(
         return None
     email = invited.invitation.email
     if invited.known:
-        proof = await _prove(db, settings, email, password, origin)
+        proof = await prove(db, settings, email, password, origin)
     else:
-        proof = _Proof(await new_account(email, name, password), None)
+        proof = Proof(await new_account(email, name, password), None)
     if isinstance(proof, Refused):
         return proof
     try:
@@ -173,7 +169,7 @@ async def accept(
 
 
 async def _join(
-    tx: Transaction, settings: Settings, invited: Invited, token_hash: bytes, proof: _Proof, origin: Origin
+    tx: Transaction, settings: Settings, invited: Invited, token_hash: bytes, proof: Proof, origin: Origin
 ) -> SignedIn:
     now, account, plan_manager_id = datetime.now(UTC), proof.account, invited.plan_manager_id
     made = proof.counted is not None or await store.insert(tx, account)
@@ -184,7 +180,7 @@ async def _join(
     if await memberships.insert(tx, plan_manager_id, account.id, invited.invitation.role, now):
         after = AccountShown(account.id, account.email, account.name, invited.invitation.role)
         await record(Write(tx, plan_manager_id, settings, actor_of(account)), "account.joined", None, after)
-    return await _enter(tx, settings, _Proof(current, proof.counted), origin, plan_manager_id)
+    return await _enter(tx, settings, Proof(current, proof.counted), origin, plan_manager_id)
 
 
 async def new_account(email: str, name: str, password: str) -> Account:
@@ -227,54 +223,16 @@ async def is_good_code(tx: Transaction, account: Account, code: str) -> bool:
     return await store.use_recovery_code(tx, account.id, hash_of(recovery_code_of(code)), now)
 
 
-async def _prove(db: Database, settings: Settings, email: str, password: str, origin: Origin) -> _Proof | Refused:
-    """Whose email and password these are. It is counted as a failure first, so that many at once are not free."""
-    began = time.monotonic()
-    async with db.transaction() as tx:
-        await store.purge_failures(tx, datetime.now(UTC) - FORGOTTEN_AFTER)
-        counted = await _count(tx, email, datetime.now(UTC))
-    if isinstance(counted, Refused):
-        return counted
-    account = await store.by_email(db, email)
-    if await passwords.verify(account and account.password_hash, password) and account:
-        return _Proof(account, counted)
-    refused = Refused(wait_after(counted.failures))
-    if account:
-        async with db.transaction() as tx:
-            refused = await _fail(tx, settings, account, counted, origin)
-    await asyncio.sleep(began + WRONG_TAKES - time.monotonic())
-    return refused
-
-
-async def _count(tx: Transaction, email: str, now: datetime) -> Failures | Refused:
-    """Count an attempt as a failure, until it proves to be none; refused while an earlier one must be waited for."""
-    before = await store.failures_for_update(tx, _subject(email), now)
-    if before.locked_until > now:
-        return Refused((before.locked_until - now).total_seconds())
-    failures = 1 if now - before.failed_at > FORGOTTEN_AFTER else before.failures + 1
-    counted = Failures(failures, now, now + timedelta(seconds=wait_after(failures)))
-    await store.count_failure(tx, _subject(email), counted)
-    return counted
-
-
-async def _fail(tx: Transaction, settings: Settings, account: Account, counted: Failures, origin: Origin) -> Refused:
-    """Tell of a failure that was counted."""
-    await tell(tx, settings, account, "account.sign_in_failed", origin)
-    if is_locked(counted.failures):
-        await tell(tx, settings, account, "account.locked", origin)
-    return Refused(wait_after(counted.failures))
-
-
-async def _enter(tx: Transaction, settings: Settings, proof: _Proof, origin: Origin, chosen: UUID | None) -> SignedIn:
+async def _enter(tx: Transaction, settings: Settings, proof: Proof, origin: Origin, chosen: UUID | None) -> SignedIn:
     """Open a session for who proved to be the account's; with a second step, only the way to that."""
     account, due = proof.account, proof.account.totp_secret is not None
     await store.purge_sessions(tx, account.id, datetime.now(UTC))
     opened = await _open(tx, account, origin, chosen, second_step_due=due)
     if not due:
-        await store.forget_failures(tx, _subject(account.email))
+        await store.forget_failures(tx, account.email)
         await tell(tx, settings, account, "account.signed_in", origin)
     elif proof.counted:
-        await store.uncount_failure(tx, _subject(account.email), proof.counted, datetime.now(UTC))
+        await store.uncount_failure(tx, account.email, proof.counted, datetime.now(UTC))
     return opened
 
 
@@ -289,8 +247,3 @@ async def _open(
     )  # fmt: skip
     await store.insert_session(tx, kept)
     return SignedIn(token, second_step_due)
-
-
-def _subject(email: str) -> bytes:
-    """What failures are counted by."""
-    return hash_of(email.lower())

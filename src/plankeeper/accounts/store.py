@@ -92,39 +92,46 @@ async def recovery_codes_left(db: Queries, account_id: UUID) -> int:
     )
 
 
-async def failures_for_update(tx: Transaction, subject: bytes, at: datetime) -> Failures:
-    """The failures of a subject, made if there are none: no other attempt is counted until the transaction ends."""
+async def failures_for_update(tx: Transaction, email: str, at: datetime) -> Failures:
+    """The failures of an email, made if there are none: no other attempt is counted until the transaction ends.
+
+    They are counted by the email as the database folds it, which also finds the account: Python folds it otherwise.
+    """
     return await tx.one(
         Failures,
         """
-        insert into account_failures (subject, failures, failed_at, locked_until) values ($1, 0, $2, $2)
+        insert into account_failures (subject, failures, failed_at, locked_until)
+        values (sha256(convert_to(lower($1), 'UTF8')), 0, $2, $2)
         on conflict (subject) do update set subject = excluded.subject
         returning failures, failed_at, locked_until
         """,
-        subject, at,
+        email, at,
     )  # fmt: skip
 
 
-async def count_failure(tx: Transaction, subject: bytes, counted: Failures) -> None:
+async def count_failure(tx: Transaction, email: str, counted: Failures) -> None:
     await tx.execute(
-        "update account_failures set failures = $2, failed_at = $3, locked_until = $4 where subject = $1",
-        subject, counted.failures, counted.failed_at, counted.locked_until,
+        """
+        update account_failures set failures = $2, failed_at = $3, locked_until = $4
+        where subject = sha256(convert_to(lower($1), 'UTF8'))
+        """,
+        email, counted.failures, counted.failed_at, counted.locked_until,
     )  # fmt: skip
 
 
-async def uncount_failure(tx: Transaction, subject: bytes, counted: Failures, at: datetime) -> None:
+async def uncount_failure(tx: Transaction, email: str, counted: Failures, at: datetime) -> None:
     """Take back what was counted before the password was known to be right, unless another was counted since."""
     await tx.execute(
         """
         update account_failures set failures = failures - 1, locked_until = $4
-        where subject = $1 and failures = $2 and failed_at = $3
+        where subject = sha256(convert_to(lower($1), 'UTF8')) and failures = $2 and failed_at = $3
         """,
-        subject, counted.failures, counted.failed_at, at,
+        email, counted.failures, counted.failed_at, at,
     )  # fmt: skip
 
 
-async def forget_failures(tx: Transaction, subject: bytes) -> None:
-    await tx.execute("delete from account_failures where subject = $1", subject)
+async def forget_failures(tx: Transaction, email: str) -> None:
+    await tx.execute("delete from account_failures where subject = sha256(convert_to(lower($1), 'UTF8'))", email)
 
 
 async def purge_failures(tx: Transaction, before: datetime) -> None:
@@ -132,10 +139,10 @@ async def purge_failures(tx: Transaction, before: datetime) -> None:
     await tx.execute(
         """
         delete from account_failures
-        where subject in (
+        where subject = any (array(
             select subject from account_failures where failed_at < $1 order by failed_at limit 10
             for update skip locked
-        )
+        ))
         """,
         before,
     )
@@ -154,7 +161,7 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
 
 
 async def session_by_hash(db: Queries, token_hash: bytes, at: datetime) -> SessionRow | None:
-    """A session that has not expired, with all roles of its account. Its last use is kept to the minute."""
+    """A session that has not expired, with all roles of its account, oldest first. Its use is kept to the minute."""
     return await db.one_or_none(
         SessionRow,
         """
@@ -166,7 +173,7 @@ async def session_by_hash(db: Queries, token_hash: bytes, at: datetime) -> Sessi
             session.second_step_due, session.chosen_plan_manager_id,
             coalesce((
                 select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                    'role', role.role) order by manager.name, manager.id)
+                    'role', role.role) order by role.created_at, manager.id)
                 from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
                 where role.account_id = account.id
             ), '[]') as memberships

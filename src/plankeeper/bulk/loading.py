@@ -1,5 +1,6 @@
 """An import: a whole file in one transaction, or nothing of it and a report of every bad line."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,12 +28,14 @@ class Report:
     lines: int = 0
     bad: list[BadLine] = field(default_factory=list[BadLine])
     bad_lines: set[int] = field(default_factory=set[int])
+    faults: int = 0
     all_known: bool = True
     doubts: list[BadLine] = field(default_factory=list[BadLine])
     doubtful: int = 0
 
     def refuse(self, fault: BadLine) -> None:
         self.bad_lines.add(fault.number)
+        self.faults += 1
         if len(self.bad) < SHOWN:
             self.bad.append(fault)
 
@@ -49,16 +52,21 @@ async def load(
     file: Iterable[bytes],
     explanations: Mapping[str, Explanation],
     progress: Callable[[int], None],
+    *,
+    alone: bool = True,
 ) -> Report:
     """Merge a file into `call.tx`. With bad lines in the report, the caller must roll back.
 
     `progress` is told the lines read so far. Raises Unreadable where the file as a whole is no import file.
+    `alone`: nothing else waits for this process, and this one may wait for others.
     """
     report = Report()
     batch: list[Line[Any]] = []
     for line in read(file, resource.shape):
         if isinstance(line, BadLine):
             report.refuse(line)
+            if not alone and report.faults % SHOWN == 0:
+                await asyncio.sleep(0)
             continue
         report.lines += 1
         report.question(line, resource.doubt(line.values))
@@ -68,7 +76,7 @@ async def load(
             progress(report.lines)
             batch = []
             if report.lines == BATCH:
-                await call.tx.analyze(*resource.tables)
+                await call.tx.analyze(*resource.tables, waits=alone)
     if batch:
         await _merge(call, resource, batch, explanations, report)
         progress(report.lines)

@@ -26,6 +26,7 @@ from plankeeper.invoices.shapes import InvoiceImport, InvoiceWithLines
 from plankeeper.note_types import store as note_types
 from plankeeper.note_types.shapes import NoteTypeImport, NoteTypeRecord
 from plankeeper.participants import store as participants
+from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.shapes import ParticipantImport, ParticipantRecord
 from plankeeper.providers import store as providers
 from plankeeper.providers.shapes import Provider, ProviderImport
@@ -55,7 +56,7 @@ class Resource:
 
 def _participant_doubt(values: ParticipantImport) -> str | None:
     number = values.participant_number
-    if not isinstance(number, str) or (len(number) == 9 and number.isascii() and number.isdecimal()):
+    if not isinstance(number, str) or is_scheme_number(number):
         return None
     return f"participant_number {number!r} has not the 9 digits of a scheme number"
 

@@ -25,6 +25,8 @@ from plankeeper.settings import SettingError, Settings, limit_of
 
 T = TypeVar("T")
 
+CANCELLED_AGAIN = 3.0  # seconds
+
 
 def settings() -> Settings:
     try:
@@ -101,7 +103,9 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             return runner.run(_until_told(work))
-    except asyncio.CancelledError:
+    except _Told as told:
+        if told.number == signal.SIGINT:
+            raise KeyboardInterrupt from None
         leave()
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
@@ -115,20 +119,39 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
         raise
 
 
+class _Told(Exception):
+    """A signal told the work to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 async def _until_told(work: Awaitable[T]) -> T:
-    """SIGTERM cancels the work, where it is to clean up: an exit out of the blue leaves asyncpg in the middle of an
-    answer, and closing the connection then waits for the rest of it.
+    """A signal cancels the work: an exit out of the blue would leave asyncpg in the middle of an answer. Now and then
+    a cancellation gets lost in a library, so it is said again until the work has ended. Raises _Told.
     """
+    loop, task, told = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
     before = signal.getsignal(signal.SIGTERM)
-    task = asyncio.current_task()
-    if before != leave or task is None:
-        return await work
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def cancel(number: int) -> None:
+        told.append(number)
+        if task and not task.done():
+            task.cancel()
+            loop.call_later(CANCELLED_AGAIN, cancel, number)
+
+    numbers = [signal.SIGINT, *([signal.SIGTERM] if before == leave else [])]  # else SIGTERM simply ends the program
+    for number in numbers:
+        loop.add_signal_handler(number, cancel, number)
     try:
         return await work
+    except asyncio.CancelledError:
+        if told:
+            raise _Told(told[0]) from None
+        raise
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number in numbers:
+            loop.remove_signal_handler(number)
         signal.signal(signal.SIGTERM, before)
 
 

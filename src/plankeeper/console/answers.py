@@ -1,6 +1,8 @@
 """Answers as they leave: a page, the way onward, a file; each with the headers that keep browsers safe."""
 
+import asyncio
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +12,9 @@ from starlette.types import Receive, Scope, Send
 from plankeeper.console.cookies import FLASH_LASTS, signed
 from plankeeper.console.forms import Form
 from plankeeper.console.looks import KINDS, asset
-from plankeeper.console.pages import PREFIX, Look, Page, Redirect
+from plankeeper.console.pages import PREFIX, Download, Look, Page, Redirect, Told
 from plankeeper.edge.request import headers_of, request_id_of
+from plankeeper.edge.shapes import json_text
 
 if TYPE_CHECKING:
     from plankeeper.console.frame import Caller
@@ -72,11 +75,44 @@ def redirected(onward: Redirect, caller: "Caller") -> Answer:
     return Answer(303, b"", headers)
 
 
+def told(found: Told) -> Answer:
+    """For a script: it looks at the status, and at JSON where there is any."""
+    if found.value is None:
+        return Answer(found.status, b"", [NO_STORE])
+    return Answer(found.status, json_text(found.value).encode(), [(b"content-type", b"application/json"), NO_STORE])
+
+
 async def send(answer: Answer, request_id: bytes, send: Send, *, head: bool) -> None:
     size = (b"content-length", b"%d" % len(answer.body))
     headers = [(b"x-request-id", request_id), size, *SECURITY, *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else answer.body})
+
+
+async def send_file(download: Download, request_id: bytes, receive: Receive, send: Send, *, head: bool) -> None:
+    """A file, part by part as the browser takes it in, for as long as there is a browser."""
+    disposition = f'attachment; filename="{download.name}"'.encode("latin-1")
+    headers = [(b"x-request-id", request_id), (b"content-type", download.content_type.encode()), NO_STORE, *SECURITY]
+    headers.append((b"content-disposition", disposition))
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    leaving = asyncio.create_task(_left(receive))
+    try:
+        if not head:
+            async for part in download.parts:
+                if leaving.done():
+                    return
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                await asyncio.sleep(0)  # where nobody takes anything in any more, sending does not wait
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        leaving.cancel()
+        with suppress(asyncio.CancelledError):
+            await leaving
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def file(scope: Scope, _receive: Receive, sending: Send) -> None:

@@ -2,12 +2,33 @@
 
 from starlette.types import ASGIApp
 
-from plankeeper.console import activity, answers, entering, keys, webhooks
+from plankeeper.console import (
+    account_managers,
+    activity,
+    answers,
+    entering,
+    importing,
+    invoices,
+    keys,
+    note_types,
+    own,
+    participants,
+    people,
+    providers,
+    requests,
+    team_members,
+    viewing,
+    webhooks,
+)
 from plankeeper.console.frame import Frame, PagePath
 from plankeeper.console.pages import PREFIX, Entry
 from plankeeper.edge.paths import Paths
 
-PARTS = (entering.pages, keys.pages, webhooks.pages, activity.pages)
+PARTS = (
+    entering.pages, own.pages, participants.pages, team_members.pages, invoices.pages, viewing.pages,
+    providers.pages, activity.pages, people.pages, keys.pages, webhooks.pages, account_managers.pages,
+    note_types.pages, importing.pages, requests.pages,
+)  # fmt: skip
 
 
 def entries() -> list[Entry]:

@@ -11,7 +11,7 @@ from plankeeper.edge.parsing import uuid_of
 
 pages = Pages()
 
-HOME = f"{PREFIX}/activity"
+HOME = f"{PREFIX}/participants"
 
 
 @pages.get("", need="account")
@@ -26,12 +26,14 @@ async def sign_in_form(look: Look) -> Page | Redirect:
     return Page("sign_in.html", {"next": look.query.text("next") or look.form.text("next"), "wait": None})
 
 
-@pages.post("/sign-in", need="anyone")
+@pages.post("/sign-in", need="anyone", guess=True)
 async def sign_in(look: Look) -> Page | Redirect:
     email, password, following = look.form.text("email"), look.form.secret("password"), look.form.text("next")
     entered = await signing.sign_in(look.db, look.settings, email, password, look.address, look.user_agent)
     if isinstance(entered, signing.Refused):
         return Page("sign_in.html", {"next": following, "wait": entered.seconds}, 401)
+    if look.session:  # in the same browser: nothing holds its token any more
+        await signing.sign_out(look.db, look.token)
     if entered.second_step_due:
         return Redirect(f"{PREFIX}/second-step" + next_query(following), token=entered.token)
     return Redirect(onward(following), token=entered.token)
@@ -44,7 +46,7 @@ async def second_step_form(look: Look) -> Page | Redirect:
     return Page("second_step.html", {"next": look.query.text("next"), "wait": None})
 
 
-@pages.post("/second-step", need="half")
+@pages.post("/second-step", need="half", guess=True)
 async def second_step(look: Look) -> Page | Redirect:
     following = look.form.text("next")
     if not look.account.second_step_due:
@@ -61,7 +63,7 @@ async def invitation(look: Look, token: str) -> Page:
     return Page("invitation.html", {"invited": invited, "invitation_token": token, "wait": None})
 
 
-@pages.post("/invitations/{token}", need="anyone", again=invitation)
+@pages.post("/invitations/{token}", need="anyone", again=invitation, guess=True)
 async def accept(look: Look, token: str) -> Page | Redirect:
     name, password = look.form.text("name"), look.form.secret("password")
     invited = found(await signing.invitation(look.db, token))

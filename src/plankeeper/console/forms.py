@@ -1,7 +1,7 @@
 """Forms and queries as they were sent: names with their texts."""
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -13,12 +13,21 @@ from plankeeper.edge.validation import shaped
 
 S = TypeVar("S", bound=Struct)
 
-MOST = 64 * 1024  # bytes of a form
+MOST = 256 * 1024  # bytes of a form: the longest note, each of its characters nine bytes, and the rest
 _FORM = b"application/x-www-form-urlencoded"
 
 
+class Upload(NamedTuple):
+    """A file that came with a form: its name, without the way to it, and what is in it."""
+
+    name: str
+    content: bytes
+
+
 class Form(dict[str, list[str]]):
-    """The texts of each name."""
+    """The texts of each name, and the file if there is one."""
+
+    upload: Upload | None = None
 
     def text(self, name: str) -> str:
         """The only text of a name without the spaces around it; empty where there is none."""
@@ -40,10 +49,21 @@ def form_of(text: bytes) -> Form:
         pairs = parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=200)
     except ValueError:
         raise Invalid(form="must be percent-encoded UTF-8") from None
-    if any("\0" in part for pair in pairs for part in pair):
-        raise Invalid(form="must not contain the character NUL")
-    form = Form()
+    return _filled(Form(), pairs)
+
+
+def texts_of(form: Form, pairs: Iterable[tuple[bytes, bytes]]) -> Form:
+    """The form with further texts; raises Invalid."""
+    try:
+        return _filled(form, [(name.decode(), value.decode()) for name, value in pairs])
+    except UnicodeDecodeError:
+        raise Invalid(form="must be UTF-8") from None
+
+
+def _filled(form: Form, pairs: Iterable[tuple[str, str]]) -> Form:
     for name, value in pairs:
+        if "\0" in name or "\0" in value:
+            raise Invalid(form="must not contain the character NUL")
         form.setdefault(name, []).append(value)
     return form
 
@@ -52,16 +72,21 @@ async def read_form(headers: Mapping[bytes, bytes], receive: Receive) -> Form:
     """The form in a body; raises Refusal and ClientGone."""
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != _FORM:
         raise Refusal("unsupported_media_type", "The body is not a form.")
-    body = b""
+    return form_of(await received(receive, MOST, Refusal("body_too_large", "The form is too long.")))
+
+
+async def received(receive: Receive, most: int, too_large: Refusal) -> bytes:
+    """A body of at most so many bytes."""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
         body += message.get("body", b"")
-        if len(body) > MOST:
-            raise Refusal("body_too_large", "The form is too long.")
+        if len(body) > most:
+            raise too_large
         if not message.get("more_body"):
-            return form_of(body)
+            return bytes(body)
 
 
 def struct_of(shape: type[S], values: Mapping[str, object]) -> S:

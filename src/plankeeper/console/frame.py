@@ -9,13 +9,15 @@ from urllib.parse import quote
 from jinja2 import Environment
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.accounts import signing
+from plankeeper.accounts import rules, signing
 from plankeeper.console import answers
 from plankeeper.console.answers import Answer
 from plankeeper.console.cookies import FORM_LASTS, Cookies, new_token, same, unsigned
 from plankeeper.console.forms import Form, form_of, read_form
 from plankeeper.console.looks import environment
-from plankeeper.console.pages import PREFIX, Act, Entry, Look, Page, Redirect
+from plankeeper.console.multipart import carries_files, read_upload
+from plankeeper.console.pages import PREFIX, Act, Download, Entry, Look, Page, Redirect, Shown, Told
+from plankeeper.console.places import Places
 from plankeeper.database.pool import Database, unavailable
 from plankeeper.edge.admission import Admission, network_of
 from plankeeper.edge.errors import NotFound, Refusal
@@ -26,7 +28,9 @@ from plankeeper.settings import Settings
 
 SIGN_IN, SECOND_STEP, CHOOSE = f"{PREFIX}/sign-in", f"{PREFIX}/second-step", f"{PREFIX}/plan-managers"
 CLIENT_GONE = 499  # what the log says where there was nobody left to answer
-SHOWN_AGAIN = {400, 409}  # refusals that a form can be mended for
+SHOWN_AGAIN = {400: 422, 409: 409, 412: 409}  # refusals that a form can be mended for, with the status of its page
+DOWNLOADS = 4  # files that one worker sends at a time: each may be of a million events
+UPLOADS = 4  # files that one worker takes in at a time: they are in memory
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
 
@@ -44,6 +48,7 @@ class Frame:
     def __init__(self, db: Database, admission: Admission, tell: Tell, settings: Settings) -> None:
         self.db, self.admission, self.tell, self.settings = db, admission, tell, settings
         self.templates: Environment = environment(settings.time_zone)
+        self.uploads, self.downloads = Places(UPLOADS), Places(DOWNLOADS)
 
 
 @dataclass(slots=True)
@@ -67,6 +72,13 @@ class Caller:
         known = self.cookies.get("plankeeper-form")
         self.has_form_cookie = bool(known)
         self.csrf = known or new_token()
+
+    def may(self, need: str) -> bool:
+        """Whether the account has a role with the plan manager that it chose."""
+        session = self.session
+        if session is None or session.second_step_due or session.plan_manager_id is None:
+            return False
+        return rules.may(session.roles.get(session.plan_manager_id), need)
 
     @property
     def new_cookies(self) -> list[bytes]:
@@ -95,12 +107,17 @@ class PagePath:
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, somebody looks at a page
             answer = answers.rendered(self._frame.templates, _troubled(error, visit), None, caller)
-            answer.headers += _allow(error, self._entries)
-        await answers.send(answer, visit.request_id, send, head=scope["method"] == "HEAD")
-        self._frame.tell(visit, scope["method"], self._path, answer.status)
+            answer.headers += _told(error, self._entries)
+        head = scope["method"] == "HEAD"
+        if isinstance(answer, Download):
+            with self._frame.downloads:
+                await answers.send_file(answer, visit.request_id, receive, send, head=head)
+        else:
+            await answers.send(answer, visit.request_id, send, head=head)
+        self._frame.tell(visit, scope["method"], self._path, 200 if isinstance(answer, Download) else answer.status)
 
-    async def _respond(self, visit: Visit, caller: Caller, scope: Scope, receive: Receive) -> Answer:
-        form = await read_form(visit.headers, receive) if scope["method"] == "POST" else Form()
+    async def _respond(self, visit: Visit, caller: Caller, scope: Scope, receive: Receive) -> Answer | Download:
+        form = await self._form(visit, caller, receive) if scope["method"] == "POST" else Form()
         with self._frame.admission:
             await caller.recognise(self._frame.db)
             if caller.session:
@@ -111,13 +128,32 @@ class PagePath:
             onward = _onward(entry, caller.session, scope)
             if onward:
                 return answers.redirected(onward, caller)
+            if entry.guess:
+                await self._frame.admission.count_guess(scope)
             look = self._look(visit, caller, scope, form)
             if entry.need in ("viewer", "manager", "owner") and not look.may(entry.need):
                 raise Denied
             found = await self._run(entry, look, _ids(entry, scope))
+            if isinstance(found, Download):
+                self._frame.downloads.require()
+                return found
             if isinstance(found, Redirect):
                 return answers.redirected(found, caller)
+            if isinstance(found, Told):
+                return answers.told(found)
             return answers.rendered(self._frame.templates, found, look, caller)
+
+    async def _form(self, visit: Visit, caller: Caller, receive: Receive) -> Form:
+        entry = self._entries.get("POST")
+        if entry is None or not entry.upload or not carries_files(visit.headers):
+            return await read_form(visit.headers, receive)
+        # A file is taken in from who may send one alone. What others sent is not looked at: it is no form of ours.
+        with self._frame.admission:
+            await caller.recognise(self._frame.db)
+        if not caller.may(entry.need):
+            return Form()
+        with self._frame.uploads:
+            return await read_upload(visit.headers, receive)
 
     def _entry(self, scope: Scope) -> Entry:
         if b"%2f" in scope.get("raw_path", b"").lower() or not self._entries:
@@ -136,7 +172,7 @@ class PagePath:
             query=form_of(scope["query_string"]), form=form,
         )  # fmt: skip
 
-    async def _run(self, entry: Entry, look: Look, ids: Mapping[str, Any]) -> Page | Redirect:
+    async def _run(self, entry: Entry, look: Look, ids: Mapping[str, Any]) -> Shown:
         """The page's handler; what acts has one transaction, and a refused form is shown again after its rollback."""
         try:
             if not entry.acts:
@@ -150,8 +186,7 @@ class PagePath:
             faults = {each.field: each.message for each in refusal.errors or ()} or {"form": refusal.detail}
             look.faults = faults
             found = await entry.again(look, **ids)
-            status = 422 if refusal.status == 400 else refusal.status
-            return replace(found, status=status) if isinstance(found, Page) else found
+            return replace(found, status=SHOWN_AGAIN[refusal.status]) if isinstance(found, Page) else found
 
 
 def _origin(headers: Mapping[bytes, bytes], scheme: str) -> str:
@@ -202,7 +237,7 @@ def _troubled(error: Exception, visit: Visit) -> Page:
     elif isinstance(error, Denied):
         which, status = "denied", 403
     elif isinstance(error, Refusal):
-        which, status = {404: "not_found", 503: "busy"}.get(error.status, "refused"), error.status
+        which, status = {404: "not_found", 429: "often", 503: "busy"}.get(error.status, "refused"), error.status
     elif unavailable(error):
         log.warning("request %s: the database is not available: %r", request_id, error)
         which, status = "busy", 503
@@ -213,7 +248,9 @@ def _troubled(error: Exception, visit: Visit) -> Page:
     return Page("trouble.html", {"which": which, "detail": detail, "request_id": request_id}, status)
 
 
-def _allow(error: Exception, entries: Mapping[str, Entry]) -> list[tuple[bytes, bytes]]:
+def _told(error: Exception, entries: Mapping[str, Entry]) -> list[tuple[bytes, bytes]]:
     if isinstance(error, Refusal) and error.status == 405:
         return [(b"allow", ", ".join(sorted([*entries, "HEAD"] if "GET" in entries else entries)).encode())]
-    return [(b"retry-after", b"1")] if isinstance(error, Refusal) and error.status == 503 else []
+    if isinstance(error, Refusal) and error.status in (429, 503):
+        return [(b"retry-after", (error.headers or {}).get("retry-after", "1").encode())]
+    return []

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -13,8 +13,29 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw
 
+from plankeeper.accounts.rules import may
+from plankeeper.console.colors import shade
+
 ASSETS = Path(__file__).with_name("assets")
 KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+# What every page leads to, by its section.
+MENU = {
+    "participants": ("/console/participants", "Participants"),
+    "invoices": ("/console/invoices", "Invoices"),
+    "providers": ("/console/providers", "Providers"),
+    "activity": ("/console/activity", "Activity"),
+    "settings": ("/console/settings/people", "Settings"),
+}
+# Likewise, with the role that it takes.
+SUBMENU = {
+    "people": ("/console/settings/people", "People", "viewer"),
+    "keys": ("/console/settings/keys", "API keys", "manager"),
+    "webhooks": ("/console/settings/webhooks", "Webhooks", "viewer"),
+    "account_managers": ("/console/account-managers", "Account managers", "viewer"),
+    "note_types": ("/console/note-types", "Note types", "viewer"),
+    "import": ("/console/import", "Import", "manager"),
+    "requests": ("/console/requests", "Requests", "viewer"),
+}
 _MOMENT = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 
 
@@ -37,19 +58,37 @@ def moment(value: datetime, zone: ZoneInfo) -> str:
     return f"{day(local)}, {local.hour % 12 or 12}:{local:%M} {'am' if local.hour < 12 else 'pm'}"
 
 
-def day(value: datetime) -> str:
+def second(value: datetime, zone: ZoneInfo) -> str:
+    """`21 Nov 2026, 3:04:05 pm`."""
+    till_minutes, half = moment(value, zone).rsplit(" ", 1)
+    return f"{till_minutes}:{value:%S} {half}"
+
+
+def day(value: date) -> str:
+    """`21 Nov 2026`."""
     months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
     return f"{value.day} {months[value.month - 1]} {value.year}"
 
 
 def money(value: Decimal | float) -> str:
-    """`$1,234.50`."""
-    return f"{'-' if value < 0 else ''}${abs(value):,.2f}"
+    """`$1,234.50`; a price that is finer than a cent is shown as fine as it is."""
+    finest = max(2, _places(value)) if isinstance(value, Decimal) else 2
+    return f"{'-' if value < 0 else ''}${abs(value):,.{finest}f}"
+
+
+def figure(value: Decimal) -> str:
+    """`1,234.5`."""
+    return f"{value:,.{_places(value)}f}"
+
+
+def _places(value: Decimal) -> int:
+    exponent = value.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
 def said(name: str) -> str:
     """`api_key.created` as people would say it: `API key created`."""
-    words = name.replace(".", " ").replace("_", " ").removesuffix(" ")
+    words = name.replace("totp", "second_step").replace(".", " ").replace("_", " ").removesuffix(" ")
     return (words[:1].upper() + words[1:]).replace("Api ", "API ")
 
 
@@ -94,6 +133,12 @@ def environment(zone: ZoneInfo) -> Environment:
     def in_zone(value: datetime) -> str:
         return moment(value, zone)
 
-    found.filters |= {"moment": in_zone, "money": money, "said": said}
-    found.globals |= {"asset": asset_path}
+    def to_the_second(value: datetime) -> str:
+        return second(value, zone)
+
+    found.filters |= {
+        "moment": in_zone, "second": to_the_second, "day": day, "money": money, "figure": figure, "said": said,
+    }  # fmt: skip
+    names: dict[str, Any] = {"asset": asset_path, "shade": shade, "menu": MENU, "submenu": SUBMENU, "may": may}
+    found.globals |= names
     return found

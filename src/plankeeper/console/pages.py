@@ -2,9 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 from uuid import UUID
 
 from plankeeper.accounts import rules, signing
@@ -94,7 +94,26 @@ class Redirect:
     token: str | None = None
 
 
-Handler = Callable[..., Awaitable[Page | Redirect]]
+@dataclass(slots=True)
+class Told:
+    """What a page's script is answered: JSON, or nothing at all."""
+
+    value: object = None
+    status: int = 200
+
+
+@dataclass(slots=True)
+class Download:
+    """A file that is made while it is sent, however long it is: its name, its type, its parts."""
+
+    name: str
+    content_type: str
+    parts: AsyncIterator[bytes]
+
+
+Shown = Page | Redirect | Told | Download
+Handler = Callable[..., Awaitable[Shown]]
+H = TypeVar("H", bound=Handler)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +127,8 @@ class Entry:
     acts: bool  # whether the handler takes an Act
     ids: Mapping[str, type[UUID | str]]  # in the path; a text is a secret that is looked up as it is
     again: Handler | None  # the page that shows a form again when it was refused
+    guess: bool  # whether it takes what could be guessed: an address may send so many in a minute
+    upload: bool  # whether the form may carry a file
 
 
 class Pages:
@@ -116,14 +137,19 @@ class Pages:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 
-    def get(self, path: str, *, need: Need) -> Callable[[Handler], Handler]:
-        return self._define("GET", path, need, None)
+    def get(self, path: str, *, need: Need) -> Callable[[H], H]:
+        return self._define("GET", path, need)
 
-    def post(self, path: str, *, need: Need, again: Handler | None = None) -> Callable[[Handler], Handler]:
-        return self._define("POST", path, need, again)
+    def post(
+        self, path: str, *, need: Need, again: Handler | None = None, guess: bool = False, upload: bool = False
+    ) -> Callable[[H], H]:
+        return self._define("POST", path, need, again, guess=guess, upload=upload)
 
-    def _define(self, method: str, path: str, need: Need, again: Handler | None) -> Callable[[Handler], Handler]:
-        def define(handler: Handler) -> Handler:
+    def _define(
+        self, method: str, path: str, need: Need, again: Handler | None = None, *, guess: bool = False,
+        upload: bool = False,
+    ) -> Callable[[H], H]:  # fmt: skip
+        def define(handler: H) -> H:
             hints = get_type_hints(handler)
             call, *names = inspect.signature(handler).parameters
             acts, ids = hints[call] is Act, {name: hints[name] for name in names}
@@ -132,7 +158,7 @@ class Pages:
                 raise TypeError(f"{handler}: the path has {in_path}, the signature {set(ids)}")
             if acts and method == "GET":
                 raise TypeError(f"{handler}: a page that is looked at writes nothing")
-            self.entries.append(Entry(method, PREFIX + path, need, handler, acts, ids, again))
+            self.entries.append(Entry(method, PREFIX + path, need, handler, acts, ids, again, guess, upload))
             return handler
 
         return define

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.forms import struct_of
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect, Shown
 from plankeeper.edge.call import found
 from plankeeper.edge.errors import Invalid, NotFound
 from plankeeper.edge.parsing import uuid_of
@@ -76,6 +76,8 @@ async def replay(act: Act, endpoint_id: UUID) -> Redirect:
         typed = datetime.fromisoformat(act.form.text("since"))
     except ValueError:
         raise Invalid(since="must be a date and a time, such as 2026-11-21T15:04") from None
+    if typed.year < 2:
+        raise Invalid(since="must be a date of the years from 2 on")
     since = typed.replace(tzinfo=typed.tzinfo or act.settings.time_zone)
     if since > datetime.now(UTC):
         raise Invalid(since="must not be in the future")
@@ -105,7 +107,7 @@ async def delete(act: Act, endpoint_id: UUID) -> Redirect:
     return Redirect(WEBHOOKS, "The endpoint is deleted, with its deliveries.")
 
 
-async def _endpoint(look: Look, endpoint_id: UUID, delivery_id: UUID) -> Page | Redirect:  # noqa: ARG001 - the path has it
+async def _endpoint(look: Look, endpoint_id: UUID, delivery_id: UUID) -> Shown:  # noqa: ARG001 - the path has it
     return await get(look, endpoint_id)
 
 

@@ -90,9 +90,12 @@ class Transaction(Queries):
         records = [[getattr(row, name) for name in names] for row in rows]
         await self._run.copy_records_to_table(table, records=records, columns=names)
 
-    async def analyze(self, *tables: str) -> None:
-        """Count what is in tables, with what this transaction wrote: a plan made for empty ones reads all there is."""
-        await self._run.execute(f"analyze {', '.join(tables)}")
+    async def analyze(self, *tables: str, waits: bool = True) -> None:
+        """Count what is in tables, with what this transaction wrote: a plan made for empty ones reads all there is.
+
+        One transaction at a time counts a table, until it ends. Who does not wait goes on without.
+        """
+        await self._run.execute(f"analyze {'' if waits else '(skip_locked) '}{', '.join(tables)}")
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:

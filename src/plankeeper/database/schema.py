@@ -7,7 +7,7 @@ import asyncpg
 
 from plankeeper.database.pool import Queries
 
-EXPECTED = "0009"
+EXPECTED = "0010"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 

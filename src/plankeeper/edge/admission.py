@@ -49,10 +49,19 @@ class Admission:
             raise _exceeded(standing)
         return grant, plan_manager_id
 
+    async def count_guess(self, scope: Scope) -> None:
+        """One attempt at a password or a code, by the address; raises Refusal where it had its share of the minute.
+
+        Counted before it is known whether it is right, and apart from bad keys: those close nobody's way in.
+        """
+        await self._count(f"guess:{network_of(scope)}")
+
     async def _count_failure(self, scope: Scope) -> None:
         """Only who has no good key is counted by address: an office may stand behind one."""
+        await self._count(f"address:{network_of(scope)}")
+
+    async def _count(self, subject: str) -> None:
         if self._settings.auth_failure_limit:
-            subject = f"address:{network_of(scope)}"
             standing = await self._quotas.take(subject, self._settings.auth_failure_limit)
             if standing.refused:
                 raise _exceeded(standing) from None

@@ -195,3 +195,9 @@ def depth(document: Any) -> int:
 def _containers(within: Any) -> list[Any]:
     members: list[Any] = list(within.values() if isinstance(within, dict) else within)  # pyright: ignore[reportUnknownArgumentType]
     return [each for each in members if isinstance(each, dict | list)]
+
+
+def first_id_at(moment: datetime) -> UUID:
+    """The lowest UUID of version 7 of a moment: all that were made from then on are higher."""
+    milliseconds = max(0, int(moment.timestamp() * 1000) - 1)
+    return UUID(int=milliseconds << 80)

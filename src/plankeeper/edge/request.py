@@ -41,6 +41,7 @@ class Visit:
     headers: dict[bytes, bytes]
     request_id: bytes
     started: float
+    path: bytes = b""  # as it was sent, without the query
     grant: Grant | None = None
     plan_manager_id: UUID | None = None
     quota: Pairs = ()  # headers that say what is left
@@ -48,7 +49,7 @@ class Visit:
     @classmethod
     def of(cls, scope: Scope) -> "Visit":
         headers = headers_of(scope)
-        return cls(headers, request_id_of(headers), time.perf_counter())
+        return cls(headers, request_id_of(headers), time.perf_counter(), scope.get("raw_path", b""))
 
 
 @dataclass(slots=True)

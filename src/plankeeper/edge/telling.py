@@ -4,7 +4,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 from datetime import UTC, datetime
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,10 @@ from plankeeper.edge.request import Visit
 
 # Tells of a request: its method, its route (null: none of ours), and the status of its answer.
 Tell = Callable[[Visit, str, str | None, int], None]
+
+# A request that a key sent for a plan manager: whose, when it was answered, the key, method, route, path, status,
+# seconds, request id. A plain tuple, for each request makes one.
+Answered = tuple[UUID, float, str | None, str, str | None, bytes, int, float, bytes]
 
 PERIOD = 0.05  # seconds for which lines and figures are gathered
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)  # seconds
@@ -51,8 +55,10 @@ class Telling:
     What is told is told within PERIOD seconds; of a worker that is killed, what is younger is lost.
     """
 
-    def __init__(self, *, log: bool) -> None:
+    def __init__(self, *, log: bool, answered: Callable[[Answered], None] | None = None) -> None:
+        """`answered` is told of what keys asked for a plan manager, at once: it must take no time."""
         self._log = log
+        self._answered = answered
         self._lines: list[Line] = []
         self._tallies: dict[tuple[str, str | None, int], _Tally] = {}
         self._waits = False
@@ -72,6 +78,11 @@ class Telling:
                     method, route, status, int(seconds * 1_000_000) / 1000,
                 )
             )  # fmt: skip
+        if self._answered and visit.grant and visit.plan_manager_id:
+            self._answered((
+                visit.plan_manager_id, time(), visit.grant.actor.id, method, route, visit.path, status, seconds,
+                visit.request_id,
+            ))  # fmt: skip
         if not self._waits:
             self._waits = True
             asyncio.get_running_loop().call_later(PERIOD, self.flush)

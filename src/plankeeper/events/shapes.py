@@ -66,6 +66,14 @@ class EventListQuery(UuidListQuery):
     resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET
 
 
+class Sought(Struct, frozen=True):
+    """What somebody looks for among the events; null: any. A name is compared without regard to case."""
+
+    type: str | None = None
+    actor_kind: str | None = None
+    actor_name: str | None = None
+
+
 class Backlog(Struct):
     """Events without a position: how many, and the age of the oldest in seconds."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.events.shapes import Backlog, Event, EventRow, Placed
+from plankeeper.events.shapes import Backlog, Event, EventRow, Placed, Sought
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:
@@ -35,7 +35,8 @@ async def page(db: Queries, plan_manager_id: UUID, after: str, type_: str | None
         where plan_manager_id = $1
             and position > coalesce(
                 (select position from events where plan_manager_id = $1 and id = $2),
-                (select max(position) from events where plan_manager_id = $1 and id <= $2),
+                (select position from events where plan_manager_id = $1 and id <= $2 and position is not null
+                    order by id desc limit 1),
                 0)
             and ($3::text is null or type = $3)
         order by position
@@ -58,7 +59,8 @@ async def page_of_resource(
         where plan_manager_id = $1
             and position > coalesce(
                 (select position from events where plan_manager_id = $1 and id = $2),
-                (select max(position) from events where plan_manager_id = $1 and id <= $2),
+                (select position from events where plan_manager_id = $1 and id <= $2 and position is not null
+                    order by id desc limit 1),
                 0)
             and ($3::text is null or type = $3)
             and resource_id = $4
@@ -69,7 +71,7 @@ async def page_of_resource(
     )  # fmt: skip
 
 
-async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, type_: str | None, limit: int) -> list[Event]:
+async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[Event]:
     """Events newest first, those behind `before` alone where it is given."""
     return await db.rows(
         Event,
@@ -80,18 +82,67 @@ async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, type_:
         where plan_manager_id = $1
             and position < coalesce(
                 (select position from events where plan_manager_id = $1 and id = $2),
-                (select min(position) from events where plan_manager_id = $1 and id >= $2),
+                (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
+                    order by id limit 1),
                 9223372036854775807)
-            and ($3::text is null or type = $3)
         order by position desc
-        limit $4
+        limit $3
         """,
-        plan_manager_id, before, type_, limit,
+        plan_manager_id, before, limit,
+    )  # fmt: skip
+
+
+async def latest_sought(
+    db: Queries, plan_manager_id: UUID, before: UUID | None, sought: Sought, among: int, limit: int
+) -> list[Event]:
+    """Those of the latest so many that are sought. No index serves every filter, and a write should not pay for one."""
+    return await db.rows(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from (
+            select * from events
+            where plan_manager_id = $1
+                and position < coalesce(
+                    (select position from events where plan_manager_id = $1 and id = $2),
+                    (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
+                    order by id limit 1),
+                    9223372036854775807)
+            order by position desc
+            limit $6
+        ) as newest
+        where ($3::text is null or type = $3)
+            and ($4::text is null or actor_kind = $4)
+            and ($5::text is null or lower(actor_name) = lower($5))
+        order by position desc
+        limit $7
+        """,
+        plan_manager_id, before, sought.type, sought.actor_kind, sought.actor_name, among, limit,
+    )  # fmt: skip
+
+
+async def last_among(db: Queries, plan_manager_id: UUID, before: UUID | None, among: int) -> UUID | None:
+    """The oldest of the latest so many; null where they are all there are."""
+    return await db.one_or_none(
+        UUID,
+        """
+        select id from events
+        where plan_manager_id = $1
+            and position < coalesce(
+                (select position from events where plan_manager_id = $1 and id = $2),
+                (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
+                    order by id limit 1),
+                9223372036854775807)
+        order by position desc
+        limit 1 offset $3
+        """,
+        plan_manager_id, before, among - 1,
     )  # fmt: skip
 
 
 async def latest_of_resource(
-    db: Queries, plan_manager_id: UUID, before: UUID | None, type_: str | None, resource_id: str, limit: int
+    db: Queries, plan_manager_id: UUID, before: UUID | None, sought: Sought, resource_id: str, limit: int
 ) -> list[Event]:
     """The same of one resource, read off its own index."""
     return await db.rows(
@@ -103,14 +154,33 @@ async def latest_of_resource(
         where plan_manager_id = $1
             and position < coalesce(
                 (select position from events where plan_manager_id = $1 and id = $2),
-                (select min(position) from events where plan_manager_id = $1 and id >= $2),
+                (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
+                    order by id limit 1),
                 9223372036854775807)
             and ($3::text is null or type = $3)
-            and resource_id = $4
+            and ($4::text is null or actor_kind = $4)
+            and ($5::text is null or lower(actor_name) = lower($5))
+            and resource_id = $6
         order by position desc
-        limit $5
+        limit $7
         """,
-        plan_manager_id, before, type_, resource_id, limit,
+        plan_manager_id, before, sought.type, sought.actor_kind, sought.actor_name, resource_id, limit,
+    )  # fmt: skip
+
+
+async def updates_of(tx: Transaction, plan_manager_id: UUID, since: UUID, request_id: str, limit: int) -> list[Event]:
+    """The first updates of a request that this transaction has recorded from an id on."""
+    return await tx.rows(
+        Event,
+        """
+        select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+            data, previous, request_id
+        from events
+        where plan_manager_id = $1 and id >= $2 and request_id = $3 and previous is not null
+        order by id
+        limit $4
+        """,
+        plan_manager_id, since, request_id, limit,
     )  # fmt: skip
 
 

@@ -3,8 +3,23 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.pool import Transaction
+from plankeeper.database.pool import Queries, Transaction
 from plankeeper.exit_reasons.shapes import ExitReason
+
+
+async def fetch_all(db: Queries, plan_manager_id: UUID, most: int) -> list[ExitReason]:
+    """The first by name, categories before what belongs to them."""
+    return await db.rows(
+        ExitReason,
+        """
+        select id, name, parent_id
+        from exit_reasons
+        where plan_manager_id = $1
+        order by parent_id is not null, lower(name), id
+        limit $2
+        """,
+        plan_manager_id, most,
+    )  # fmt: skip
 
 
 async def records_for_update(

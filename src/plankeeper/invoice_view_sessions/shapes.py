@@ -44,6 +44,13 @@ class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True)
     idle_count: Seconds | None | UnsetType = UNSET
 
 
+class SilentSession(Struct):
+    """An open session that is not heard of any more."""
+
+    plan_manager_id: UUID
+    id: UUID
+
+
 class InvoiceViewSessionListQuery(UuidListQuery):
     """Filters of the list; they combine with AND."""
 

@@ -1,11 +1,12 @@
 """Invoice view sessions in SQL."""
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
 from plankeeper.edge.shapes import given
-from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery
+from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery, SilentSession
 
 
 async def page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> list[InvoiceViewSession]:
@@ -68,6 +69,64 @@ async def records_for_update(
         for update
         """,
         plan_manager_id, session_ids,
+    )  # fmt: skip
+
+
+async def begun_since(tx: Transaction, plan_manager_id: UUID, since: UUID, user_id: str) -> int:
+    """How many sessions with ids from one on the console began for a user."""
+    return await tx.one(
+        int,
+        """
+        select count(*) from invoice_view_sessions
+        where plan_manager_id = $1 and id >= $2 and user_id = $3 and in_console
+        """,
+        plan_manager_id, since, user_id,
+    )  # fmt: skip
+
+
+async def begin(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Add sessions that the console keeps. `records` is a JSON list of InvoiceViewSession."""
+    await tx.execute(
+        """
+        insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
+            session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
+            engaged_duration_seconds, idle_count, in_console)
+        select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count, true
+        from json_populate_recordset(null::invoice_view_sessions, $2)
+        """,
+        plan_manager_id, records,
+    )  # fmt: skip
+
+
+async def in_console_for_update(tx: Transaction, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
+    """A session that the console keeps, locked until the transaction ends."""
+    return await tx.one_or_none(
+        InvoiceViewSession,
+        """
+        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+        from invoice_view_sessions
+        where plan_manager_id = $1 and id = $2 and in_console
+        for update
+        """,
+        plan_manager_id, session_id,
+    )  # fmt: skip
+
+
+async def silent_for_update(tx: Transaction, since: datetime, limit: int) -> list[SilentSession]:
+    """Open sessions that the console keeps and has not heard of since a moment, whosever they are; locked."""
+    return await tx.rows(
+        SilentSession,
+        """
+        select plan_manager_id, id
+        from invoice_view_sessions
+        where in_console and session_ended is null and last_heartbeat < $1
+        order by last_heartbeat
+        limit $2
+        for update skip locked
+        """,
+        since, limit,
     )  # fmt: skip
 
 

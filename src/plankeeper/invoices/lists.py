@@ -21,7 +21,7 @@ async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> l
     )  # fmt: skip
     ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
     ids = await ids_by(db, plan_manager_id, query)
-    return await _fetch(db, plan_manager_id, ids) if ids else []
+    return await fetch(db, plan_manager_id, ids) if ids else []
 
 
 async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
@@ -41,7 +41,7 @@ async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuer
     )  # fmt: skip
 
 
-async def _fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+async def fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
     return await db.rows(
         Invoice,
         """

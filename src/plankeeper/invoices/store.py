@@ -37,6 +37,16 @@ async def fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID |
     )  # fmt: skip
 
 
+async def exists(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> bool:
+    return await db.one(
+        bool,
+        """
+        select exists (select from invoices where plan_manager_id = $1 and id = $2)
+        """,
+        plan_manager_id, invoice_id,
+    )  # fmt: skip
+
+
 async def by_provider_and_number(
     db: Queries, plan_manager_id: UUID, provider_email: str, invoice_number: str
 ) -> list[Invoice]:

@@ -10,11 +10,12 @@ from uuid_utils.compat import uuid7
 from plankeeper.edge.call import Read, Write, found
 from plankeeper.edge.errors import Invalid, Refusal
 from plankeeper.edge.paging import page_of
+from plankeeper.edge.parsing import first_id_at
 from plankeeper.edge.routes import READ, WRITE, Routes
 from plankeeper.edge.shapes import Empty, Page, UuidListQuery, applied, json_text
 from plankeeper.events.record import record
 from plankeeper.webhooks import deliveries, queue, store
-from plankeeper.webhooks.rules import OLD_SECRET_SIGNS, fault_of_url, first_id_at, new_secret
+from plankeeper.webhooks.rules import OLD_SECRET_SIGNS, fault_of_url, new_secret
 from plankeeper.webhooks.shapes import (
     Replay,
     ReplayAnswer,
@@ -31,6 +32,8 @@ from plankeeper.webhooks.shapes import (
 async def _locked(call: Write, webhook_endpoint_id: UUID) -> WebhookEndpointRecord | None:
     return await store.record_for_update(call.tx, call.plan_manager_id, webhook_endpoint_id)
 
+
+EARLIEST = datetime(2, 1, 1, tzinfo=UTC)  # before it a zone could lead out of what can be kept
 
 routes = Routes("webhook_endpoints", lock=_locked)
 
@@ -116,6 +119,8 @@ async def test(call: Write, webhook_endpoint_id: UUID) -> WebhookTest:
 @routes.post("/webhook-endpoints/{webhook_endpoint_id}/replay", need=WRITE, extension=True, conflicts=True)
 async def replay(call: Write, webhook_endpoint_id: UUID, wanted: Replay) -> ReplayAnswer:
     """Send again every event since a moment that the endpoint wants; what happens meanwhile comes behind them."""
+    if wanted.since < EARLIEST:
+        raise Invalid(since="must be a datetime of the years from 2 on")
     kept = require_active(found(await _locked(call, webhook_endpoint_id)))
     floor = first_id_at(wanted.since)
     begins = await store.beginning(call.tx, call.plan_manager_id, webhook_endpoint_id, wanted.since, floor)

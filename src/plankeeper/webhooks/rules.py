@@ -6,10 +6,9 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
-from uuid import UUID
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - of the standard, and in front of every secret
 OLD_SECRET_SIGNS = timedelta(hours=24)
@@ -133,9 +132,3 @@ def literal_of(host: str) -> Address | None:
         return ip_address(host)
     except ValueError:
         return None
-
-
-def first_id_at(moment: datetime) -> UUID:
-    """The lowest UUID of version 7 of a moment: all that were made from then on are higher."""
-    milliseconds = max(0, int(moment.timestamp() * 1000) - 1)
-    return UUID(int=milliseconds << 80)

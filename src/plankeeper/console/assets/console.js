@@ -1,4 +1,4 @@
-// Copy buttons. Everything else works without a script.
+// Copy buttons, and pages that are shown once. Everything else works without a script.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   button.hidden = false;
@@ -14,3 +14,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
 }
+
+// What is shown once is the answer to a form. Reloaded, it would send the form again, and make another.
+const once = document.querySelector("[data-once]");
+if (once) history.replaceState(null, "", once.dataset.once);

@@ -1,4 +1,4 @@
-"""Invoice view sessions that the console started, and why a warning was ignored."""
+"""Invoice view sessions that the console started, why a warning was ignored, and lists of invoices with warnings."""
 
 from alembic import op
 
@@ -21,7 +21,16 @@ create table invoice_ignored_warnings (
     ignored_at timestamptz not null,
     primary key (plan_manager_id, invoice_id, error_code),
     foreign key (plan_manager_id, invoice_id) references invoices (plan_manager_id, id) on delete cascade
-)
+);
+
+-- Few invoices have a warning that counts: a list of those alone would pass over all the others.
+create index invoices_with_errors on invoices (plan_manager_id, id) where errors;
+
+create index invoices_with_errors_by_provider on invoices (plan_manager_id, pm_provider_id, id) where errors;
+
+create index invoices_with_errors_by_claim_status on invoices (plan_manager_id, claim_status, id) where errors;
+
+create index invoices_with_errors_by_approval_status on invoices (plan_manager_id, approval_status, id) where errors
 """
 
 

@@ -1,0 +1,181 @@
+"""How long the server takes for each page of the console, and what a page weighs, with many participants.
+
+The plan manager is the demonstration's, with its records again and again under other ids. Pages are found by following
+links. The time is that of whole requests over one connection on this machine, so a little more than the server's own.
+"""
+
+import re
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from itertools import count
+from pathlib import Path
+from typing import Any, get_type_hints
+from uuid import UUID
+
+import httpx
+
+from benchmarks.processes import Program, ProgramError, finish, free_port
+from plankeeper.console.application import entries
+from plankeeper.console.pages import Download
+from plankeeper.demo import plan_managers, records
+from plankeeper.edge.shapes import json_text
+
+PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
+RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")
+WARM, TIMED = 5, 40  # requests for each page
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# What is the same in every copy.
+_SHARED = {"account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"}
+
+
+@dataclass(frozen=True)
+class Options:
+    work: Path
+    participants: int
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A page: milliseconds of its requests, bytes of its own and with all that belongs to it."""
+
+    path: str
+    median: float
+    slowest: float
+    own: int
+    whole: int
+
+
+def console(options: Options) -> None:
+    """Measure every page that links lead to, and print a table."""
+    folder = options.work / f"console-{options.participants}"
+    if options.fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not (folder / "filled").exists():
+        _fill(folder, options.participants)
+    port = free_port()
+    serve = [*PROGRAM, "serve", "--demo", "--no-worker", "--workers", "1", "--port", str(port)]
+    log = folder / "serve.log"
+    program = Program(serve, log, _settings(folder))
+    try:
+        _wait_for_ready(log)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            _sign_in(client, log.read_text())
+            found = _pages(client)
+            measured = [_measure(client, path, address) for path, address in sorted(found.items())]
+    finally:
+        program.stop()
+    sys.stdout.write("\n".join(_table(measured)) + "\n")
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    return {"PLANKEEPER_DATA_DIR": str(folder / "cluster"), "PLANKEEPER_ACCESS_LOG": "off"}
+
+
+def _fill(folder: Path, participants: int) -> None:
+    """The demonstration, then its copies by import."""
+    more, manager = _settings(folder), plan_managers()[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    serve = Program([*PROGRAM, "serve", "--demo", "--no-worker", "--port", "0"], folder / "fill.log", more)
+    try:
+        _wait_for_ready(folder / "fill.log")
+    finally:
+        serve.stop()
+    rows = {resource: list(found) for resource, found in records(manager.id, 1)}
+    copies = max(1, participants // len(rows["participants"]) - 1)
+    for resource in RESOURCES:
+        file = folder / f"{resource}.jsonl"
+        with file.open("w") as out:
+            out.writelines(json_text(row) + "\n" for row in _copied(rows[resource], copies))
+        finish([*PROGRAM, "import", resource, file, "--plan-manager", str(manager.id)], more=more, seconds=1800)
+    (folder / "filled").touch()
+
+
+def _wait_for_ready(log: Path) -> None:
+    deadline = time.monotonic() + 120
+    while "Plankeeper is ready" not in log.read_text():
+        if time.monotonic() > deadline:
+            raise ProgramError(f"the demonstration is not ready: {log.read_text()[-1000:]}")
+        time.sleep(0.1)
+
+
+def _copied(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]:
+    for number in range(1, copies + 1):
+        for row in rows:
+            yield _renamed(row, number)
+
+
+def _renamed(row: dict[str, Any], number: int) -> dict[str, Any]:
+    """The row of a copy: ids that its other rows have too, and emails of its own."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            found[name] = [_renamed(each, number) for each in value]
+        elif isinstance(value, str) and _UUID.fullmatch(value) and name not in _SHARED:
+            found[name] = str(UUID(int=UUID(value).int ^ (number << 16)))
+        elif name == "email" and value:
+            found[name] = f"{number}.{value}"
+        elif name == "participant_number" and value:
+            found[name] = f"{(int(value) + number * 7919) % 10**9:09}" if value.isdigit() else value
+        else:
+            found[name] = value
+    return found
+
+
+def _sign_in(client: httpx.Client, log: str) -> None:
+    email, password = re.findall(r"^Sign-in: +(\S+), password (\S+)$", log, re.MULTILINE)[0]
+    token = re.findall(r'name="csrf" value="([^"]+)"', client.get("/console/sign-in").text)[0]
+    answer = client.post(
+        "/console/sign-in", data={"csrf": token, "email": email, "password": password},
+        headers={"Origin": str(client.base_url).rstrip("/")},
+    )  # fmt: skip
+    if answer.status_code != 303:
+        raise ProgramError(f"signing in answered {answer.status_code}")
+
+
+def _pages(client: httpx.Client) -> dict[str, str]:
+    """An address of each page, by its path; one without ids goes before one with."""
+    shown = [
+        each for each in entries() if each.method == "GET" and get_type_hints(each.handler)["return"] is not Download
+    ]
+    known = sorted((each.path for each in shown), key=lambda path: path.count("{"))
+    forms = {path: re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))) for path in known}
+    found, waiting = dict[str, str](), ["/console"]
+    while waiting:
+        address = waiting.pop(0)
+        path = next((each for each in known if forms[each].fullmatch(address.partition("?")[0])), None)
+        if path is None or path in found:
+            continue
+        found[path] = address
+        page = client.get(address, follow_redirects=True)
+        waiting += [unescape(each) for each in re.findall(r'href="(/console[^"]*)"', page.text)]
+    return found
+
+
+def _measure(client: httpx.Client, path: str, address: str) -> Measured:
+    taken: list[float] = []
+    for number in count():
+        began = time.perf_counter()
+        answer = client.get(address)
+        if number >= WARM:
+            taken.append((time.perf_counter() - began) * 1000)
+        if answer.status_code not in (200, 303):
+            raise ProgramError(f"{address} answered {answer.status_code}")
+        if len(taken) == TIMED:
+            break
+    files = set(re.findall(r'(?:href|src)="(/console/assets/[^"]+)"', answer.text))
+    whole = len(answer.content) + sum(len(client.get(unescape(each)).content) for each in files)
+    return Measured(path, statistics.median(taken), max(taken), len(answer.content), whole)
+
+
+def _table(measured: list[Measured]) -> list[str]:
+    lines = ["| Page | median ms | slowest ms | KB | KB with all |", "|---|---|---|---|---|"]
+    return lines + [
+        f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f} | {each.own / 1000:.1f} | {each.whole / 1000:.1f} |"
+        for each in measured
+    ]

@@ -1,0 +1,26 @@
+"""A file between its check and its import."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+
+class ImportFile(Struct):
+    """A file that was checked; `made_by` is the account that sent it, and alone may import it."""
+
+    id: UUID
+    resource: str
+    name: str
+    content: bytes
+    made_by: UUID
+    created_at: datetime
+
+
+class ImportFileName(Struct):
+    """The same without what is in it."""
+
+    id: UUID
+    resource: str
+    name: str
+    created_at: datetime

@@ -1,0 +1,90 @@
+"""Ignored warnings in SQL: who ignored which, and why; and the names that an invoice's page shows."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.database.pool import Queries, Transaction
+
+
+class Ignored(Struct):
+    """A warning that somebody chose to ignore. One that a file brought in as ignored has none."""
+
+    error_code: str
+    reason: str
+    ignored_by: str
+    ignored_at: datetime
+
+
+async def of_invoice(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> list[Ignored]:
+    return await db.rows(
+        Ignored,
+        """
+        select error_code, reason, ignored_by, ignored_at
+        from invoice_ignored_warnings
+        where plan_manager_id = $1 and invoice_id = $2
+        order by ignored_at, error_code
+        """,
+        plan_manager_id, invoice_id,
+    )  # fmt: skip
+
+
+async def put(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, why: Ignored) -> None:
+    """A reason from before was for what an import has undone since."""
+    await tx.execute(
+        """
+        insert into invoice_ignored_warnings (plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (plan_manager_id, invoice_id, error_code) do update set
+            reason = excluded.reason, ignored_by = excluded.ignored_by, ignored_at = excluded.ignored_at
+        """,
+        plan_manager_id, invoice_id, why.error_code, why.reason, why.ignored_by, why.ignored_at,
+    )  # fmt: skip
+
+
+async def remove(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error_code: str) -> None:
+    await tx.execute(
+        """
+        delete from invoice_ignored_warnings where plan_manager_id = $1 and invoice_id = $2 and error_code = $3
+        """,
+        plan_manager_id, invoice_id, error_code,
+    )  # fmt: skip
+
+
+async def keep_codes(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, codes: Sequence[str]) -> None:
+    """Which codes do not count as errors of an invoice. What follows from it is for the checks to say."""
+    await tx.execute(
+        """
+        update invoices set ignored_error_codes = $3, updated_at = clock_timestamp()
+        where plan_manager_id = $1 and id = $2
+        """,
+        plan_manager_id, invoice_id, codes,
+    )  # fmt: skip
+
+
+class Named(Struct):
+    """A participant or a provider with the name that people know; null where there is none."""
+
+    id: UUID
+    name: str | None
+
+
+async def names(
+    db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UUID], provider_ids: Sequence[UUID]
+) -> list[Named]:
+    """Those of the ids that there are."""
+    return await db.rows(
+        Named,
+        """
+        select id, nullif(btrim(concat_ws(' ', first_name, last_name)), '') as name
+        from participants
+        where plan_manager_id = $1 and id = any ($2)
+        union all
+        select id, nullif(btrim(entity_name), '') as name
+        from providers
+        where plan_manager_id = $1 and id = any ($3)
+        """,
+        plan_manager_id, participant_ids, provider_ids,
+    )  # fmt: skip

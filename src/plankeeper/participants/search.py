@@ -1,0 +1,82 @@
+"""The search for participants in SQL: by the beginning of a name, a number or an email."""
+
+from uuid import UUID
+
+from msgspec import UNSET, Struct
+
+from plankeeper.database.pool import Queries
+from plankeeper.edge.shapes import given
+from plankeeper.participants.shapes import Participant, ParticipantListQuery
+from plankeeper.participants.store import fetch
+
+MOST_WORDS = 5
+# Scheme numbers all begin with the same two digits: fewer than these would match everybody.
+LEAST_DIGITS = 4
+_END = "\U0010ffff"  # behind the last character that there is
+
+
+class Wanted(Struct):
+    """What is searched for: a text, and how its words may be a first and a last name."""
+
+    text: str
+    number: str
+    number_end: str
+    first_names: list[str]
+    last_names: list[str]
+
+
+def wanted(text: str) -> Wanted:
+    """`Ann Lee` may be a first name Ann and a last name Lee, or the other way round; a number may have spaces."""
+    words = text.replace(",", " ").split()[:MOST_WORDS]
+    splits = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
+    pairs = [*splits, *((last, first) for first, last in splits)]
+    plain, digits = " ".join(text.split()), "".join(text.split())
+    number = digits if digits.isdecimal() else plain
+    end = number + (_END if len(number) >= LEAST_DIGITS else "\x01")  # of a shorter one the number itself is sought
+    return Wanted(plain, number, end, [first for first, _ in pairs], [last for _, last in pairs])
+
+
+async def page(db: Queries, plan_manager_id: UUID, text: str, query: ParticipantListQuery) -> list[Participant]:
+    """The rows of one page and one more, by id; of the query's filters status, state and account manager hold."""
+    ids = await _ids(db, plan_manager_id, wanted(text), query)
+    return await fetch(db, plan_manager_id, ids) if ids else []
+
+
+async def _ids(db: Queries, plan_manager_id: UUID, sought: Wanted, query: ParticipantListQuery) -> list[UUID]:
+    """A branch for each index. A beginning is a range of bytes: `like` has no range while its pattern is a parameter,
+    and behind the last character that there is nothing begins with the text.
+    """
+    manager = None if query.account_manager is UNSET else query.account_manager
+    return await db.rows(
+        UUID,
+        """
+        -- materialized: a walk by id would have to pass over all that does not match
+        with found as materialized (
+            select id, status, state, account_manager_id from participants
+            where plan_manager_id = $1 and id > $2
+                and lower(last_name) ~>=~ lower($6) and lower(last_name) ~<~ (lower($6) || chr(1114111))
+            union all select id, status, state, account_manager_id from participants
+            where plan_manager_id = $1 and id > $2
+                and lower(first_name) ~>=~ lower($6) and lower(first_name) ~<~ (lower($6) || chr(1114111))
+            union all select id, status, state, account_manager_id from participants
+            where plan_manager_id = $1 and id > $2
+                and lower(email) ~>=~ lower($6) and lower(email) ~<~ (lower($6) || chr(1114111))
+            union all select id, status, state, account_manager_id from participants
+            where plan_manager_id = $1 and id > $2 and participant_number ~>=~ $7 and participant_number ~<~ $8
+            union all select named.* from unnest($9::text[], $10::text[]) as name (first, last)
+            cross join lateral (
+                select id, status, state, account_manager_id from participants
+                where plan_manager_id = $1 and id > $2
+                    and lower(last_name) ~>=~ lower(last) and lower(last_name) ~<~ (lower(last) || chr(1114111))
+                    and lower(first_name) ~>=~ lower(first) and lower(first_name) ~<~ (lower(first) || chr(1114111))
+                offset 0  -- else the ranges become a filter of the join
+            ) named
+        )
+        select distinct id from found
+        where ($3::text is null or status = $3) and ($4::text is null or state = upper($4))
+            and ($5::uuid[] is null or account_manager_id = any ($5))
+        order by id limit $11
+        """,
+        plan_manager_id, query.start, given(query.status), given(query.state), manager,
+        sought.text, sought.number, sought.number_end, sought.first_names, sought.last_names, query.limit + 1,
+    )  # fmt: skip

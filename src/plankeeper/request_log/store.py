@@ -1,0 +1,70 @@
+"""Batches of requests in SQL: appended, read newest first, forgotten."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from plankeeper.database.pool import Queries, Transaction
+from plankeeper.request_log.shapes import Batch, BatchRead
+
+
+async def insert(tx: Transaction, batches: Iterable[Batch]) -> None:
+    await tx.insert_rows("api_request_batches", Batch, batches)
+
+
+async def latest(db: Queries, plan_manager_id: UUID, newest: UUID | None, limit: int) -> list[BatchRead]:
+    """Batches newest first, from `newest` on where it is given."""
+    return await db.rows(
+        BatchRead,
+        """
+        select id, requests
+        from api_request_batches
+        where plan_manager_id = $1 and id <= coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+        order by id desc
+        limit $3
+        """,
+        plan_manager_id, newest, limit,
+    )  # fmt: skip
+
+
+async def purge(session: Queries, days: int, most: int = 5000) -> None:
+    """Forget batches that are older than so many days, some at a time."""
+    await session.execute(
+        """
+        delete from api_request_batches where ctid = any (array(
+            -- tenants: all, on purpose
+            select ctid from api_request_batches
+            where ended_at < clock_timestamp() - $1 * interval '1 day'
+            order by ended_at limit $2
+        ))
+        """,
+        days, most,
+    )  # fmt: skip
+
+
+async def busy(session: Queries, seconds: float) -> list[UUID]:
+    """The plan managers whose keys were used within so many seconds."""
+    return await session.rows(
+        UUID,
+        """
+        -- tenants: all, on purpose
+        select distinct plan_manager_id from api_request_batches
+        where ended_at > clock_timestamp() - $1::float8 * interval '1 second'
+        """,
+        seconds,
+    )
+
+
+async def trim(session: Queries, plan_manager_id: UUID, kept: int) -> None:
+    """Forget a plan manager's batches that are older than the newest so many requests."""
+    await session.execute(
+        """
+        with counted as (
+            select id, sum(count) over (order by id desc) - count as newer
+            from api_request_batches
+            where plan_manager_id = $1
+        )
+        delete from api_request_batches batch using counted
+        where batch.plan_manager_id = $1 and batch.id = counted.id and counted.newer >= $2
+        """,
+        plan_manager_id, kept,
+    )  # fmt: skip

@@ -1,0 +1,189 @@
+"""Note types and account managers."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+
+from console.people import Browser, Person
+from plankeeper.console.colors import shade
+from plankeeper.note_types import store
+from plankeeper.note_types.shapes import NoteType, NoteTypeListQuery
+from support.server import RunningServer
+
+NOTE_TYPES = "/console/note-types"
+SCRIPT = "<script>alert(1)</script>"
+
+
+class Told(Struct):
+    """An event, as it is kept."""
+
+    type: str
+    actor_kind: str
+    actor_name: str | None
+
+
+@pytest.fixture
+def told(server: RunningServer, plan_manager_id: UUID) -> Callable[[str], list[Told]]:
+    """The events of a kind of resource."""
+    statement = """
+        select type, actor_kind, actor_name from events where plan_manager_id = $1 and resource_kind = $2 order by id
+    """
+    return lambda kind: server.run(server.db.rows(Told, statement, plan_manager_id, kind))
+
+
+@pytest.fixture
+def kept(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[NoteType]]:
+    return lambda: server.run(store.page(server.db, plan_manager_id, NoteTypeListQuery(limit=1000)))
+
+
+@pytest.fixture
+def note_type(owner: Browser, kept: Callable[[], list[NoteType]]) -> NoteType:
+    form = {"note_type": "Call", "badge_color": "teal", "highlight_color": "#0b7285"}
+    assert owner.send(NOTE_TYPES, form).status_code == 303
+    return kept()[0]
+
+
+def mark(browser: Browser, path: str) -> str:
+    found = re.search(r'name="was" value="([^"]+)"', browser.get(path).text)
+    assert found, path
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    "text, drawn",
+    [
+        ("#0b7285", "#0b7285"), ("#ABC", "#aabbcc"), ("#abcd", "#aabbccdd"), ("#11223344", "#11223344"),
+        (" Teal ", "teal"), ("RebeccaPurple", "rebeccapurple"), ("rgb(1, 2, 3)", "#010203"),
+        ("rgb(1 2 3 / 50%)", "#01020380"), ("rgba(100%, 0%, 0%, 0.5)", "#ff000080"), ("rgb(300,-5,0)", "#ff0000"),
+        ("hsl(120, 100%, 25%)", "#008000"), ("hsl(-240deg 100% 25%)", "#008000"), ("hsla(0,0%,100%,1)", "#ffffffff"),
+    ],
+)  # fmt: skip
+def test_a_colour_is_drawn_with_a_value_made_anew(text: str, drawn: str) -> None:
+    assert shade(text) == drawn
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None, "", "#12", "#12345", "#1234567", "#ggg", "rgb()", "rgb(1,2)", "rgb(1,2,3,4,5)", "rgb(1,2,x)", "url(#a)",
+        "rgb(var(--a),2,3)", "red;background:url(//evil.example)", '"/><script>alert(1)</script>', "currentcolor",
+        "rgb(1e9,1,1)", "hsl(1%,1%,1%)", "inherit", "ｒｅｄ", "rgb(١,٢,٣)", "#" + "a" * 254, "rgb(1/2/3)",
+        "rgb(99999999,1,1)", "notacolour",
+    ],
+)  # fmt: skip
+def test_what_is_no_colour_is_drawn_with_nothing(text: str | None) -> None:
+    assert shade(text) is None
+
+
+def test_note_types_are_made_shown_with_their_colours_and_deleted(
+    owner: Browser, kept: Callable[[], list[NoteType]], told: Callable[[str], list[Told]]
+) -> None:
+    assert "There are no note types yet." in owner.get(NOTE_TYPES).text
+    colors = {"badge_color": "RGB(1,2,3)", "highlight_color": '"/><script>alert(2)</script>'}
+    answer = owner.send(NOTE_TYPES, {"note_type": SCRIPT} | colors)
+    assert answer.headers["location"] == NOTE_TYPES
+    (made,) = kept()
+    assert (made.note_type, made.badge_color, made.highlight_color) == (SCRIPT, *colors.values())
+    paths = (NOTE_TYPES, f"{NOTE_TYPES}/{made.id}/edit", f"{NOTE_TYPES}/{made.id}/delete")
+    for path in paths:
+        page = owner.get(path).text
+        assert ("<script>alert" in page, "&lt;script&gt;alert(1)&lt;/script&gt;" in page) == (False, True), path
+    listed = owner.get(NOTE_TYPES).text
+    assert re.findall(r' fill="([^"]*)"', listed) == ["#010203", "none"]
+    assert ("RGB(1,2,3)" in listed, "style=" in listed) == (True, False)
+    assert len(kept()) == 1
+    assert owner.send(paths[2]).headers["location"] == NOTE_TYPES
+    assert kept() == []
+    assert {each.actor_kind for each in told("note_type")} == {"user"}
+    assert [each.type for each in told("note_type")] == ["note_type.created", "note_type.deleted"]
+
+
+def test_a_note_type_is_edited_by_who_has_seen_it_as_it_is(
+    owner: Browser, note_type: NoteType, kept: Callable[[], list[NoteType]], told: Callable[[str], list[Told]]
+) -> None:
+    path = f"{NOTE_TYPES}/{note_type.id}/edit"
+    seen = mark(owner, path)
+    form = {"note_type": "Phone", "badge_color": "", "highlight_color": "red", "was": seen}
+    assert owner.send(path, form).headers["location"] == NOTE_TYPES
+    (changed,) = kept()
+    assert (changed.note_type, changed.badge_color, changed.highlight_color) == ("Phone", None, "red")
+    late = owner.send(path, form | {"note_type": "Late"})
+    assert (late.status_code, "changed by somebody else meanwhile" in late.text) == (409, True)
+    assert ('value="Late"' in late.text, "Note type: Phone" in late.text) == (True, True)
+    assert owner.send(path, form | {"was": ""}).status_code == 409
+    assert kept() == [changed]
+    assert owner.send(path, form | {"note_type": "Late", "was": mark(owner, path)}).status_code == 303
+    assert [each.type for each in told("note_type")] == ["note_type.created", "note_type.updated", "note_type.updated"]
+
+
+@pytest.mark.parametrize(
+    "wrong, label",
+    [
+        ({"note_type": ""}, "Name: must"),
+        ({"note_type": "x" * 256}, "Name: must"),
+        ({"badge_color": "x" * 256}, "Badge colour: must"),
+        ({"highlight_color": "x" * 256}, "Highlight colour: must"),
+    ],
+)
+def test_a_wrong_note_type_shows_the_form_again(
+    owner: Browser, note_type: NoteType, kept: Callable[[], list[NoteType]], wrong: dict[str, str], label: str
+) -> None:
+    form = {"note_type": "Visit", "badge_color": "tan", "highlight_color": "red"} | wrong
+    path = f"{NOTE_TYPES}/{note_type.id}/edit"
+    for to, more in ((NOTE_TYPES, {}), (path, {"was": mark(owner, path)})):
+        answer = owner.send(to, form | more)
+        assert (answer.status_code, label in answer.text) == (422, True)
+        assert 'aria-invalid="true"' in answer.text
+    assert kept() == [note_type]
+
+
+def test_a_viewer_sees_note_types_and_changes_none(
+    note_type: NoteType, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+    kept: Callable[[], list[NoteType]],
+) -> None:  # fmt: skip
+    viewer, here = new_browser(new_person("viewer")), f"{NOTE_TYPES}/{note_type.id}"
+    page = viewer.get(NOTE_TYPES).text
+    assert ("Call" in page, "/edit" in page, "/delete" in page, "/new" in page) == (True, False, False, False)
+    for path in (f"{NOTE_TYPES}/new", f"{here}/edit", f"{here}/delete"):
+        assert viewer.get(path).status_code == 403
+    for path in (NOTE_TYPES, f"{here}/edit", f"{here}/delete"):
+        assert viewer.send(path, {"note_type": "Mine"}).status_code == 403
+    assert kept() == [note_type]
+
+
+def test_a_note_type_of_another_plan_manager_is_not_there(
+    note_type: NoteType, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
+    new_person: Callable[..., Person], kept: Callable[[], list[NoteType]],
+) -> None:  # fmt: skip
+    other = new_browser(new_person("owner", new_plan_manager()))
+    for number in (str(note_type.id), "0", "x", "9" * 18, "9" * 19, "-1", "²"):
+        for step in ("edit", "delete"):
+            assert other.get(f"{NOTE_TYPES}/{number}/{step}").status_code == 404
+            assert other.send(f"{NOTE_TYPES}/{number}/{step}", {"note_type": "Mine"}).status_code == 404
+    assert "Call" not in other.get(NOTE_TYPES).text
+    assert kept() == [note_type]
+
+
+def test_note_types_go_on_page_by_page(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
+    async def fill() -> None:
+        async with server.db.transaction() as tx:
+            ids = await store.next_ids(tx, 60)
+            rows: list[Any] = [f'{{"id": {each}, "note_type": "Kind {at:02}"}}' for at, each in enumerate(ids)]
+            await store.put(tx, plan_manager_id, f"[{','.join(rows)}]")
+
+    server.run(fill())
+    first = owner.get(NOTE_TYPES).text
+    following = re.search(r'href="([^"]+)" rel="next"', first)
+    assert following
+    second = owner.get(unescape(following[1])).text
+    assert [re.findall(r">(Kind \d\d)<", page) for page in (first, second)] == [
+        [f"Kind {each:02}" for each in range(50)],
+        [f"Kind {each:02}" for each in range(50, 60)],
+    ]
+    assert "From the beginning" in second
+    assert owner.get(f"{NOTE_TYPES}?after=x").status_code == 404

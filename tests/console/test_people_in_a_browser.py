@@ -1,0 +1,86 @@
+"""An invitation and a second step in a real browser."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pyotp.totp import TOTP
+
+from console.people import PASSWORD, Person
+from console.test_in_a_browser import CHROMIUM, chromium, page
+from support.server import RunningServer
+
+__all__ = ["chromium", "page"]
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="There is no Chromium to try the pages in: install it (Debian: chromium)."
+)  # fmt: skip
+
+
+def sign_in(page: Any, email: str) -> None:
+    page.goto("/console")
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def sign_out(page: Any) -> None:
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Sign in").wait_for()
+
+
+def test_who_is_invited_joins_with_the_link(
+    server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID
+) -> None:
+    email = f"{plan_manager_id}@example.com"
+    sign_in(page, new_person("owner").email)
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="Invite somebody").click()
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Name").fill("Kim Nguyen")
+    page.get_by_label("Role").select_option("manager")
+    page.get_by_role("button", name="Make the link").click()
+    link = page.get_by_label("The link of the invitation").inner_text()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_text("Copied").or_(page.get_by_text("Selected")).first.wait_for()
+    page.get_by_role("link", name="I have sent it").click()
+    page.get_by_text(email).wait_for()
+    sign_out(page)
+    page.goto(link)
+    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_role("button", name="Join").click()
+    page.get_by_role("status").filter(has_text="You work for").wait_for()
+
+
+def test_a_second_step_is_turned_on_and_asked_for(
+    server: RunningServer, page: Any, new_person: Callable[..., Person]
+) -> None:
+    person = new_person("viewer")
+    sign_in(page, person.email)
+    page.get_by_role("link", name="Robin Hale").click()
+    page.get_by_role("link", name="Turn the second step on").click()
+    picture = page.get_by_role("img", name="A picture that holds the secret below")
+    assert picture.evaluate("each => each.complete && each.naturalWidth") > 100
+    codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
+    page.get_by_label("Code").fill("000000")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("alert").filter(has_text="is not what the app should show now").wait_for()
+    page.get_by_label("Code").fill(codes.now())
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Turn it on").click()
+    recovery = page.get_by_label("The recovery codes").inner_text().split()
+    assert len(recovery) == 10
+    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("heading", name="Your account").wait_for()
+    for code in (codes.generate_otp(int(time.time()) // 30 + 1), recovery[3]):
+        sign_out(page)
+        sign_in(page, person.email)
+        page.get_by_label("Code").fill(code)
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("heading", name="Participants").wait_for()
+    page.get_by_role("link", name="Robin Hale").click()
+    page.get_by_text("Recovery codes left").wait_for()
+    assert page.locator("dd").last.inner_text() == "9"

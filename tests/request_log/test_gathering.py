@@ -1,0 +1,217 @@
+"""Requests on their way into the log: gathered, written once a second, dropped where too many wait, forgotten."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import store as keys
+from plankeeper.api_keys.rules import hash_of
+from plankeeper.database.cluster import Cluster
+from plankeeper.database.pool import Database
+from plankeeper.edge.telling import Answered
+from plankeeper.request_log import gathering, store
+from plankeeper.request_log.gathering import MOST, Gathering, batches_of
+from plankeeper.request_log.shapes import KEPT, Batch, Request
+from plankeeper.request_log.trimming import Trimming
+from support.client import PREFIX, Client
+from support.server import RunningServer, wait_until
+
+Log = Callable[[UUID | str], list[Request]]
+
+
+@pytest.fixture
+def log(server: RunningServer) -> Log:
+    """What is in the log of a plan manager, oldest first."""
+
+    def read(plan_manager_id: UUID | str) -> list[Request]:
+        batches = server.run(store.latest(server.db, UUID(str(plan_manager_id)), None, 100_000))
+        return [request for batch in reversed(batches) for request in batch.requests]
+
+    return read
+
+
+def answered(owner: UUID, number: int = 0, path: bytes = b"/x") -> Answered:
+    return (owner, 1_790_000_000.0 + number, "key", "GET", "/x", path, 200, 0.00123, b"r%d" % number)
+
+
+def test_each_request_for_a_plan_manager_is_in_the_log_with_nothing_that_it_carried(
+    server: RunningServer, api: Client, other: Client, log: Log
+) -> None:
+    started = datetime.now(UTC)
+    key = server.run(keys.by_hash(server.db, hash_of(api.key)))
+    assert key
+    path = f"/participants/{uuid7()}"
+    answers = [
+        api.get("/participants", email="zebulonia@quartermaine.example"),
+        api.get(path),
+        api.post("/note-types", {"note_type": "Zebulonia"}),
+        api.request("GET", "/participants", headers={"X-Plan-Manager-Id": str(uuid7())}),
+        api.send("GET", "/participants"),
+        api.get("/nothing/of/ours"),
+        other.get("/providers"),
+    ]
+    wait_until(lambda: len(log(api.plan_manager_id)) == 3 and len(log(other.plan_manager_id)) == 1)
+    found = log(api.plan_manager_id)
+    assert [(each.method, each.route, each.path, each.status, each.request_id, each.key_id) for each in found] == [
+        ("GET", f"{PREFIX}/participants", f"{PREFIX}/participants", 200, request_id(answers[0]), str(key.id)),
+        ("GET", f"{PREFIX}/participants/{{participant_id}}", PREFIX + path, 404, request_id(answers[1]), str(key.id)),
+        ("POST", f"{PREFIX}/note-types", f"{PREFIX}/note-types", 201, request_id(answers[2]), str(key.id)),
+    ]
+    for each in found:
+        assert started - timedelta(seconds=1) < each.at < datetime.now(UTC) + timedelta(seconds=1)
+        assert 0 < each.ms < 10_000
+    owner = UUID(api.plan_manager_id)
+    kept = server.run(
+        server.db.rows(str, "select requests::text from api_request_batches where plan_manager_id = $1", owner)
+    )
+    assert not any("Zebulonia" in each or "quartermaine" in each for each in kept)
+
+
+def request_id(answer: Any) -> str:
+    return answer.headers["x-request-id"]
+
+
+def test_an_odd_path_is_kept_as_it_was_sent(api: Client, log: Log) -> None:
+    odd = "/participants/%00%22%3Cscript%3E%F0%9F%90%A8" + "x" * 600
+    assert api.get(odd).status_code == 400
+    (found,) = wait_until(lambda: log(api.plan_manager_id))
+    assert found.path == (PREFIX + odd)[:500]
+
+
+class Counted(Struct):
+    rows: int
+    requests: int
+
+
+def test_a_second_s_requests_are_one_row(server: RunningServer, api: Client, log: Log) -> None:
+    for _ in range(50):
+        api.get("/participants")
+    wait_until(lambda: len(log(api.plan_manager_id)) == 50)
+    statement = "select count(*) as rows, sum(count) as requests from api_request_batches where plan_manager_id = $1"
+    counted = server.run(server.db.one(Counted, statement, UUID(api.plan_manager_id)))
+    assert (counted.requests, counted.rows < 10) == (50, True)
+
+
+def test_a_worker_that_stops_writes_down_what_is_left(
+    cluster: Cluster, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str], log: Log, monkeypatch: Any
+) -> None:
+    async def nothing(_self: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(gathering.Gathering, "watch", nothing)  # of this server: the others watch already
+    owner = new_plan_manager()
+    running = RunningServer(cluster.dsn).start()
+    client = Client(running.url, new_key(owner), owner)
+    client.get("/participants")
+    client.http.close()
+    assert log(owner) == []
+    running.stop()
+    assert [each.path for each in log(owner)] == [f"{PREFIX}/participants"]
+
+
+@pytest.fixture
+def off(cluster: Cluster) -> Iterator[RunningServer]:
+    running = RunningServer(cluster.dsn, request_log_retention=None).start()
+    yield running
+    running.stop()
+
+
+def test_nothing_is_kept_where_the_log_is_off(
+    cluster: Cluster, off: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str], log: Log
+) -> None:
+    owner = new_plan_manager()
+    client = Client(off.url, new_key(owner), owner)
+    client.get("/participants")
+    client.http.close()
+    off.stop()
+    assert log(owner) == []
+
+
+def test_of_a_flood_the_newest_of_each_plan_manager_are_written() -> None:
+    flood, quiet = uuid7(), uuid7()
+    batches = batches_of([answered(flood, number) for number in range(KEPT + 7)] + [answered(quiet)])
+    assert {each.plan_manager_id: each.count for each in batches} == {flood: KEPT, quiet: 1}
+    requests = json.loads(batches[0].requests)
+    assert (requests[0][-1], requests[-1][-1]) == ("r7", f"r{KEPT + 6}")
+    assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7"]
+
+
+async def test_without_a_database_the_newest_wait_and_no_more_than_so_many(
+    server: RunningServer, cluster: Cluster, new_plan_manager: Callable[[], UUID]
+) -> None:
+    owner = new_plan_manager()
+    away = Database("postgresql://nobody@127.0.0.1:1/nothing")
+    gathered = Gathering(away)
+    async with away.opened():
+        for number in range(MOST + 5):
+            gathered.answered(answered(owner, number))
+        await gathered.flush()
+        gathered.answered(answered(owner, MOST + 5))
+        await gathered.close()
+    async with Database(cluster.dsn).opened() as db:
+        gathered._db = db  # noqa: SLF001 - the database is back
+        await gathered.flush()
+        await gathered.flush()
+        (batch,) = await store.latest(db, owner, None, 10)
+    assert len(batch.requests) == KEPT
+    assert (batch.requests[0].request_id, batch.requests[-1].request_id) == (f"r{MOST + 6 - KEPT}", f"r{MOST + 5}")
+    assert len(gathered._waiting) == 0  # noqa: SLF001 - what was written waits no more
+
+
+async def test_what_can_never_be_written_is_dropped_and_told_of(cluster: Cluster, caplog: Any) -> None:
+    async with Database(cluster.dsn).opened() as db:
+        gathered = Gathering(db)
+        gathered.answered(answered(uuid7()))
+        await gathered.flush()
+        await gathered.flush()
+    assert [each.getMessage() for each in caplog.records] == ["requests cannot be written to the request log"]
+
+
+def batch(owner: UUID, age: timedelta, count: int) -> Batch:
+    return Batch(owner, uuid7(), datetime.now(UTC) - age, count, "[]")
+
+
+async def counts(db: Database, *owners: UUID) -> list[list[int]]:
+    statement = "select count from api_request_batches where plan_manager_id = $1 order by id"
+    return [await db.rows(int, statement, owner) for owner in owners]
+
+
+async def test_what_is_too_old_or_beyond_the_newest_ten_thousand_is_forgotten(
+    cluster: Cluster, new_plan_manager: Callable[[], UUID]
+) -> None:
+    busy, quiet, soon = new_plan_manager(), new_plan_manager(), timedelta(seconds=1)
+    days = timedelta(days=7)
+    async with Database(cluster.dsn).opened() as db:
+        async with db.transaction() as tx:
+            rows = [batch(busy, soon, 4000) for _ in range(5)]
+            rows += [batch(quiet, days + soon, 1), batch(quiet, days - timedelta(hours=1), 2), batch(quiet, soon, 3)]
+            await store.insert(tx, rows)
+        chore = Trimming(7)
+        for _ in range(50):  # ten plan managers at a time: other tests have theirs
+            await chore(db)
+        assert await counts(db, busy, quiet) == [[4000, 4000, 4000], [2, 3]]
+        # Within the same minute nobody is counted again; from the next look on there is one.
+        async with db.transaction() as tx:
+            await store.insert(tx, [batch(busy, timedelta(0), 9000)])
+        await chore(db)
+        assert await counts(db, busy) == [[4000, 4000, 4000, 9000]]
+        await store.trim(db, busy, KEPT)
+        assert await counts(db, busy, quiet) == [[4000, 9000], [2, 3]]
+        assert busy in await store.busy(db, 60)
+        assert quiet not in await store.busy(db, 0.0)
+
+
+async def test_where_the_log_is_off_what_was_kept_goes(cluster: Cluster, new_plan_manager: Callable[[], UUID]) -> None:
+    owner = new_plan_manager()
+    async with Database(cluster.dsn).opened() as db:
+        async with db.transaction() as tx:
+            await store.insert(tx, [batch(owner, timedelta(seconds=1), 1)])
+        await Trimming(0)(db)
+        assert await counts(db, owner) == [[]]
