@@ -53,6 +53,14 @@ class Browser:
         return self.send("/console/sign-in", form, "/console/sign-in")
 
 
+def enter(page: Any, email: str, path: str = "/console") -> None:
+    """Sign in with a page of Chromium, as somebody who wants to see `path`."""
+    page.goto(path)
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
 async def made(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Person:
     """A sign-in with a role."""
     email = f"{uuid7()}@example.com"

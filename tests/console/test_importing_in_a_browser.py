@@ -5,17 +5,14 @@ from typing import Any
 
 import pytest
 
-from console.people import PASSWORD, Person
+from console.people import Person, enter
 from console.test_in_a_browser import chromium, page, pytestmark  # noqa: F401 - fixtures, and when they are there
 
 
 @pytest.fixture
 def inside(page: Any, new_person: Callable[..., Person]) -> Any:  # noqa: F811
     """A page of a manager who is signed in."""
-    page.goto("/console")
-    page.get_by_label("Email").fill(new_person("manager").email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    enter(page, new_person("manager").email)
     page.get_by_role("heading", name="Participants").wait_for()
     return page
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from console.people import PASSWORD, Person
+from console.people import Person, enter
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
@@ -52,10 +52,7 @@ def page(chromium: Any, server: RunningServer) -> Iterator[Any]:
 def test_a_key_is_made_used_and_revoked(
     server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID
 ) -> None:
-    page.goto("/console")
-    page.get_by_label("Email").fill(new_person("manager").email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    enter(page, new_person("manager").email)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("link", name="Create the first key").click()
@@ -89,10 +86,7 @@ def test_an_endpoint_is_made_hears_of_events_and_hears_of_them_again(
     server.run(server.db.execute("delete from webhook_endpoints"))  # a worker sends for all plan managers
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     with Receiver() as receiver, working(server):
-        page.goto("/console/settings/webhooks")
-        page.get_by_label("Email").fill(new_person("manager").email)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Sign in").click()
+        enter(page, new_person("manager").email, "/console/settings/webhooks")
         page.get_by_role("link", name="Create the first endpoint").click()
         page.get_by_label("Address").fill(receiver.url)
         page.get_by_label("Events").fill("note_type.*")

@@ -10,7 +10,7 @@ import pytest
 from pyotp import TOTP
 
 from console.furnished import FILES, PAGES, Furnished, furnished, name_of
-from console.people import PASSWORD, made
+from console.people import PASSWORD, enter, made
 from console.test_in_a_browser import CHROMIUM, chromium
 from plankeeper.console.pages import Entry
 from support.server import RunningServer
@@ -54,10 +54,7 @@ def opened(chromium: Any, found: Furnished, scheme: str, width: int) -> Any:
     )
     page = context.new_page()
     page.set_default_timeout(20_000)
-    page.goto("/console")
-    page.get_by_label("Email").fill(found.owner.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    enter(page, found.owner.email)
     page.get_by_role("button", name="Sign out").wait_for()
     return page
 

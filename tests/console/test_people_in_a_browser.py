@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pyotp.totp import TOTP
 
-from console.people import PASSWORD, Person
+from console.people import PASSWORD, Person, enter
 from console.test_in_a_browser import CHROMIUM, chromium, page
 from support.server import RunningServer
 
@@ -17,13 +17,6 @@ __all__ = ["chromium", "page"]
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="There is no Chromium to try the pages in: install it (Debian: chromium)."
 )  # fmt: skip
-
-
-def sign_in(page: Any, email: str) -> None:
-    page.goto("/console")
-    page.get_by_label("Email").fill(email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
 
 
 def sign_out(page: Any) -> None:
@@ -35,7 +28,7 @@ def test_who_is_invited_joins_with_the_link(
     server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID
 ) -> None:
     email = f"{plan_manager_id}@example.com"
-    sign_in(page, new_person("owner").email)
+    enter(page, new_person("owner").email)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Invite somebody").click()
     page.get_by_label("Email").fill(email)
@@ -58,7 +51,7 @@ def test_a_second_step_is_turned_on_and_asked_for(
     server: RunningServer, page: Any, new_person: Callable[..., Person]
 ) -> None:
     person = new_person("viewer")
-    sign_in(page, person.email)
+    enter(page, person.email)
     page.get_by_role("link", name="Robin Hale").click()
     page.get_by_role("link", name="Turn the second step on").click()
     picture = page.get_by_role("img", name="A picture that holds the secret below")
@@ -77,7 +70,7 @@ def test_a_second_step_is_turned_on_and_asked_for(
     page.get_by_role("heading", name="Your account").wait_for()
     for code in (codes.generate_otp(int(time.time()) // 30 + 1), recovery[3]):
         sign_out(page)
-        sign_in(page, person.email)
+        enter(page, person.email)
         page.get_by_label("Code").fill(code)
         page.get_by_role("button", name="Go on").click()
         page.get_by_role("heading", name="Participants").wait_for()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from console.people import PASSWORD, Person
+from console.people import Person, enter
 from console.test_in_a_browser import chromium, page, pytestmark
 from support.client import Client
 from support.server import RunningServer
@@ -12,18 +12,11 @@ from support.server import RunningServer
 __all__ = ["chromium", "page", "pytestmark"]
 
 
-def signed_in(page: Any, person: Person) -> None:
-    page.goto("/console")
-    page.get_by_label("Email").fill(person.email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-
-
 def test_a_participant_is_added_found_and_saved_as_it_was(
     server: RunningServer, page: Any, new_person: Callable[..., Person], new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    signed_in(page, new_person("manager"))
+    enter(page, new_person("manager").email)
     page.get_by_role("link", name="Add the first participant").click()
     page.get_by_label("First name").fill("Ann")
     page.get_by_label("Last name").fill("Lee")
@@ -56,7 +49,7 @@ def test_a_team_member_is_added_and_its_permissions_edited(
 ) -> None:  # fmt: skip
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     ann = client.made("/participants", {"first_name": "Ann"})["id"]
-    signed_in(page, new_person("manager"))
+    enter(page, new_person("manager").email)
     page.get_by_role("link", name="Ann").click()
     page.get_by_role("link", name="Add a team member").click()
     page.get_by_label("First name").fill("Pat")

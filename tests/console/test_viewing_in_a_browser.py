@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import PASSWORD, Person
+from console.people import Person, enter
 from console.test_in_a_browser import chromium, page, pytestmark  # noqa: F401 - fixtures, and when to skip
 from plankeeper.invoice_view_sessions import viewing
 from support.client import Client
@@ -49,10 +49,7 @@ def sent(page: Any) -> list[tuple[str, dict[str, int]]]:  # noqa: F811 - it is t
 
 @pytest.fixture
 def signed_in(page: Any, new_person: Callable[..., Person]) -> Any:  # noqa: F811
-    page.goto("/console")
-    page.get_by_label("Email").fill(new_person("viewer").email)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    enter(page, new_person("viewer").email)
     page.get_by_role("button", name="Sign out").wait_for()
     return page
 

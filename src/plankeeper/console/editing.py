@@ -28,7 +28,6 @@ class Conflict(Refusal):
 
     def __init__(self, detail: str) -> None:
         super().__init__("precondition_failed", detail)
-        self.status = 409
 
 
 @asynccontextmanager

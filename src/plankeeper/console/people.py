@@ -7,9 +7,10 @@ from plankeeper.accounts import memberships, signing
 from plankeeper.accounts import people as rules_of_people
 from plankeeper.accounts.rules import invitation_path, line
 from plankeeper.accounts.shapes import Invitation, Person
+from plankeeper.console.editing import Conflict
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.edge.call import found
-from plankeeper.edge.errors import Invalid, Refusal
+from plankeeper.edge.errors import Invalid
 
 pages = Pages()
 
@@ -65,7 +66,7 @@ async def change_role(act: Act, account_id: UUID) -> Redirect:
     role = act.form.text("role")
     before = found(await rules_of_people.change_role(act.write, account_id, role))
     if before.role != act.form.text("was"):
-        raise Refusal("precondition_failed", f"{before.name} was given another role by somebody else meanwhile.")
+        raise Conflict(f"{before.name} was given another role by somebody else meanwhile.")
     return Redirect(PEOPLE, f"{before.name} is {role} now.")
 
 
