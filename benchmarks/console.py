@@ -23,7 +23,7 @@ from benchmarks.processes import Program, ProgramError, finish, free_port
 from plankeeper.console.application import entries
 from plankeeper.console.pages import Download
 from plankeeper.demo import plan_managers, records
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")

@@ -15,7 +15,7 @@ from plankeeper.accounts.shapes import SignedIn
 from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.demo import fill
 from plankeeper.demo import plan_managers, records
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from plankeeper.invoices.rules import WARNINGS
 from support.client import Client
 from support.server import RunningServer

@@ -15,17 +15,17 @@ from plankeeper.api_keys.keyring import Keyring
 from plankeeper.console.application import console
 from plankeeper.console.frame import Frame
 from plankeeper.database.pool import Database
-from plankeeper.edge.admission import Admission
-from plankeeper.edge.docs import documentation_routes
-from plankeeper.edge.endpoint import Edge, Endpoint, Unknown
-from plankeeper.edge.health import Metrics, Probe, alive, ready
-from plankeeper.edge.keyless import Keyless, OtherOrigins
-from plankeeper.edge.openapi import document
-from plankeeper.edge.paths import Paths
-from plankeeper.edge.routes import Operation
-from plankeeper.edge.telling import Telling
 from plankeeper.error_catalogue.routes import routes as error_catalogue
 from plankeeper.events.routes import routes as events
+from plankeeper.http.admission import Admission
+from plankeeper.http.docs import documentation_routes
+from plankeeper.http.endpoint import Edge, Endpoint, Unknown
+from plankeeper.http.health import Metrics, Probe, alive, ready
+from plankeeper.http.instrumentation import Telling
+from plankeeper.http.openapi import document
+from plankeeper.http.path_router import Paths
+from plankeeper.http.public import Keyless, OtherOrigins
+from plankeeper.http.routing import Operation
 from plankeeper.idempotency import replays
 from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
 from plankeeper.invoices.routes import routes as invoices

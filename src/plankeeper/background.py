@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from plankeeper import metrics
 from plankeeper.api_keys import making
 from plankeeper.database.pool import Database, Queries
-from plankeeper.edge.parsing import first_id_at
 from plankeeper.events import sequencer
 from plankeeper.events import store as events
+from plankeeper.http.parsing import first_id_at
 from plankeeper.idempotency.store import purge as forget_replays
 from plankeeper.import_files.store import purge as forget_files
 from plankeeper.invoice_view_sessions import viewing

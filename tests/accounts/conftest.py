@@ -13,7 +13,7 @@ from plankeeper.accounts import people, signing
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, Session, SignedIn
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.call import SYSTEM, Actor, Write
+from plankeeper.http.context import SYSTEM, Actor, Write
 from support.server import RunningServer
 
 PASSWORD = "nine violet umbrellas"

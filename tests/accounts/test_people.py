@@ -12,8 +12,8 @@ from accounts.conftest import PASSWORD, Someone, told
 from plankeeper.accounts import memberships, people, signing
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, SignedIn
-from plankeeper.edge.call import Actor, Write
-from plankeeper.edge.errors import Invalid, NotFound, Refusal
+from plankeeper.http.context import Actor, Write
+from plankeeper.http.errors import Invalid, NotFound, Refusal
 
 
 def invited(ada: Someone, email: str, role: str = "viewer") -> str:

@@ -13,7 +13,7 @@ from plankeeper.accounts import own, store, totp
 from plankeeper.accounts.proving import Proof
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, SignedIn
-from plankeeper.edge.errors import Invalid
+from plankeeper.http.errors import Invalid
 
 
 class Phone:

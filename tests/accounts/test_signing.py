@@ -14,7 +14,7 @@ from accounts.conftest import PASSWORD, Someone, told
 from plankeeper.accounts import memberships, passwords, people, signing, store
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, SignedIn
-from plankeeper.edge.errors import NotFound
+from plankeeper.http.errors import NotFound
 from support.server import RunningServer
 
 

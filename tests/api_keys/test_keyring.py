@@ -21,8 +21,8 @@ from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database, Queries
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import Refusal
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import Refusal
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.folder import open_folder

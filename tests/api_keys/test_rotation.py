@@ -14,7 +14,7 @@ from plankeeper.api_keys import making, store
 from plankeeper.api_keys.keyring import PERIOD
 from plankeeper.api_keys.rules import hash_of
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.edge.call import Actor, Write
+from plankeeper.http.context import Actor, Write
 from support.client import Client
 from support.server import RunningServer, wait_until
 

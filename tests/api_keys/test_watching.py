@@ -16,8 +16,8 @@ from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import Refusal
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import Refusal
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 from support.client import Client

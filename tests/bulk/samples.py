@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bulk.loading import Report
 from plankeeper.bulk.merging import Tally
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from support.client import Client
 
 Row = dict[str, Any]

@@ -14,8 +14,8 @@ from plankeeper.accounts import signing
 from plankeeper.api_keys import making
 from plankeeper.console.application import entries
 from plankeeper.console.pages import Download, Entry
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.schemas import json_text
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.importing import import_all

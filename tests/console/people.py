@@ -9,7 +9,7 @@ import httpx
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import people
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from support.client import NO_TLS
 from support.server import RunningServer
 

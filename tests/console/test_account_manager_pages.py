@@ -14,9 +14,9 @@ from uuid_utils.compat import uuid7
 from console.people import Browser, Person
 from plankeeper.account_managers import writing
 from plankeeper.account_managers.shapes import AccountManagerCreate
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import Invalid
-from plankeeper.edge.shapes import Email
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import Invalid
+from plankeeper.http.schemas import Email
 from support.client import Client
 from support.importing import import_all
 from support.server import RunningServer

@@ -16,7 +16,7 @@ from console.people import Browser, Person, made
 from plankeeper.console import activity
 from plankeeper.console.places import Places
 from plankeeper.console.sheets import MARK, row
-from plankeeper.edge.errors import Refusal
+from plankeeper.http.errors import Refusal
 from support.client import Client
 from support.server import RunningServer, wait_until
 

@@ -10,7 +10,7 @@ import pytest
 from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts import memberships, signing
 from plankeeper.console.cookies import signed
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from support.server import RunningServer
 
 NOT_OURS = [

@@ -10,7 +10,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from plankeeper.invoices.checks import recheck
 from support.client import Client
 from support.server import RunningServer, wait_until

@@ -15,7 +15,7 @@ from console.people import PASSWORD, Browser, Person, made
 from plankeeper.accounts import memberships
 from plankeeper.accounts import people as rules_of_people
 from plankeeper.accounts.shapes import Invitation
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from support.server import RunningServer
 
 PEOPLE = "/console/settings/people"

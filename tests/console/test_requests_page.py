@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from console.people import Browser, Person
 from plankeeper.api_keys import store as keys
 from plankeeper.api_keys.rules import hash_of
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from plankeeper.request_log import store
 from plankeeper.request_log.shapes import KEPT, Batch, Request
 from support.client import Client

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from console.people import Browser, Person
-from plankeeper.edge.shapes import UuidListQuery
+from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import store
 from plankeeper.webhooks.shapes import WebhookEndpoint
 from support.client import Client

@@ -19,9 +19,9 @@ from plankeeper.api_keys import making, store
 from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.database import binaries, schema
 from plankeeper.database.cluster import Cluster
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import CODES
-from plankeeper.edge.routes import PREFIX, Operation
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import CODES
+from plankeeper.http.routing import PREFIX, Operation
 from support.server import RunningServer, wait_until
 
 Contents = Callable[[UUID | str], Any]

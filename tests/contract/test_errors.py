@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from contract.sources import Module, modules
-from plankeeper.edge.errors import CODES, Invalid, NotFound, Refusal
 from plankeeper.error_catalogue.routes import ENTRIES
+from plankeeper.http.errors import CODES, Invalid, NotFound, Refusal
 from plankeeper.invoices.rules import WARNINGS
 
 # The codes and statuses that were decided (decisions, section 8).

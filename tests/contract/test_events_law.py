@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from contract.world import BODIES, OPERATIONS, WRITES, World, absent_ids, send
-from plankeeper.edge.routes import PREFIX
+from plankeeper.http.routing import PREFIX
 
 Contents = Callable[[UUID], Any]
 

@@ -18,9 +18,9 @@ from uuid_utils.compat import uuid7
 
 from contract.leaks import assert_nothing_of, assert_plain, without_moment
 from contract.world import BODIES, OPERATIONS, World, absent_ids, name_of, send
-from plankeeper.edge.call import Write
-from plankeeper.edge.routes import PREFIX, WRITE, Operation, Routes
-from plankeeper.edge.shapes import Empty, Query, UuidText, custom_schema
+from plankeeper.http.context import Write
+from plankeeper.http.routing import PREFIX, WRITE, Operation, Routes
+from plankeeper.http.schemas import Empty, Query, UuidText, custom_schema
 from support.importing import import_all
 
 Contents = Callable[[UUID | str], Any]

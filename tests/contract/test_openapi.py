@@ -11,8 +11,8 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 from contract.sources import PROJECT
 from contract.world import CONTRACT, OPERATIONS
 from plankeeper.app import operations
-from plankeeper.edge.openapi import document, rendered
-from plankeeper.edge.routes import PREFIX
+from plankeeper.http.openapi import document, rendered
+from plankeeper.http.routing import PREFIX
 from support.client import DOCUMENT
 
 EXTENSION = "x-plankeeper-extension"

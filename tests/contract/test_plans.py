@@ -13,7 +13,7 @@ import pytest
 from plankeeper.database import schema
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database, Queries
-from plankeeper.edge.parsing import parse_query
+from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import doubtful
 from plankeeper.invoices import lists as invoices
 from plankeeper.invoices import totals as invoice_totals

@@ -13,10 +13,10 @@ from contract.world import BODIES, CONTRACT, OPERATIONS, READS, WRITES, World, s
 from plankeeper.api_keys import making
 from plankeeper.api_keys.rules import new_key
 from plankeeper.app import application
-from plankeeper.edge.call import SYSTEM, Need, Write
-from plankeeper.edge.errors import CODES
-from plankeeper.edge.paths import Paths
-from plankeeper.edge.routes import PREFIX, Routes
+from plankeeper.http.context import SYSTEM, Need, Write
+from plankeeper.http.errors import CODES
+from plankeeper.http.path_router import Paths
+from plankeeper.http.routing import PREFIX, Routes
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
 from support.server import RunningServer, wait_until

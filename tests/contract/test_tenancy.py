@@ -21,7 +21,7 @@ from contract.world import (
     name_of,
     send,
 )
-from plankeeper.edge.routes import PREFIX
+from plankeeper.http.routing import PREFIX
 from support.client import Client
 
 Contents = Callable[[UUID | str], Any]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.world import LISTS, World, new_client
-from plankeeper.edge.routes import PREFIX
+from plankeeper.http.routing import PREFIX
 from support.client import Client
 from support.importing import import_all
 from support.server import RunningServer

@@ -9,8 +9,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import making
 from plankeeper.app import operations
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.routes import PREFIX, Operation
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.importing import import_all

@@ -18,10 +18,10 @@ from plankeeper.api_keys.keyring import Keyring
 from plankeeper.api_keys.rules import checksum, hash_of, new_key
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database
-from plankeeper.edge.admission import Admission, network_of
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import CODES, Refusal
-from plankeeper.edge.request import Visit
+from plankeeper.http.admission import Admission, network_of
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import CODES, Refusal
+from plankeeper.http.requests import Visit
 from plankeeper.rate_limits.limiter import Limiter
 from support.client import NO_TLS, PREFIX, Client, check
 from support.server import RunningServer

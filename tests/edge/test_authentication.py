@@ -13,8 +13,8 @@ from plankeeper.api_keys import making, store
 from plankeeper.api_keys.rules import hash_of
 from plankeeper.api_keys.rules import new_key as unknown_key
 from plankeeper.database.cluster import Cluster
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import CODES
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client, check
 from support.server import RunningServer, wait_until
 

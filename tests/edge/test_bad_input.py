@@ -15,8 +15,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import making
 from plankeeper.database import schema
 from plankeeper.database.cluster import Cluster
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.errors import CODES
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.errors import CODES
 from plankeeper.plan_managers import store as plan_managers
 from support.client import PREFIX, Client
 from support.folder import open_folder

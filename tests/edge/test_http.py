@@ -13,8 +13,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.app import by_path, operations
 from plankeeper.database.cluster import Cluster
-from plankeeper.edge.errors import CODES
-from plankeeper.edge.request import refused
+from plankeeper.http.errors import CODES
+from plankeeper.http.requests import refused
 from support.client import PREFIX, Client, check
 from support.server import RunningServer
 

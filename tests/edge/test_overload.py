@@ -17,7 +17,7 @@ from plankeeper.api_keys.rules import new_key as some_key
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.connections import Pool
 from plankeeper.database.pool import Database
-from plankeeper.edge.errors import CODES
+from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client, check
 from support.server import RunningServer, wait_until
 

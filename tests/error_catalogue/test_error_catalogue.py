@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plankeeper.edge.errors import CODES
+from plankeeper.http.errors import CODES
 from plankeeper.invoices.rules import WARNINGS
 from support.client import DOCUMENT, Client
 

@@ -8,7 +8,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import making
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from support.client import Client
 from support.server import RunningServer, wait_until
 

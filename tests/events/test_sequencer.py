@@ -12,10 +12,10 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.pool import Database, Transaction
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.shapes import json_text
 from plankeeper.events import store
 from plankeeper.events.record import record
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.schemas import json_text
 from plankeeper.providers import store as providers
 from plankeeper.providers.shapes import Provider
 from support.client import Client

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import making
 from plankeeper.api_keys.rules import hash_of
 from plankeeper.api_keys.store import by_hash, fetch_for_update
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from plankeeper.idempotency.store import purge
 from support.client import Client
 from support.server import RunningServer

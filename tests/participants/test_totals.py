@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from plankeeper.participants import store
 from plankeeper.participants.shapes import ParticipantRecord
 from plankeeper.participants.totals import fold_totals

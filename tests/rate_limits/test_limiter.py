@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database
-from plankeeper.edge.quotas import Standing
+from plankeeper.http.rate_limit import Standing
 from plankeeper.rate_limits import limiter as limits
 from plankeeper.rate_limits import store
 from plankeeper.rate_limits.limiter import Limiter

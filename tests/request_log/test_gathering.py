@@ -15,7 +15,7 @@ from plankeeper.api_keys import store as keys
 from plankeeper.api_keys.rules import hash_of
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database
-from plankeeper.edge.telling import Answered
+from plankeeper.http.instrumentation import Answered
 from plankeeper.request_log import gathering, store
 from plankeeper.request_log.gathering import MOST, Gathering, batches_of
 from plankeeper.request_log.shapes import KEPT, Batch, Request

@@ -7,8 +7,8 @@ from uuid import UUID
 from plankeeper.bulk.explanations import EXPLANATIONS
 from plankeeper.bulk.loading import Report, load
 from plankeeper.bulk.resources import RESOURCES
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.schemas import json_text
 from support.server import RunningServer
 
 

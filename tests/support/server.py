@@ -12,7 +12,7 @@ import uvicorn
 
 from plankeeper.app import application
 from plankeeper.database.pool import Database
-from plankeeper.edge.protocol import Guarded
+from plankeeper.http.uvicorn_protocol import Guarded
 from plankeeper.settings import Settings
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.bulk.explanations import EXPLANATIONS
 from plankeeper.bulk.loading import load
 from plankeeper.bulk.resources import RESOURCES
-from plankeeper.edge.call import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, Write
 from plankeeper.webhooks import queue
 from support.client import Client
 from support.receiver import Answer, Receiver

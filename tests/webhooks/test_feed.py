@@ -13,10 +13,10 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.parsing import first_id_at
 from plankeeper.events import store as event_store
 from plankeeper.events.record import event_of, record
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.parsing import first_id_at
 from plankeeper.webhooks import queue
 from plankeeper.webhooks.fanning import FanOut
 from support.client import Client

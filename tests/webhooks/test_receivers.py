@@ -14,7 +14,7 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from plankeeper.webhooks.messages import headers_of
 from plankeeper.webhooks.rules import new_secret
 from support.folder import open_folder

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
-from plankeeper.edge.parsing import first_id_at
+from plankeeper.http.parsing import first_id_at
 from plankeeper.webhooks.messages import headers_of
 from plankeeper.webhooks.rules import (
     JITTER,

@@ -2,11 +2,11 @@
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery
-from plankeeper.edge.call import Read, found
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.parsing import LooseId
-from plankeeper.edge.routes import READ, Routes
-from plankeeper.edge.shapes import Page
+from plankeeper.http.context import Read, found
+from plankeeper.http.pagination import page_of
+from plankeeper.http.parsing import LooseId
+from plankeeper.http.routing import READ, Routes
+from plankeeper.http.schemas import Page
 
 routes = Routes("account_managers")
 

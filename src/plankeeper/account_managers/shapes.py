@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.edge.shapes import Email, NewId, Text255, UuidListQuery
+from plankeeper.http.schemas import Email, NewId, Text255, UuidListQuery
 
 
 class AccountManager(Struct):

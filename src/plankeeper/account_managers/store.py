@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery, AccountManagerRecord
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.shapes import given
+from plankeeper.http.schemas import given
 
 
 async def page(

@@ -8,10 +8,10 @@ from uuid_utils.compat import uuid7
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManagerCreate, AccountManagerRecord
 from plankeeper.database.pool import broken
-from plankeeper.edge.call import Write, found
-from plankeeper.edge.errors import Invalid
-from plankeeper.edge.shapes import applied, given, json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import Write, found
+from plankeeper.http.errors import Invalid
+from plankeeper.http.schemas import applied, given, json_text
 from plankeeper.users import store as users
 
 

@@ -9,8 +9,8 @@ from plankeeper.accounts.rules import fault_of_password, hash_of, line, new_reco
 from plankeeper.accounts.shapes import Account, Refused, Session
 from plankeeper.accounts.telling import Origin, tell
 from plankeeper.database.pool import Database, Transaction
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import Invalid
+from plankeeper.http.context import found
+from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings
 
 

@@ -6,9 +6,9 @@ from uuid import UUID
 from plankeeper.accounts import memberships, store
 from plankeeper.accounts.shapes import Account, AccountShown, Invitation, Person, Role
 from plankeeper.accounts.signing import good_email, good_role, new_account, require_still_owner
-from plankeeper.edge.call import Write, found
-from plankeeper.edge.errors import Invalid
 from plankeeper.events.record import record
+from plankeeper.http.context import Write, found
+from plankeeper.http.errors import Invalid
 
 
 async def create(call: Write, email: str, name: str, role: str, password: str) -> UUID:

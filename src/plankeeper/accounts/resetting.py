@@ -7,7 +7,7 @@ from plankeeper.accounts.rules import fault_of_password
 from plankeeper.accounts.shapes import Account
 from plankeeper.accounts.telling import tell_by_system
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.errors import Invalid
+from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings
 
 NO_SESSION = b""

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.edge.shapes import Moment
+from plankeeper.http.schemas import Moment
 
 Role = Literal["owner", "manager", "viewer"]
 

@@ -33,10 +33,10 @@ from plankeeper.accounts.shapes import (
 )
 from plankeeper.accounts.telling import Origin, actor_of, tell
 from plankeeper.database.pool import Database, Queries, Transaction
-from plankeeper.edge.call import Write, found
-from plankeeper.edge.errors import Invalid, Refusal
-from plankeeper.edge.shapes import Email, checked
 from plankeeper.events.record import record
+from plankeeper.http.context import Write, found
+from plankeeper.http.errors import Invalid, Refusal
+from plankeeper.http.schemas import Email, checked
 from plankeeper.settings import Settings
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from plankeeper.accounts import memberships
 from plankeeper.accounts.shapes import Account, AccountShown, AccountVisit, Membership
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.call import Actor, Write
 from plankeeper.events.record import record
+from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings
 
 

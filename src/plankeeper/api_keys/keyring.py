@@ -11,8 +11,8 @@ from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, well_formed
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.database.pool import Database, Queries, unavailable
-from plankeeper.edge.authentication import Grant, unauthorised
-from plankeeper.edge.call import Actor
+from plankeeper.http.auth import Grant, unauthorised
+from plankeeper.http.context import Actor
 
 log = logging.getLogger("plankeeper")
 

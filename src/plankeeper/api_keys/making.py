@@ -12,8 +12,8 @@ from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Write
 from plankeeper.events.record import record
+from plankeeper.http.context import SYSTEM, Write
 from plankeeper.settings import Settings
 
 EXPIRES_SOON = timedelta(days=14)

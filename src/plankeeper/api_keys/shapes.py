@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.edge.shapes import Moment
+from plankeeper.http.schemas import Moment
 
 
 class ApiKey(Struct, kw_only=True):

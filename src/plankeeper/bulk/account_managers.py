@@ -10,8 +10,8 @@ from plankeeper.account_managers.shapes import AccountManagerImport, AccountMana
 from plankeeper.bulk.merging import BadLines, PlainMerge, Tally, created_or_updated, key, nothing
 from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.call import Write
-from plankeeper.edge.shapes import given
+from plankeeper.http.context import Write
+from plankeeper.http.schemas import given
 from plankeeper.users.store import by_emails
 from plankeeper.users.store import put as put_users
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from plankeeper.database.pool import Broken, Queries
-from plankeeper.edge.errors import Invalid, Refusal
-from plankeeper.edge.routes import Explanation
+from plankeeper.http.errors import Invalid, Refusal
+from plankeeper.http.routing import Explanation
 from plankeeper.participants.routes import routes as participants
 from plankeeper.team_members.routes import routes as team_members
 

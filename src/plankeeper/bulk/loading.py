@@ -11,8 +11,8 @@ from plankeeper.bulk.merging import BadLines, Tally
 from plankeeper.bulk.reading import BadLine, Line, read
 from plankeeper.bulk.resources import Resource
 from plankeeper.database.pool import broken
-from plankeeper.edge.call import Write
-from plankeeper.edge.routes import Explanation
+from plankeeper.http.context import Write
+from plankeeper.http.routing import Explanation
 
 BATCH = 1000
 SHOWN = 100  # bad lines in a report

@@ -14,10 +14,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.call import Write
-from plankeeper.edge.parsing import plain_type
-from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record_many
+from plankeeper.http.context import Write
+from plankeeper.http.parsing import plain_type
+from plankeeper.http.schemas import json_text
 
 T = TypeVar("T")
 A = TypeVar("A")

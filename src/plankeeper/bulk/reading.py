@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.edge.errors import Invalid, Refusal
-from plankeeper.edge.parsing import BodyParser, from_text, plain_type
-from plankeeper.edge.shapes import checked
-from plankeeper.edge.validation import shaped
+from plankeeper.http.errors import Invalid, Refusal
+from plankeeper.http.parsing import BodyParser, from_text, plain_type
+from plankeeper.http.schemas import checked
+from plankeeper.http.validation import shaped
 
 S = TypeVar("S", bound=Struct)
 

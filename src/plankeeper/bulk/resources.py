@@ -16,9 +16,9 @@ from plankeeper.bulk import team_members as team_member_merge
 from plankeeper.bulk.merging import PlainMerge, Tally, created_or_updated, now_created
 from plankeeper.bulk.reading import Line
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.call import Write
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.shapes import ExitReason, ExitReasonImport
+from plankeeper.http.context import Write
 from plankeeper.invoice_view_sessions import store as invoice_view_sessions
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionImport
 from plankeeper.invoices import store as invoices

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from plankeeper.bulk.reading import only_quotes
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 
 
 class JsonLines:

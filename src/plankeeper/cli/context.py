@@ -18,8 +18,8 @@ from plankeeper.database import schema
 from plankeeper.database.binaries import ClusterError
 from plankeeper.database.cluster import Cluster
 from plankeeper.database.pool import Database, Queries, Transaction, unavailable
-from plankeeper.edge.call import Actor, Write
-from plankeeper.edge.parsing import uuid_of
+from plankeeper.http.context import Actor, Write
+from plankeeper.http.parsing import uuid_of
 from plankeeper.plan_managers.store import fetch
 from plankeeper.settings import SettingError, Settings, limit_of
 

@@ -16,9 +16,9 @@ from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.context import writing
 from plankeeper.database.pool import Database, Transaction
 from plankeeper.demo import PlanManager, plan_managers, records
-from plankeeper.edge.call import Actor, Write, found
-from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import Actor, Write, found
+from plankeeper.http.schemas import json_text
 from plankeeper.plan_managers import store
 from plankeeper.settings import Settings
 

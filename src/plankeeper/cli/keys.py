@@ -9,7 +9,7 @@ from plankeeper.api_keys import making, store
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import Actor, Write
+from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings
 
 _ROTATE = Actor("system", None, "plankeeper keys rotate")

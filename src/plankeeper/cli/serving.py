@@ -88,7 +88,7 @@ def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     config = uvicorn.Config(
         "plankeeper.app:create", factory=True, host=found.host, port=found.port, workers=found.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
-        date_header=True, lifespan="on", ws="none", http="plankeeper.edge.protocol:Guarded",
+        date_header=True, lifespan="on", ws="none", http="plankeeper.http.uvicorn_protocol:Guarded",
         proxy_headers=bool(found.trusted_proxies), forwarded_allow_ips=list(found.trusted_proxies),
     )  # fmt: skip
     sock = _listen(found)

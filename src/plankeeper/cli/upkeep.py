@@ -116,7 +116,7 @@ def recheck(plan_manager_id: UUID) -> None:
 def openapi(check: Path | None) -> None:
     """Print the OpenAPI document."""
     from plankeeper.app import document, operations
-    from plankeeper.edge.openapi import rendered
+    from plankeeper.http.openapi import rendered
 
     text = rendered(document(operations()))
     if check is None:

@@ -10,7 +10,7 @@ from plankeeper.accounts.rules import ROLES, invitation_path
 from plankeeper.accounts.shapes import Listed, Person
 from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.pool import Database, Transaction
-from plankeeper.edge.errors import Invalid
+from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings
 
 

@@ -15,8 +15,8 @@ from plankeeper.account_managers.shapes import (
 from plankeeper.console.editing import filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form, struct_of
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.parsing import uuid_of
+from plankeeper.http.context import found
+from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 

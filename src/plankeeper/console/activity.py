@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from plankeeper.console.looks import members
 from plankeeper.console.pages import PREFIX, Download, Look, Page, Pages
 from plankeeper.console.sheets import MARK, row
-from plankeeper.edge.call import found as there
-from plankeeper.edge.parsing import uuid_of
 from plankeeper.events import store
 from plankeeper.events.shapes import Event, Sought
+from plankeeper.http.context import found as there
+from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 

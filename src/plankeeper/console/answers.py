@@ -13,8 +13,8 @@ from plankeeper.console.cookies import FLASH_LASTS, signed
 from plankeeper.console.forms import Form
 from plankeeper.console.looks import KINDS, asset
 from plankeeper.console.pages import PREFIX, Download, Look, Page, Redirect, Told
-from plankeeper.edge.request import headers_of, request_id_of
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.requests import headers_of, request_id_of
+from plankeeper.http.schemas import json_text
 
 if TYPE_CHECKING:
     from plankeeper.console.frame import Caller

@@ -22,7 +22,7 @@ from plankeeper.console import (
 )
 from plankeeper.console.frame import Frame, PagePath
 from plankeeper.console.pages import PREFIX, Entry
-from plankeeper.edge.paths import Paths
+from plankeeper.http.path_router import Paths
 
 PARTS = (
     entering.pages, own.pages, participants.pages, team_members.pages, invoices.pages, viewing.pages,

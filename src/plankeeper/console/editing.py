@@ -12,11 +12,11 @@ from msgspec import Struct
 from plankeeper.console.forms import Form, struct_of
 from plankeeper.console.pages import Act, Look
 from plankeeper.database.pool import broken
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.parsing import plain_type
-from plankeeper.edge.routes import Explanation
-from plankeeper.edge.shapes import json_text
-from plankeeper.edge.validation import known_fields
+from plankeeper.http.errors import Refusal
+from plankeeper.http.parsing import plain_type
+from plankeeper.http.routing import Explanation
+from plankeeper.http.schemas import json_text
+from plankeeper.http.validation import known_fields
 
 S = TypeVar("S", bound=Struct)
 

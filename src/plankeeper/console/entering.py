@@ -6,8 +6,8 @@ from uuid import UUID
 from plankeeper.accounts import signing
 from plankeeper.console.answers import is_ours
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.parsing import uuid_of
+from plankeeper.http.context import found
+from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 from starlette.types import Receive
 
-from plankeeper.edge.errors import Invalid, Refusal
-from plankeeper.edge.request import ClientGone
-from plankeeper.edge.validation import shaped
+from plankeeper.http.errors import Invalid, Refusal
+from plankeeper.http.requests import ClientGone
+from plankeeper.http.validation import shaped
 
 S = TypeVar("S", bound=Struct)
 

@@ -19,11 +19,11 @@ from plankeeper.console.multipart import carries_files, read_upload
 from plankeeper.console.pages import PREFIX, Act, Download, Entry, Look, Page, Redirect, Shown, Told
 from plankeeper.console.places import Places
 from plankeeper.database.pool import Database, unavailable
-from plankeeper.edge.admission import Admission, network_of
-from plankeeper.edge.errors import NotFound, Refusal
-from plankeeper.edge.parsing import uuid_of
-from plankeeper.edge.request import ClientGone, Visit, log
-from plankeeper.edge.telling import Tell
+from plankeeper.http.admission import Admission, network_of
+from plankeeper.http.errors import NotFound, Refusal
+from plankeeper.http.instrumentation import Tell
+from plankeeper.http.parsing import uuid_of
+from plankeeper.http.requests import ClientGone, Visit, log
 from plankeeper.settings import Settings
 
 SIGN_IN, SECOND_STEP, CHOOSE = f"{PREFIX}/sign-in", f"{PREFIX}/second-step", f"{PREFIX}/plan-managers"

@@ -10,8 +10,8 @@ from plankeeper.bulk.samples import sample
 from plankeeper.console.editing import Conflict
 from plankeeper.console.pages import PREFIX, Act, Download, Look, Page, Pages
 from plankeeper.console.trial import MOST_LINES, tried
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import Invalid, NotFound
+from plankeeper.http.context import found
+from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.import_files import store
 from plankeeper.import_files.shapes import ImportFile
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.console.forms import struct_of
 from plankeeper.console.looks import said
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.errors import Invalid, NotFound
+from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.invoices import doubtful, ignored, ignoring, lists, routes
 from plankeeper.invoices.ignored import Ignored
 from plankeeper.invoices.rules import WARNINGS, InvoiceWarning

@@ -7,9 +7,9 @@ from plankeeper.api_keys import making, store
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.console.entering import named
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import Invalid, NotFound
-from plankeeper.edge.parsing import uuid_of
+from plankeeper.http.context import found
+from plankeeper.http.errors import Invalid, NotFound
+from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 

@@ -8,7 +8,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Receive
 
 from plankeeper.console.forms import MOST, Form, Upload, received, texts_of
-from plankeeper.edge.errors import Invalid, Refusal
+from plankeeper.http.errors import Invalid, Refusal
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

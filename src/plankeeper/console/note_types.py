@@ -3,8 +3,8 @@
 from plankeeper.console.editing import filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form, struct_of
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import NotFound
+from plankeeper.http.context import found
+from plankeeper.http.errors import NotFound
 from plankeeper.note_types import routes, store
 from plankeeper.note_types.shapes import NoteTypeChange, NoteTypeCreate, NoteTypeListQuery
 

@@ -8,7 +8,7 @@ import segno
 from plankeeper.accounts import own, store, totp
 from plankeeper.accounts.proving import Proof
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.errors import NotFound
+from plankeeper.http.errors import NotFound
 
 pages = Pages()
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from plankeeper.accounts import rules, signing
 from plankeeper.console.forms import Form
 from plankeeper.database.pool import Database, Transaction
-from plankeeper.edge.call import Actor, Read, Write
+from plankeeper.http.context import Actor, Read, Write
 from plankeeper.settings import Settings
 
 PREFIX = "/console"

@@ -14,10 +14,10 @@ from plankeeper.console.editing import explained, filled, new_in, require_unchan
 from plankeeper.console.forms import Form
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.console.team_members import name_of, team_of
-from plankeeper.edge.call import found
-from plankeeper.edge.parsing import uuid_of
-from plankeeper.edge.shapes import STATES
 from plankeeper.exit_reasons import store as exit_reasons
+from plankeeper.http.context import found
+from plankeeper.http.parsing import uuid_of
+from plankeeper.http.schemas import STATES
 from plankeeper.participants import lists, routes, search, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.shapes import (

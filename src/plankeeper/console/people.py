@@ -9,8 +9,8 @@ from plankeeper.accounts.rules import invitation_path, line
 from plankeeper.accounts.shapes import Invitation, Person
 from plankeeper.console.editing import Conflict
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import Invalid
+from plankeeper.http.context import found
+from plankeeper.http.errors import Invalid
 
 pages = Pages()
 

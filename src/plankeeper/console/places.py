@@ -1,6 +1,6 @@
 """Work that few may do at a time."""
 
-from plankeeper.edge.errors import Refusal
+from plankeeper.http.errors import Refusal
 
 
 class Places:

@@ -9,9 +9,9 @@ from stdnum.au import abn
 from plankeeper.console.editing import filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.parsing import uuid_of
-from plankeeper.edge.shapes import STATES
+from plankeeper.http.context import found
+from plankeeper.http.parsing import uuid_of
+from plankeeper.http.schemas import STATES
 from plankeeper.providers import lists, routes, search, store
 from plankeeper.providers.shapes import Provider, ProviderChange, ProviderListQuery, ProviderViewQuery
 

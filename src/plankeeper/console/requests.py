@@ -8,7 +8,7 @@ from uuid import UUID
 
 from plankeeper.api_keys import store as keys
 from plankeeper.console.pages import PREFIX, Look, Page, Pages
-from plankeeper.edge.parsing import uuid_of
+from plankeeper.http.parsing import uuid_of
 from plankeeper.request_log import store
 from plankeeper.request_log.shapes import KEPT, Request
 

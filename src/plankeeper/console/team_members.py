@@ -9,10 +9,10 @@ from uuid import UUID
 from plankeeper.console.editing import explained, filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import FieldError, Refusal
-from plankeeper.edge.parsing import LooseId, uuid_of
-from plankeeper.edge.shapes import STATES
+from plankeeper.http.context import found
+from plankeeper.http.errors import FieldError, Refusal
+from plankeeper.http.parsing import LooseId, uuid_of
+from plankeeper.http.schemas import STATES
 from plankeeper.participants.store import fetch_basic
 from plankeeper.team_members import routes, store
 from plankeeper.team_members.shapes import TeamMember, TeamMemberChange, TeamMemberCreate, TeamMemberListQuery

@@ -19,10 +19,10 @@ from plankeeper.console.activity import Change, changes_of
 from plankeeper.console.looks import members
 from plankeeper.console.pages import Act
 from plankeeper.console.places import Places
-from plankeeper.edge.call import Write
-from plankeeper.edge.errors import Invalid
 from plankeeper.events import store as events
 from plankeeper.events.shapes import Event
+from plankeeper.http.context import Write
+from plankeeper.http.errors import Invalid
 from plankeeper.note_types import store as note_types
 
 MOST_LINES = 30_000

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.console.pages import Act, Look, Pages, Told
-from plankeeper.edge.errors import Invalid
+from plankeeper.http.errors import Invalid
 from plankeeper.invoice_view_sessions import viewing
 from plankeeper.invoice_view_sessions.viewing import Measured
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from plankeeper.console.forms import struct_of
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect, Shown
-from plankeeper.edge.call import found
-from plankeeper.edge.errors import Invalid, NotFound
-from plankeeper.edge.parsing import uuid_of
-from plankeeper.edge.shapes import UuidListQuery
+from plankeeper.http.context import found
+from plankeeper.http.errors import Invalid, NotFound
+from plankeeper.http.parsing import uuid_of
+from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import deliveries, delivery_routes, routes, store
 from plankeeper.webhooks.shapes import Replay, WebhookEndpointChange, WebhookEndpointCreate
 

@@ -1,11 +1,11 @@
 """The error catalogue: made from the same source as the errors themselves."""
 
-from plankeeper.edge.call import Read
-from plankeeper.edge.errors import CODES
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, Routes
-from plankeeper.edge.shapes import Page
 from plankeeper.error_catalogue.shapes import CatalogueEntry, CatalogueListQuery
+from plankeeper.http.context import Read
+from plankeeper.http.errors import CODES
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, Routes
+from plankeeper.http.schemas import Page
 from plankeeper.invoices.rules import WARNINGS
 
 ENTRIES = sorted(

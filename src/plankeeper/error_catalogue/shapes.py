@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from plankeeper.edge.shapes import CodeListQuery
+from plankeeper.http.schemas import CodeListQuery
 
 
 class CatalogueEntry(Struct):

@@ -8,10 +8,10 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.edge.call import Write
-from plankeeper.edge.shapes import json_text
 from plankeeper.events import store
 from plankeeper.events.shapes import EventRow
+from plankeeper.http.context import Write
+from plankeeper.http.schemas import json_text
 
 
 async def record(

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from plankeeper.edge.call import Read, found
-from plankeeper.edge.errors import Invalid
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, Routes
-from plankeeper.edge.shapes import Page, given
 from plankeeper.events import store
 from plankeeper.events.shapes import Event, EventListQuery
+from plankeeper.http.context import Read, found
+from plankeeper.http.errors import Invalid
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, Routes
+from plankeeper.http.schemas import Page, given
 
 routes = Routes("events")
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.edge.call import Actor
-from plankeeper.edge.shapes import Moment, Text255, UuidListQuery
+from plankeeper.http.context import Actor
+from plankeeper.http.schemas import Moment, Text255, UuidListQuery
 
 
 class ResourceRef(Struct):

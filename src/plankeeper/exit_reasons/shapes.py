@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
-from plankeeper.edge.shapes import NewId, Text255, UuidText
+from plankeeper.http.schemas import NewId, Text255, UuidText
 
 
 class ExitReason(Struct, kw_only=True):

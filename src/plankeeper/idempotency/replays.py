@@ -5,9 +5,9 @@ from uuid import UUID
 import asyncpg
 
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.request import Answer
-from plankeeper.edge.retries import Retry
+from plankeeper.http.errors import Refusal
+from plankeeper.http.idempotency import Retry
+from plankeeper.http.requests import Answer
 from plankeeper.idempotency import store
 
 

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.retries import Retry
+from plankeeper.http.idempotency import Retry
 from plankeeper.idempotency.shapes import KeptAnswer
 
 

@@ -1,10 +1,10 @@
 """Invoice view sessions: list and get."""
 
-from plankeeper.edge.call import Read, found
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.parsing import LooseId
-from plankeeper.edge.routes import READ, Routes
-from plankeeper.edge.shapes import Page
+from plankeeper.http.context import Read, found
+from plankeeper.http.pagination import page_of
+from plankeeper.http.parsing import LooseId
+from plankeeper.http.routing import READ, Routes
+from plankeeper.http.schemas import Page
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.edge.shapes import Moment, NewId, Text255, UuidListQuery, UuidText
+from plankeeper.http.schemas import Moment, NewId, Text255, UuidListQuery, UuidText
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.shapes import given
+from plankeeper.http.schemas import given
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery, SilentSession
 
 

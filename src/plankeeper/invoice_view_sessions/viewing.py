@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Write, found
-from plankeeper.edge.errors import NotFound, Refusal
-from plankeeper.edge.parsing import first_id_at
-from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import SYSTEM, Write, found
+from plankeeper.http.errors import NotFound, Refusal
+from plankeeper.http.parsing import first_id_at
+from plankeeper.http.schemas import json_text
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.rules import SILENCE, Figures, possible
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.edge.call import Write
-from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record_many
+from plankeeper.http.context import Write
+from plankeeper.http.schemas import json_text
 from plankeeper.invoices import facts, store
 from plankeeper.invoices.facts import Finding, InvoiceFacts
 from plankeeper.invoices.rules import Facts, Line, counts_as_error, findings

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.edge.call import Write, found
 from plankeeper.events.record import record
+from plankeeper.http.context import Write, found
 from plankeeper.invoices import ignored, store
 from plankeeper.invoices.checks import check
 from plankeeper.invoices.ignored import Ignored

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.database.pool import Queries
-from plankeeper.edge.shapes import given
+from plankeeper.http.schemas import given
 from plankeeper.invoices.shapes import Invoice, InvoiceListQuery
 
 

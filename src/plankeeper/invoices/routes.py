@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from plankeeper.edge.call import Read, found
-from plankeeper.edge.errors import NotFound
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, Routes
-from plankeeper.edge.shapes import Page
+from plankeeper.http.context import Read, found
+from plankeeper.http.errors import NotFound
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, Routes
+from plankeeper.http.schemas import Page
 from plankeeper.invoices import store
 from plankeeper.invoices.lists import page
 from plankeeper.invoices.shapes import (

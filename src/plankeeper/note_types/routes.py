@@ -1,10 +1,10 @@
 """Note types: list, create, get, update, delete."""
 
-from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, WRITE, Routes
-from plankeeper.edge.shapes import Empty, Page, applied, json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import Read, Write, found
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.note_types import store
 from plankeeper.note_types.shapes import (
     NoteType,

@@ -8,12 +8,12 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import visible
 from plankeeper.database.pool import Broken, Queries
-from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.errors import FieldError, Invalid, Refusal
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, WRITE, Routes
-from plankeeper.edge.shapes import Empty, Page, applied, json_text
 from plankeeper.events.record import record, record_many
+from plankeeper.http.context import Read, Write, found
+from plankeeper.http.errors import FieldError, Invalid, Refusal
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.participants import store
 from plankeeper.participants.lists import page
 from plankeeper.participants.shapes import (

@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 
 from plankeeper.database.pool import Queries
-from plankeeper.edge.shapes import given
+from plankeeper.http.schemas import given
 from plankeeper.participants.shapes import Participant, ParticipantListQuery
 from plankeeper.participants.store import fetch
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.database.pool import Queries
-from plankeeper.edge.shapes import given
+from plankeeper.http.schemas import given
 from plankeeper.participants.lists import filters
 from plankeeper.participants.shapes import ParticipantListQuery
 

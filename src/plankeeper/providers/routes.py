@@ -5,11 +5,11 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, WRITE, Routes
-from plankeeper.edge.shapes import Empty, Page, applied, json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import Read, Write, found
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.providers import store
 from plankeeper.providers.lists import count, page
 from plankeeper.providers.shapes import (

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.edge.shapes import (
+from plankeeper.http.schemas import (
     EXTENSION,
     Email,
     Moment,

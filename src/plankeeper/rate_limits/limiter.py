@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from plankeeper.database.pool import Database, Queries, unavailable
-from plankeeper.edge.quotas import WINDOW, Standing
+from plankeeper.http.rate_limit import WINDOW, Standing
 from plankeeper.rate_limits import store
 from plankeeper.rate_limits.shapes import Grant, Report
 

@@ -9,8 +9,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.pool import Database, unavailable
-from plankeeper.edge.shapes import json_text
-from plankeeper.edge.telling import Answered
+from plankeeper.http.instrumentation import Answered
+from plankeeper.http.schemas import json_text
 from plankeeper.request_log import store
 from plankeeper.request_log.shapes import KEPT, Batch, Request
 

@@ -7,13 +7,13 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.pool import Broken, Queries
-from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.errors import Invalid, NotFound, Refusal
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.parsing import LooseId
-from plankeeper.edge.routes import READ, WRITE, Routes
-from plankeeper.edge.shapes import Empty, Page, applied, given, json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import Read, Write, found
+from plankeeper.http.errors import Invalid, NotFound, Refusal
+from plankeeper.http.pagination import page_of
+from plankeeper.http.parsing import LooseId
+from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.schemas import Empty, Page, applied, given, json_text
 from plankeeper.participants.store import exists, fetch_contact
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective, needs_email

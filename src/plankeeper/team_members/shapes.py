@@ -5,17 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from plankeeper.edge.shapes import (
-    Email,
-    LongText,
-    NewId,
-    Text20,
-    Text50,
-    Text255,
-    Text500,
-    UuidListQuery,
-    UuidText,
-)
+from plankeeper.http.schemas import Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidListQuery, UuidText
 from plankeeper.team_members.rules import NO_ACCESS, Slug
 
 UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]

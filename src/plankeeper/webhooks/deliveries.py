@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.shapes import given
+from plankeeper.http.schemas import given
 from plankeeper.webhooks.shapes import DeliveryListQuery, WebhookDelivery
 
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from uuid import UUID
 
-from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.errors import NotFound
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.routes import READ, WRITE, Routes
-from plankeeper.edge.shapes import Page
 from plankeeper.events.record import record
+from plankeeper.http.context import Read, Write, found
+from plankeeper.http.errors import NotFound
+from plankeeper.http.pagination import page_of
+from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.schemas import Page
 from plankeeper.webhooks import deliveries, store
 from plankeeper.webhooks.routes import require_active
 from plankeeper.webhooks.shapes import DeliveryListQuery, WebhookDelivery

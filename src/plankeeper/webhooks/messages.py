@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Raw
 
 from plankeeper import __version__
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from plankeeper.webhooks.rules import signature
 from plankeeper.webhooks.shapes import Payload
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.shapes import json_text
+from plankeeper.http.schemas import json_text
 from plankeeper.webhooks.shapes import Behind, Claim, Claimed, Settlement
 
 

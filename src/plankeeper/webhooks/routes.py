@@ -7,13 +7,13 @@ from uuid import UUID
 import msgspec
 from uuid_utils.compat import uuid7
 
-from plankeeper.edge.call import Read, Write, found
-from plankeeper.edge.errors import Invalid, Refusal
-from plankeeper.edge.paging import page_of
-from plankeeper.edge.parsing import first_id_at
-from plankeeper.edge.routes import READ, WRITE, Routes
-from plankeeper.edge.shapes import Empty, Page, UuidListQuery, applied, json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import Read, Write, found
+from plankeeper.http.errors import Invalid, Refusal
+from plankeeper.http.pagination import page_of
+from plankeeper.http.parsing import first_id_at
+from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.schemas import Empty, Page, UuidListQuery, applied, json_text
 from plankeeper.webhooks import deliveries, queue, store
 from plankeeper.webhooks.rules import OLD_SECRET_SIGNS, fault_of_url, new_secret
 from plankeeper.webhooks.shapes import (

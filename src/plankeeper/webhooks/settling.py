@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 
 from plankeeper.database.pool import Database
-from plankeeper.edge.call import SYSTEM, Write
-from plankeeper.edge.shapes import json_text
 from plankeeper.events.record import record
+from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.schemas import json_text
 from plankeeper.settings import Settings
 from plankeeper.webhooks import queue, store
 from plankeeper.webhooks.rules import DISABLED_AFTER, GONE

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.edge.shapes import LongText, Moment, Text255, UuidListQuery
+from plankeeper.http.schemas import LongText, Moment, Text255, UuidListQuery
 
 Payload = Literal["thin", "full"]
 DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.shapes import UuidListQuery
+from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks.shapes import Beginning, WebhookEndpoint, WebhookEndpointRecord
 
 

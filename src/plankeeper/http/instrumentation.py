@@ -12,7 +12,7 @@ from msgspec import Struct
 from prometheus_client import Counter, Histogram
 
 from plankeeper import logs
-from plankeeper.edge.request import Visit
+from plankeeper.http.requests import Visit
 
 # Tells of a request: its method, its route (null: none of ours), and the status of its answer.
 Tell = Callable[[Visit, str, str | None, int], None]

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from plankeeper.edge.request import Answer
+from plankeeper.http.requests import Answer
 
 _TAG = re.compile(r'(W/)?("[^"]*")|(\*)')
 

@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 from uuid_utils import uuid7
 
 from plankeeper.database.pool import unavailable
-from plankeeper.edge.authentication import Grant
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.parsing import MAX_BODY
+from plankeeper.http.auth import Grant
+from plankeeper.http.errors import Refusal
+from plankeeper.http.parsing import MAX_BODY
 
 log = logging.getLogger("plankeeper")
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.pool import Queries, Transaction
-from plankeeper.edge.errors import NotFound
+from plankeeper.http.errors import NotFound
 from plankeeper.settings import Settings
 
 T = TypeVar("T")

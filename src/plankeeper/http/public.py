@@ -5,8 +5,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.request import Answer, headers_of, refused, request_id_of
+from plankeeper.http.errors import Refusal
+from plankeeper.http.requests import Answer, headers_of, refused, request_id_of
 
 _ALLOW = "GET, HEAD, OPTIONS"
 

@@ -5,11 +5,11 @@ from uuid import UUID
 
 from starlette.types import Scope
 
-from plankeeper.edge.authentication import Authenticate, Grant, bearer_key, plan_manager_of, require
-from plankeeper.edge.call import Need
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.quotas import Quotas, Standing
-from plankeeper.edge.request import Visit
+from plankeeper.http.auth import Authenticate, Grant, bearer_key, plan_manager_of, require
+from plankeeper.http.context import Need
+from plankeeper.http.errors import Refusal
+from plankeeper.http.rate_limit import Quotas, Standing
+from plankeeper.http.requests import Visit
 from plankeeper.settings import Settings
 
 

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from plankeeper.edge.call import Actor, Need
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.parsing import uuid_of
+from plankeeper.http.context import Actor, Need
+from plankeeper.http.errors import Refusal
+from plankeeper.http.parsing import uuid_of
 
 
 @dataclass(frozen=True, slots=True)

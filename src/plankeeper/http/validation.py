@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from plankeeper.edge.errors import FieldError
-from plankeeper.edge.shapes import checked
+from plankeeper.http.errors import FieldError
+from plankeeper.http.schemas import checked
 
 S = TypeVar("S", bound=Struct)
 

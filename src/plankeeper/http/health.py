@@ -8,8 +8,8 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.database import schema
 from plankeeper.database.pool import Database
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.request import Answer, headers_of, log, refused, request_id_of
+from plankeeper.http.errors import Refusal
+from plankeeper.http.requests import Answer, headers_of, log, refused, request_id_of
 
 
 class Metrics:

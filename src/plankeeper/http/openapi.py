@@ -11,9 +11,9 @@ from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 from msgspec.structs import fields
 
 from plankeeper import __version__
-from plankeeper.edge.errors import CODES, ErrorBody
-from plankeeper.edge.routes import Operation
-from plankeeper.edge.shapes import Query, custom_schema
+from plankeeper.http.errors import CODES, ErrorBody
+from plankeeper.http.routing import Operation
+from plankeeper.http.schemas import Query, custom_schema
 
 _REF = "#/components/schemas/{name}"
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}

@@ -13,9 +13,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct, UnsetType
 
-from plankeeper.edge.errors import FieldError, Invalid, Refusal
-from plankeeper.edge.shapes import UUID_PATTERN, ListQuery, Query, checked
-from plankeeper.edge.validation import known_fields, shaped
+from plankeeper.http.errors import FieldError, Invalid, Refusal
+from plankeeper.http.schemas import UUID_PATTERN, ListQuery, Query, checked
+from plankeeper.http.validation import known_fields, shaped
 
 S = TypeVar("S", bound=Struct)
 

@@ -9,16 +9,16 @@ import asyncpg
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database.pool import Database, broken
-from plankeeper.edge.admission import Admission
-from plankeeper.edge.authentication import Grant
-from plankeeper.edge.call import Read, Write
-from plankeeper.edge.conditions import conditional, matches
-from plankeeper.edge.errors import NotFound, Refusal
-from plankeeper.edge.parsing import parse_query, path_id
-from plankeeper.edge.request import Answer, ClientGone, Visit, read_body, refused
-from plankeeper.edge.retries import Replays, Retry, retry_of
-from plankeeper.edge.routes import Lock, Operation
-from plankeeper.edge.telling import Tell
+from plankeeper.http.admission import Admission
+from plankeeper.http.auth import Grant
+from plankeeper.http.context import Read, Write
+from plankeeper.http.errors import NotFound, Refusal
+from plankeeper.http.etags import conditional, matches
+from plankeeper.http.idempotency import Replays, Retry, retry_of
+from plankeeper.http.instrumentation import Tell
+from plankeeper.http.parsing import parse_query, path_id
+from plankeeper.http.requests import Answer, ClientGone, Visit, read_body, refused
+from plankeeper.http.routing import Lock, Operation
 from plankeeper.settings import Settings
 
 

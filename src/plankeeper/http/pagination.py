@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from plankeeper.edge.shapes import ListQuery, Page, PaginationMeta
+from plankeeper.http.schemas import ListQuery, Page, PaginationMeta
 
 T = TypeVar("T")
 

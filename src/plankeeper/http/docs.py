@@ -6,8 +6,8 @@ from typing import Any
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from plankeeper.edge.keyless import Keyless
-from plankeeper.edge.openapi import rendered
+from plankeeper.http.openapi import rendered
+from plankeeper.http.public import Keyless
 
 _STATIC = Path(__file__).with_name("static")
 _SECURITY = {

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
-from plankeeper.edge.shapes import EXTENSION
+from plankeeper.http.schemas import EXTENSION
 
 
 class ErrorCode(NamedTuple):

@@ -10,10 +10,10 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.pool import Broken, Queries
-from plankeeper.edge.call import Need, Read, Write
-from plankeeper.edge.errors import Refusal
-from plankeeper.edge.parsing import BodyParser
-from plankeeper.edge.shapes import Query
+from plankeeper.http.context import Need, Read, Write
+from plankeeper.http.errors import Refusal
+from plankeeper.http.parsing import BodyParser
+from plankeeper.http.schemas import Query
 
 PREFIX = "/api/public/v1"
 

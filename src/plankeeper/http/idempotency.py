@@ -9,10 +9,10 @@ from uuid import UUID
 from starlette.types import Scope
 
 from plankeeper.database.pool import Transaction
-from plankeeper.edge.authentication import Grant
-from plankeeper.edge.errors import Invalid
-from plankeeper.edge.request import Answer
-from plankeeper.edge.routes import Operation
+from plankeeper.http.auth import Grant
+from plankeeper.http.errors import Invalid
+from plankeeper.http.requests import Answer
+from plankeeper.http.routing import Operation
 
 _KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 
