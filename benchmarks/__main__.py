@@ -16,7 +16,7 @@ from benchmarks.processes import ProgramError
 from benchmarks.run import Options, run
 from benchmarks.scenarios import SCENARIOS, WrongAnswer
 from benchmarks.systems import SYSTEMS
-from plankeeper.database.binaries import ClusterError
+from plankeeper.embedded_postgres.binaries import ClusterError
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.data import COLUMNS, TENANT
 from benchmarks.processes import family, finish
-from plankeeper.database import binaries, postmaster
-from plankeeper.database.cluster import DATABASE, SUPERUSER, Cluster
+from plankeeper.embedded_postgres import binaries, postmaster
+from plankeeper.embedded_postgres.cluster import DATABASE, SUPERUSER, Cluster
 
 # What Plankeeper asks for in its own sessions stands for all.
 SETTINGS = f"alter database {DATABASE} set jit = off; alter database {DATABASE} set random_page_cost = 1.1;"

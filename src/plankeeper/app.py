@@ -14,7 +14,7 @@ from plankeeper.account_managers.routes import routes as account_managers
 from plankeeper.api_keys.keyring import Keyring
 from plankeeper.console.application import console
 from plankeeper.console.frame import Frame
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.error_catalogue.routes import routes as error_catalogue
 from plankeeper.events.routes import routes as events
 from plankeeper.http.admission import Admission

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from plankeeper import metrics
 from plankeeper.api_keys import making
-from plankeeper.database.pool import Database, Queries
+from plankeeper.database.client import Database, Queries
 from plankeeper.events import sequencer
 from plankeeper.events import store as events
 from plankeeper.http.parsing import first_id_at

@@ -6,7 +6,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 from plankeeper import background, logs
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 from plankeeper.webhooks.manners import Manners
 from plankeeper.webhooks.sending import Sender

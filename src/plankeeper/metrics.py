@@ -13,7 +13,7 @@ from prometheus_client import (
     multiprocess,
 )
 
-from plankeeper.database.pool import Database, Queries
+from plankeeper.database.client import Database, Queries
 from plankeeper.events import store as events
 from plankeeper.webhooks.figures import ATTEMPTS
 

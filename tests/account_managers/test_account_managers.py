@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.server import RunningServer
 

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import people, signing
 from plankeeper.accounts.rules import hash_of
 from plankeeper.accounts.shapes import Refused, Session, SignedIn
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.http.context import SYSTEM, Actor, Write
 from support.server import RunningServer
 

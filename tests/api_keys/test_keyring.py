@@ -19,8 +19,8 @@ from plankeeper.api_keys.keyring import Keyring
 from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database, Queries
+from plankeeper.database.client import Database, Queries
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import Refusal
 from plankeeper.plan_managers import store as plan_managers

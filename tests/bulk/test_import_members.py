@@ -13,7 +13,7 @@ from plankeeper.bulk.explanations import EXPLANATIONS
 from plankeeper.bulk.loading import Report, load
 from plankeeper.bulk.reading import BadLine
 from plankeeper.bulk.resources import RESOURCES
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
 from support.client import Client
 from support.server import RunningServer

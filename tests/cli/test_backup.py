@@ -25,9 +25,10 @@ from plankeeper.bulk.resources import RESOURCES
 from plankeeper.bulk.writing import JsonLines
 from plankeeper.cli import dumps
 from plankeeper.cli.demo import fill
-from plankeeper.database import binaries, schema
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database import schema
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres import binaries
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.plan_managers.store import fetch_all
 from plankeeper.settings import Settings
 from support.folder import open_folder

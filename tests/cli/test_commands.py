@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.program import plankeeper
 
 KEY = re.compile(r"plk_[0-9A-Za-z]{38}")

@@ -10,7 +10,7 @@ import pytest
 
 from plankeeper.api_keys.rules import well_formed
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.program import plankeeper
 from support.server import wait_until
 

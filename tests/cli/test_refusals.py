@@ -13,8 +13,8 @@ import pytest
 
 from plankeeper.cli.context import DURATION, NAME
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.program import environment, plankeeper
 from support.server import RunningServer, wait_until

@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.folder import open_folder
 from support.program import Serving
 from support.server import wait_until

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from console.people import Browser, Person, made
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer
 
 

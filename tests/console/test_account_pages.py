@@ -13,7 +13,7 @@ from pyotp.totp import TOTP
 from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts.rules import hash_of
 from plankeeper.console.own import browser_of
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer
 
 ACCOUNT = "/console/account"

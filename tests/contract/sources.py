@@ -13,7 +13,7 @@ import plankeeper
 ROOT = Path(plankeeper.__file__).parent
 PROJECT = Path(__file__).parents[2]
 
-# The methods of plankeeper.database.pool that run a statement; all but `execute` take the shape of a row first.
+# The methods of plankeeper.database.client that run a statement; all but `execute` take the shape of a row first.
 METHODS = ("rows", "one", "one_or_none", "stream", "execute")
 
 # Where a statement that comes from elsewhere is run.

@@ -17,8 +17,9 @@ from contract.leaks import HEADERS, QUOTA, assert_nothing_of, assert_plain, with
 from contract.world import OPERATIONS, WRITES, World, filled, new_client, send
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.rules import hash_of, new_key
-from plankeeper.database import binaries, schema
-from plankeeper.database.cluster import Cluster
+from plankeeper.database import schema
+from plankeeper.embedded_postgres import binaries
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation

@@ -16,8 +16,8 @@ from uuid_utils.compat import uuid7
 
 from contract.sources import ROOT
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 
 MIGRATIONS = ROOT / "database" / "migrations"
 LOCK = 7_526_541_001  # of database/migrations/env.py

@@ -11,8 +11,8 @@ import asyncpg
 import pytest
 
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database, Queries
+from plankeeper.database.client import Database, Queries
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import doubtful
 from plankeeper.invoices import lists as invoices

@@ -26,9 +26,9 @@ from contract.sources import (
     runs_for_others,
     statements,
 )
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Queries, Transaction
-from plankeeper.database.rows import columns
+from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.row_mapping import columns
+from plankeeper.embedded_postgres.cluster import Cluster
 
 # Where SQL may stand besides a slice's `store.py`.
 OTHER_STORES = {

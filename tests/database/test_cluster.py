@@ -17,8 +17,8 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from plankeeper.database import binaries, postmaster
-from plankeeper.database.cluster import Cluster, ClusterError
+from plankeeper.embedded_postgres import binaries, postmaster
+from plankeeper.embedded_postgres.cluster import Cluster, ClusterError
 
 ROOT = os.geteuid() == 0
 SOURCES = str(Path(binaries.__file__).parents[2])

@@ -7,10 +7,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from plankeeper.database import connections
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.connections import Pool, PoolExhaustedError
-from plankeeper.database.pool import Database
+from plankeeper.database import pool as connections
+from plankeeper.database.client import Database
+from plankeeper.database.pool import Pool, PoolExhaustedError
+from plankeeper.embedded_postgres.cluster import Cluster
 
 
 class Fake:

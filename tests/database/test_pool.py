@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 from msgspec import Struct
 
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database, Queries, Transaction, broken, unavailable
+from plankeeper.database.client import Database, Queries, Transaction, broken, unavailable
+from plankeeper.embedded_postgres.cluster import Cluster
 
 
 class Thing(Struct):

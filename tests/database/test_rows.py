@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.database.rows import columns, reader
+from plankeeper.database.row_mapping import columns, reader
 
 
 class Place(Struct):

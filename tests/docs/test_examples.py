@@ -15,7 +15,7 @@ import pytest
 
 from plankeeper.cli.demo import fill
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.pages import ANSWERS, Block, blocks, json_differences, pages, text_differences, text_of
 from support.server import RunningServer, wait_until
 

@@ -16,8 +16,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.keyring import Keyring
 from plankeeper.api_keys.rules import checksum, hash_of, new_key
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.admission import Admission, network_of
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import CODES, Refusal

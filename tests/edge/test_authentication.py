@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.rules import hash_of
 from plankeeper.api_keys.rules import new_key as unknown_key
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client, check

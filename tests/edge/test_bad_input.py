@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import making
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import CODES
 from plankeeper.plan_managers import store as plan_managers

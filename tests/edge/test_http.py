@@ -12,7 +12,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.app import by_path, operations
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.errors import CODES
 from plankeeper.http.requests import refused
 from support.client import PREFIX, Client, check

@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from plankeeper.api_keys.rules import new_key as some_key
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.connections import Pool
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.database.pool import Pool
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client, check
 from support.server import RunningServer, wait_until

@@ -14,7 +14,7 @@ import asyncpg
 import httpx
 import pytest
 
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX, Client
 from support.server import RunningServer, wait_until
 

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.rules import hash_of, new_key
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from support.client import PREFIX, Client
 from support.server import RunningServer, wait_until

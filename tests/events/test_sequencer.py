@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.pool import Database, Transaction
+from plankeeper.database.client import Database, Transaction
 from plankeeper.events import store
 from plankeeper.events.record import record
 from plankeeper.http.context import SYSTEM, Write

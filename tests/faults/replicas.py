@@ -10,7 +10,7 @@ import asyncpg
 import psutil
 
 from faults.access import ask
-from plankeeper.database import binaries
+from plankeeper.embedded_postgres import binaries
 from support.server import wait_until
 
 DATABASE = "plankeeper"

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from faults.access import Access, new_access
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import NO_TLS, PREFIX
 from support.folder import open_folder
 from support.program import Serving

@@ -15,7 +15,7 @@ import pytest
 from faults.access import ask, new_access
 from faults.accounts import settle
 from faults.load import Load
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import Serving
 from support.server import wait_until

@@ -10,7 +10,7 @@ import psutil
 from faults.access import Access, new_access
 from faults.accounts import settle
 from faults.load import Load
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.program import Serving
 from support.server import wait_until
 

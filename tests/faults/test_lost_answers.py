@@ -16,7 +16,7 @@ import pytest
 
 from faults.access import Access, ask, new_access
 from faults.proxy import Proxy
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import Serving
 from support.server import wait_until

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from faults.access import ask, new_access
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.program import Serving, environment, plankeeper
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.rate_limit import Standing
 from plankeeper.rate_limits import limiter as limits
 from plankeeper.rate_limits import store

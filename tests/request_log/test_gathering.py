@@ -13,8 +13,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import store as keys
 from plankeeper.api_keys.rules import hash_of
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.instrumentation import Answered
 from plankeeper.request_log import gathering, store
 from plankeeper.request_log.gathering import MOST, Gathering, batches_of

@@ -11,7 +11,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import making
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from soak.load import Answer, Connection, closing, get, new_key, percentile
 from support.folder import open_folder
 from support.program import Serving

@@ -17,8 +17,8 @@ from uuid import UUID
 import pytest
 
 from plankeeper.database import schema
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from soak.load import Connection, closing, new_key, percentile
 from soak.webhook_load import Receivers, Sending, creates, post, until
 from support.client import Client

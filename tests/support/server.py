@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import uvicorn
 
 from plankeeper.app import application
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.http.uvicorn_protocol import Guarded
 from plankeeper.settings import Settings
 

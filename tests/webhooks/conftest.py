@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer

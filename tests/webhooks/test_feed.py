@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.events import store as event_store
 from plankeeper.events.record import event_of, record
 from plankeeper.http.context import SYSTEM, Write

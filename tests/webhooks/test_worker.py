@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.webhooks import queue
 from plankeeper.webhooks.settling import settle
 from support.client import Client

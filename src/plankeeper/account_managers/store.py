@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery, AccountManagerRecord
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
 
 

@@ -7,7 +7,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManagerCreate, AccountManagerRecord
-from plankeeper.database.pool import broken
+from plankeeper.database.client import broken
 from plankeeper.events.record import record
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.accounts.shapes import Holder, Invitation, Invited, Listed, Membership, Person, Role
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 
 
 async def of_account(db: Queries, account_id: UUID) -> list[Membership]:

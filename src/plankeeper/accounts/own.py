@@ -8,7 +8,7 @@ from plankeeper.accounts.proving import Proof, prove
 from plankeeper.accounts.rules import fault_of_password, hash_of, line, new_recovery_codes
 from plankeeper.accounts.shapes import Account, Refused, Session
 from plankeeper.accounts.telling import Origin, tell
-from plankeeper.database.pool import Database, Transaction
+from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings

@@ -9,7 +9,7 @@ from plankeeper.accounts import passwords, store
 from plankeeper.accounts.rules import FORGOTTEN_AFTER, is_locked, wait_after
 from plankeeper.accounts.shapes import Account, Failures, Refused
 from plankeeper.accounts.telling import Origin, tell
-from plankeeper.database.pool import Database, Transaction
+from plankeeper.database.client import Database, Transaction
 from plankeeper.settings import Settings
 
 # A wrong attempt takes as long as this at least: its time does not tell whether the email has an account.

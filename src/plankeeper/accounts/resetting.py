@@ -6,7 +6,7 @@ from plankeeper.accounts import passwords, store
 from plankeeper.accounts.rules import fault_of_password
 from plankeeper.accounts.shapes import Account
 from plankeeper.accounts.telling import tell_by_system
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings
 

@@ -32,7 +32,7 @@ from plankeeper.accounts.shapes import (
     SignedIn,
 )
 from plankeeper.accounts.telling import Origin, actor_of, tell
-from plankeeper.database.pool import Database, Queries, Transaction
+from plankeeper.database.client import Database, Queries, Transaction
 from plankeeper.events.record import record
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid, Refusal

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.accounts.shapes import Account, Failures, NewSession, OpenSession, SessionRow
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 
 
 async def by_email(db: Queries, email: str) -> Account | None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from plankeeper.accounts import memberships
 from plankeeper.accounts.shapes import Account, AccountShown, AccountVisit, Membership
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.events.record import record
 from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings

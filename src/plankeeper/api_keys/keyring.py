@@ -10,7 +10,7 @@ from uuid import UUID
 from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, well_formed
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.database.pool import Database, Queries, unavailable
+from plankeeper.database.client import Database, Queries, unavailable
 from plankeeper.http.auth import Grant, unauthorised
 from plankeeper.http.context import Actor
 

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.events.record import record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.settings import Settings

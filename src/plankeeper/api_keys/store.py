@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.api_keys.shapes import ApiKey
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 
 
 async def by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:

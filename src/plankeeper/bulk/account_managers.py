@@ -9,7 +9,7 @@ from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
 from plankeeper.bulk.merging import BadLines, PlainMerge, Tally, created_or_updated, key, nothing
 from plankeeper.bulk.reading import BadLine, Line
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given
 from plankeeper.users.store import by_emails

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from plankeeper.database.pool import Broken, Queries
+from plankeeper.database.client import Broken, Queries
 from plankeeper.http.errors import Invalid, Refusal
 from plankeeper.http.routing import Explanation
 from plankeeper.participants.routes import routes as participants

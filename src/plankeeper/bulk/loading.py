@@ -10,7 +10,7 @@ import asyncpg
 from plankeeper.bulk.merging import BadLines, Tally
 from plankeeper.bulk.reading import BadLine, Line, read
 from plankeeper.bulk.resources import Resource
-from plankeeper.database.pool import broken
+from plankeeper.database.client import broken
 from plankeeper.http.context import Write
 from plankeeper.http.routing import Explanation
 

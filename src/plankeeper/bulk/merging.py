@@ -13,7 +13,7 @@ from msgspec.structs import fields
 from uuid_utils.compat import uuid7
 
 from plankeeper.bulk.reading import BadLine, Line
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.events.record import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.parsing import plain_type

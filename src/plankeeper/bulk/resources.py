@@ -15,7 +15,7 @@ from plankeeper.bulk import invoices as invoice_merge
 from plankeeper.bulk import team_members as team_member_merge
 from plankeeper.bulk.merging import PlainMerge, Tally, created_or_updated, now_created
 from plankeeper.bulk.reading import Line
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.shapes import ExitReason, ExitReasonImport
 from plankeeper.http.context import Write

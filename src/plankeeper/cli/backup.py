@@ -15,7 +15,7 @@ from plankeeper.cli.context import cluster_of, known_version, leave, run, settin
 from plankeeper.cli.dumps import Programs, choose
 from plankeeper.cli.progress import progress
 from plankeeper.database import schema
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.plan_managers.store import fetch_all
 
 _VERSION = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)

@@ -15,9 +15,9 @@ import asyncpg
 import click
 
 from plankeeper.database import schema
-from plankeeper.database.binaries import ClusterError
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database, Queries, Transaction, unavailable
+from plankeeper.database.client import Database, Queries, Transaction, unavailable
+from plankeeper.embedded_postgres.binaries import ClusterError
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import Actor, Write
 from plankeeper.http.parsing import uuid_of
 from plankeeper.plan_managers.store import fetch

@@ -14,7 +14,7 @@ from plankeeper.bulk.explanations import EXPLANATIONS
 from plankeeper.bulk.loading import load
 from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.context import writing
-from plankeeper.database.pool import Database, Transaction
+from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import PlanManager, plan_managers, records
 from plankeeper.events.record import record
 from plankeeper.http.context import Actor, Write, found

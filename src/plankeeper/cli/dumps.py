@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import click
 
-from plankeeper.database import binaries
-from plankeeper.database.binaries import ClusterError
+from plankeeper.embedded_postgres import binaries
+from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.settings import Settings
 
 _SAID = re.compile(r"^pg_\w+: error: (.+)$", re.MULTILINE)

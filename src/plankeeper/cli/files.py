@@ -16,7 +16,7 @@ from plankeeper.bulk.resources import RESOURCES
 from plankeeper.bulk.writing import Csv, JsonLines
 from plankeeper.cli.context import UUID_TYPE, with_database, writing
 from plankeeper.cli.progress import progress
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
 _resource = click.argument("resource", type=click.Choice(list(RESOURCES)))

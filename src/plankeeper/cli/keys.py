@@ -8,7 +8,7 @@ import click
 from plankeeper.api_keys import making, store
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, writing
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings
 

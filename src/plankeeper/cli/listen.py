@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from plankeeper.cli.context import UUID_TYPE, require_plan_manager, with_database
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.events import store
 from plankeeper.events.shapes import Event
 from plankeeper.settings import Settings

@@ -9,8 +9,8 @@ from uuid import UUID
 import click
 
 from plankeeper.cli.context import cluster_of, require_schema, run, settings
-from plankeeper.database.cluster import Cluster
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
 
 _ADDRESS = "{address}"

@@ -14,7 +14,7 @@ from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.api_keys.store import fetch_expiring
 from plankeeper.cli.context import UUID_TYPE, cluster_of, known_version, run, settings, with_database, writing
 from plankeeper.database import schema
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.settings import SettingError, Settings
 
 

@@ -9,7 +9,7 @@ from plankeeper.accounts import memberships, people, resetting, signing, store
 from plankeeper.accounts.rules import ROLES, invitation_path
 from plankeeper.accounts.shapes import Listed, Person
 from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
-from plankeeper.database.pool import Database, Transaction
+from plankeeper.database.client import Database, Transaction
 from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings
 

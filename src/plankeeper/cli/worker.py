@@ -5,7 +5,7 @@ from dataclasses import replace
 import click
 
 from plankeeper.cli.context import cluster_of, require_schema, run, settings
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
 

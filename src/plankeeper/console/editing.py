@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from plankeeper.console.forms import Form, struct_of
 from plankeeper.console.pages import Act, Look
-from plankeeper.database.pool import broken
+from plankeeper.database.client import broken
 from plankeeper.http.errors import Refusal
 from plankeeper.http.parsing import plain_type
 from plankeeper.http.routing import Explanation

@@ -18,7 +18,7 @@ from plankeeper.console.looks import environment
 from plankeeper.console.multipart import carries_files, read_upload
 from plankeeper.console.pages import PREFIX, Act, Download, Entry, Look, Page, Redirect, Shown, Told
 from plankeeper.console.places import Places
-from plankeeper.database.pool import Database, unavailable
+from plankeeper.database.client import Database, unavailable
 from plankeeper.http.admission import Admission, network_of
 from plankeeper.http.errors import NotFound, Refusal
 from plankeeper.http.instrumentation import Tell

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from plankeeper.accounts import rules, signing
 from plankeeper.console.forms import Form
-from plankeeper.database.pool import Database, Transaction
+from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import Actor, Read, Write
 from plankeeper.settings import Settings
 

@@ -1,179 +1,168 @@
-"""The way to PostgreSQL: statements as literals in, structs out; transactions."""
+"""A pool of connections: lent for one statement or one transaction, the last returned first.
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+asyncpg's own pool starts a task for each return and looks at the connection several times: a third of the time that
+the server spent on getting one row.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import asyncpg
-from msgspec import Struct
 
-from plankeeper.database.connections import Pool, PoolExhaustedError, Usage
-from plankeeper.database.rows import reader
+Connection = Any  # asyncpg's: it has no types that a strict check can use
 
-T = TypeVar("T")
-Runner = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute
-_asyncpg: Any = asyncpg  # its functions have no types that a strict check can use
+STALE = 300.0  # seconds unused after which a connection is closed: a firewall may have forgotten it
 
-# What is raised where the server is away, starting, stopping, full, too slow, or took another in our place.
-_AWAY = (
-    OSError,
+# After these nobody knows what the connection is doing, or it leads to a server that takes no writes any more.
+_SPOILT = (
+    asyncio.CancelledError,
     TimeoutError,
-    PoolExhaustedError,
+    OSError,
     asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.QueryCanceledError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.DiskFullError,
     asyncpg.InternalClientError,
-    asyncpg.TransactionRollbackError,
-    asyncpg.InvalidCatalogNameError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.InvalidCachedStatementError,
+    asyncpg.ReadOnlySQLTransactionError,
 )
 
 
-def unavailable(error: Exception) -> bool:
-    """Whether the database, and not the request or the code, is at fault: the same may succeed a moment later."""
-    # asyncpg counts an argument of the wrong type as an interface error: that one is ours.
-    return isinstance(error, _AWAY) and not isinstance(error, asyncpg.DataError | ValueError)
+class Usage(NamedTuple):
+    """How a pool is used now."""
+
+    open: int
+    lent: int
+    waiting: int
 
 
-class Broken(NamedTuple):
-    """A constraint that a statement broke: its name, and what PostgreSQL says of the key."""
-
-    constraint: str
-    detail: str
+class PoolExhaustedError(Exception):
+    """No connection became free in time."""
 
 
-def broken(error: asyncpg.IntegrityConstraintViolationError) -> Broken:
-    told: Any = error
-    return Broken(str(told.constraint_name), str(told.detail))
+class Pool:
+    """At most `size` connections, made when they are needed. Who waits for one gives up after `patience` seconds."""
 
+    __slots__ = ("_connect", "_idle", "_made", "_open", "_patience", "_size", "_waiting")
 
-class Queries:
-    """Runs statements. A statement is a literal: it is never built from pieces."""
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int, patience: float) -> None:
+        self._connect = connect
+        self._size = size
+        self._patience = patience
+        self._open = 0  # connections that there are, and places of those that are being made
+        self._made: set[Connection] = set()
+        self._idle: list[tuple[Connection, float]] = []
+        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
 
-    __slots__ = ("_run",)
-
-    def __init__(self, run: Runner) -> None:
-        self._run = run
-
-    async def rows(self, shape: type[T], statement: LiteralString, *values: object) -> list[T]:
-        read = reader(shape)
-        return [read(record) for record in await self._run.fetch(statement, *values)]
-
-    async def one_or_none(self, shape: type[T], statement: LiteralString, *values: object) -> T | None:
-        record = await self._run.fetchrow(statement, *values)
-        return None if record is None else reader(shape)(record)
-
-    async def one(self, shape: type[T], statement: LiteralString, *values: object) -> T:
-        """For a statement that always answers a row; raises LookupError where it does not."""
-        found = await self.one_or_none(shape, statement, *values)
-        if found is None:
-            raise LookupError("the statement answered no row")
-        return found
-
-    async def execute(self, statement: LiteralString, *values: object) -> None:
-        await self._run.execute(statement, *values)
-
-
-class Transaction(Queries):
-    """One transaction on one connection: committed by who opened it, never by a store."""
-
-    async def insert_rows(self, table: str, shape: type[Struct], rows: Iterable[Struct]) -> None:
-        """Append many rows at once (COPY); the table's columns are the struct's fields."""
-        names = shape.__struct_fields__
-        records = [[getattr(row, name) for name in names] for row in rows]
-        await self._run.copy_records_to_table(table, records=records, columns=names)
-
-    async def analyze(self, *tables: str, waits: bool = True) -> None:
-        """Count what is in tables, with what this transaction wrote: a plan made for empty ones reads all there is.
-
-        One transaction at a time counts a table, until it ends. Who does not wait goes on without.
-        """
-        await self._run.execute(f"analyze {'' if waits else '(skip_locked) '}{', '.join(tables)}")
-
-    @asynccontextmanager
-    async def savepoint(self) -> AsyncGenerator[None]:
-        """What happens inside is undone by an exception, and the transaction goes on."""
-        async with self._run.transaction():
-            yield
-
-    async def stream(self, shape: type[T], statement: LiteralString, *values: object) -> AsyncIterator[T]:
-        """The rows of a statement, one after the other, however many they are."""
-        read = reader(shape)
-        async for record in self._run.cursor(statement, *values, prefetch=1000):
-            yield read(record)
-
-
-class Database(Queries):
-    """A pool of connections. Reads run on it directly: one statement, one round trip, no transaction.
-
-    It is used within `async with database.opened()`. Connections are made when they are needed, so that it opens
-    while the server is away, and finds it again when it is back.
-    """
-
-    __slots__ = ("_dsn", "_patience", "_pool_size", "_timeout")
-
-    def __init__(
-        self, dsn: str, *, pool_size: int = 10, pool_timeout: float = 5, statement_timeout: float = 30
-    ) -> None:
-        super().__init__(None)
-        self._dsn = dsn
-        self._pool_size = pool_size
-        self._patience = pool_timeout
-        self._timeout = statement_timeout
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncGenerator["Database"]:
-        options = _options(self._timeout)
-        pool = Pool(lambda: _asyncpg.connect(self._dsn, **options), self._pool_size, self._patience)
-        self._run = pool
+    async def fetch(self, statement: str, *values: object) -> list[Any]:
+        connection = await self._take()
         try:
-            yield self
+            return await connection.fetch(statement, *values)
+        except _SPOILT as error:
+            _close(connection, error)
+            raise
         finally:
-            # Not a farewell to the server, which may be gone. Requests have been answered by now.
-            pool.terminate()
+            self._give_back(connection)
+
+    async def fetchrow(self, statement: str, *values: object) -> Any:
+        connection = await self._take()
+        try:
+            return await connection.fetchrow(statement, *values)
+        except _SPOILT as error:
+            _close(connection, error)
+            raise
+        finally:
+            self._give_back(connection)
+
+    async def execute(self, statement: str, *values: object) -> None:
+        async with self.lent() as connection:
+            await connection.execute(statement, *values)
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncGenerator[Connection]:
+        """A connection for a while; raises PoolExhaustedError, and what connecting raises."""
+        connection = await self._take()
+        try:
+            yield connection
+        except _SPOILT as error:
+            _close(connection, error)
+            raise
+        finally:
+            self._give_back(connection)
 
     @property
     def usage(self) -> Usage:
-        """How the pool is used; open databases only."""
-        return self._run.usage
+        waiting = sum(not turn.done() for turn in self._waiting)
+        return Usage(self._open, self._open - len(self._idle), waiting)
 
-    @asynccontextmanager
-    async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
-        """One transaction: committed at the end, rolled back by an exception. `snapshot`: read only, one moment."""
-        how = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        async with self._run.lent() as connection, connection.transaction(**how):
-            yield Transaction(connection)
-
-    @asynccontextmanager
-    async def session(self) -> AsyncGenerator[Queries]:
-        """A connection of its own, outside the pool, for what a session holds (an advisory lock).
-
-        It must be used every few seconds: PostgreSQL ends one that is silent for ten, so that a machine which has
-        vanished does not keep its lock.
-        """
-        connection = await _asyncpg.connect(self._dsn, **_options(self._timeout, idle_session_timeout="10s"))
-        try:
-            yield Queries(connection)
-        finally:
+    def terminate(self) -> None:
+        """Drop all connections, whatever they are doing."""
+        for connection in self._made:
             connection.terminate()
 
+    async def _take(self) -> Connection:
+        while self._idle:
+            connection, since = self._idle.pop()
+            if not connection.is_closed() and time.monotonic() - since < STALE:
+                return connection
+            self._drop(connection)
+        if self._open < self._size:
+            self._open += 1
+            return await self._make()
+        return await self._wait() or await self._make()
 
-def _options(command_timeout: float, **settings: str) -> dict[str, Any]:
-    # Who waits for a row that another transaction holds gives up in time for everybody behind it in the pool.
-    fixed = {
-        "application_name": "plankeeper",
-        "timezone": "UTC",
-        "jit": "off",
-        "random_page_cost": "1.1",
-        # Each statement is written for one way of answering it; planning it anew for its values took half its time.
-        "plan_cache_mode": "force_generic_plan",
-    }
-    lock = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}
-    return {"timeout": 5, "command_timeout": command_timeout, "server_settings": fixed | lock | settings}
+    async def _make(self) -> Connection:
+        """A new connection for a place that is already counted."""
+        try:
+            connection = await self._connect()
+        except BaseException:
+            self._leave_place()
+            raise
+        self._made.add(connection)
+        return connection
+
+    async def _wait(self) -> Connection | None:
+        """The next connection that is given back, or null where a place became free instead."""
+        turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(self._patience):
+                return await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():  # both came in the same moment: somebody else needs it
+                self._pass_on(turn.result())
+            if isinstance(error, TimeoutError):
+                raise PoolExhaustedError(f"no connection became free in {self._patience:g} s") from None
+            raise
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.is_closed() or connection.is_in_transaction():
+            self._drop(connection)
+        else:
+            self._pass_on(connection)
+
+    def _pass_on(self, connection: Connection | None) -> None:
+        """A connection, or a counted place without one, to who waits longest; else it is kept, or is none."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return
+        if connection is None:
+            self._open -= 1
+        else:
+            self._idle.append((connection, time.monotonic()))
+
+    def _drop(self, connection: Connection) -> None:
+        self._made.discard(connection)
+        connection.terminate()
+        self._leave_place()
+
+    def _leave_place(self) -> None:
+        self._pass_on(None)
+
+
+def _close(connection: Connection, error: BaseException) -> None:
+    # An argument of the wrong type is an interface error too, found before anything was sent.
+    if not isinstance(error, asyncpg.DataError):
+        connection.terminate()

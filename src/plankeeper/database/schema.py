@@ -5,7 +5,7 @@ from pathlib import Path
 
 import asyncpg
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 
 EXPECTED = "0010"
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from plankeeper.database.pool import Database, Queries, unavailable
+from plankeeper.database.client import Database, Queries, unavailable
 from plankeeper.events import store
 
 log = logging.getLogger("plankeeper")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.events.shapes import Backlog, Event, EventRow, Placed, Sought
 
 

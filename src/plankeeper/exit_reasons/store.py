@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.exit_reasons.shapes import ExitReason
 
 

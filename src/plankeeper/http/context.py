@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.errors import NotFound
 from plankeeper.settings import Settings
 

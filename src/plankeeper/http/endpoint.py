@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.database.pool import Database, broken
+from plankeeper.database.client import Database, broken
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Grant
 from plankeeper.http.context import Read, Write

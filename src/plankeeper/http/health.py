@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database import schema
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.http.errors import Refusal
 from plankeeper.http.requests import Answer, headers_of, log, refused, request_id_of
 

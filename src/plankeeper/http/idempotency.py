@@ -8,7 +8,7 @@ from uuid import UUID
 
 from starlette.types import Scope
 
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.http.auth import Grant
 from plankeeper.http.errors import Invalid
 from plankeeper.http.requests import Answer

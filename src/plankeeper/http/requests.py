@@ -11,7 +11,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 from uuid_utils import uuid7
 
-from plankeeper.database.pool import unavailable
+from plankeeper.database.client import unavailable
 from plankeeper.http.auth import Grant
 from plankeeper.http.errors import Refusal
 from plankeeper.http.parsing import MAX_BODY

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.pool import Broken, Queries
+from plankeeper.database.client import Broken, Queries
 from plankeeper.http.context import Need, Read, Write
 from plankeeper.http.errors import Refusal
 from plankeeper.http.parsing import BodyParser

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import asyncpg
 
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 from plankeeper.http.errors import Refusal
 from plankeeper.http.idempotency import Retry
 from plankeeper.http.requests import Answer

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.idempotency import Retry
 from plankeeper.idempotency.shapes import KeptAnswer
 

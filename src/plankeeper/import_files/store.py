@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.import_files.shapes import ImportFile, ImportFileName
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery, SilentSession
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.events.record import record
 from plankeeper.http.context import SYSTEM, Write, found
 from plankeeper.http.errors import NotFound, Refusal

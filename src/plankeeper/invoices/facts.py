@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.pool import Transaction
+from plankeeper.database.client import Transaction
 
 
 class LineFacts(Struct):

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
 from plankeeper.invoices.shapes import Invoice, InvoiceListQuery
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 from plankeeper.invoices.lists import filters
 from plankeeper.invoices.shapes import InvoiceListQuery
 

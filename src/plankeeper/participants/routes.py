@@ -7,7 +7,7 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import visible
-from plankeeper.database.pool import Broken, Queries
+from plankeeper.database.client import Broken, Queries
 from plankeeper.events.record import record, record_many
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import FieldError, Invalid, Refusal

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 from plankeeper.providers.shapes import Provider, ProviderListQuery
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from plankeeper.database.pool import Database, Queries, unavailable
+from plankeeper.database.client import Database, Queries, unavailable
 from plankeeper.http.rate_limit import WINDOW, Standing
 from plankeeper.rate_limits import store
 from plankeeper.rate_limits.shapes import Grant, Report

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 from plankeeper.rate_limits.shapes import Grant, Report
 
 

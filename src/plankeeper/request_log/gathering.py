@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.pool import Database, unavailable
+from plankeeper.database.client import Database, unavailable
 from plankeeper.http.instrumentation import Answered
 from plankeeper.http.schemas import json_text
 from plankeeper.request_log import store

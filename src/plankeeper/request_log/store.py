@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.request_log.shapes import Batch, BatchRead
 
 

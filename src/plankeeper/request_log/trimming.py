@@ -3,7 +3,7 @@
 import time
 from uuid import UUID
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 from plankeeper.request_log import store
 from plankeeper.request_log.shapes import KEPT
 

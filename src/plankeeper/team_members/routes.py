@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.pool import Broken, Queries
+from plankeeper.database.client import Broken, Queries
 from plankeeper.events.record import record
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import Invalid, NotFound, Refusal

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 
 
 class User(Struct):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from plankeeper.database.pool import Queries
+from plankeeper.database.client import Queries
 from plankeeper.webhooks import queue, store
 
 MOST_DUE = 500  # deliveries that may wait for a worker, of one endpoint

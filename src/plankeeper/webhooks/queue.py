@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import json_text
 from plankeeper.webhooks.shapes import Behind, Claim, Claimed, Settlement
 

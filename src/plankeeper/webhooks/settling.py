@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from plankeeper.database.pool import Database
+from plankeeper.database.client import Database
 from plankeeper.events.record import record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text

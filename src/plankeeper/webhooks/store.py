@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.database.pool import Queries, Transaction
+from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks.shapes import Beginning, WebhookEndpoint, WebhookEndpointRecord
 

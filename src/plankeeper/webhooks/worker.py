@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from plankeeper.database.pool import Database, unavailable
+from plankeeper.database.client import Database, unavailable
 from plankeeper.settings import Settings
 from plankeeper.webhooks import messages, queue
 from plankeeper.webhooks.figures import ATTEMPTS

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from plankeeper.database import binaries, postmaster
-from plankeeper.database.binaries import Account, ClusterError, Programs
+from plankeeper.embedded_postgres import binaries, postmaster
+from plankeeper.embedded_postgres.binaries import Account, ClusterError, Programs
 
 __all__ = ["Cluster", "ClusterError"]
 

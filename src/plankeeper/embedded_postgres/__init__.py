@@ -1,0 +1,1 @@
+"""A PostgreSQL server that Plankeeper starts and stops itself."""
