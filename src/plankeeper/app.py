@@ -37,7 +37,7 @@ from plankeeper.request_log.gathering import Gathering
 from plankeeper.settings import Settings
 from plankeeper.team_members.routes import routes as team_members
 from plankeeper.webhooks.delivery_routes import routes as webhook_deliveries
-from plankeeper.webhooks.routes import routes as webhook_endpoints
+from plankeeper.webhooks.endpoint_routes import routes as webhook_endpoints
 
 SLICES = (
     participants, team_members, account_managers, note_types, providers, invoices, invoice_view_sessions, events,

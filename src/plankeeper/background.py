@@ -20,8 +20,8 @@ from plankeeper.participants.totals import fold_totals
 from plankeeper.rate_limits.store import purge as forget_quotas
 from plankeeper.request_log.trimming import Trimming
 from plankeeper.settings import Settings
-from plankeeper.webhooks import queue
-from plankeeper.webhooks.fanning import FanOut
+from plankeeper.webhooks import delivery_queue
+from plankeeper.webhooks.fan_out import FanOut
 
 
 def stop_with_parent() -> None:
@@ -55,5 +55,5 @@ def _purges(settings: Settings) -> list[Callable[[Queries], Awaitable[object]]]:
         purges.append(lambda session: events.purge(session, first_id_at(datetime.now(UTC) - kept)))
     if settings.delivery_retention:
         days = settings.delivery_retention
-        purges.append(lambda session: queue.purge(session, days))
+        purges.append(lambda session: delivery_queue.purge(session, days))
     return purges

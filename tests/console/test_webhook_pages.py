@@ -12,8 +12,8 @@ import pytest
 
 from console.people import Browser, Person
 from plankeeper.http.schemas import UuidListQuery
-from plankeeper.webhooks import store
-from plankeeper.webhooks.shapes import WebhookEndpoint
+from plankeeper.webhooks import endpoint_store
+from plankeeper.webhooks.schemas import WebhookEndpoint
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -27,7 +27,7 @@ NEW = {
 
 @pytest.fixture
 def endpoints(server: RunningServer) -> Callable[[UUID], list[WebhookEndpoint]]:
-    return lambda owner: server.run(store.page(server.db, owner, UuidListQuery()))
+    return lambda owner: server.run(endpoint_store.page(server.db, owner, UuidListQuery()))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.error_catalogue.shapes import CatalogueEntry
-from plankeeper.events.shapes import Event
+from plankeeper.events.schemas import Event
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import ListQuery, custom_schema
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession

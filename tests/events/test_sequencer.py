@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events import store
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.providers import store as providers

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plankeeper.webhooks.rules import EVERYWHERE, fault_of_url, is_refused
-from plankeeper.webhooks.sending import Checked, Sender
+from plankeeper.webhooks.client import Checked, Sender
+from plankeeper.webhooks.policy import EVERYWHERE, fault_of_url, is_refused
 
 SCHEME = "must begin with https://"
 PRIVATE = "must not be an address of a private network"

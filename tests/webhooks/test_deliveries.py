@@ -12,7 +12,7 @@ from plankeeper.bulk.explanations import EXPLANATIONS
 from plankeeper.bulk.loading import load
 from plankeeper.bulk.resources import RESOURCES
 from plankeeper.http.context import SYSTEM, Write
-from plankeeper.webhooks import queue
+from plankeeper.webhooks import delivery_queue
 from support.client import Client
 from support.receiver import Answer, Receiver
 from support.server import RunningServer, wait_until
@@ -146,8 +146,8 @@ def test_what_is_due_first_is_claimed_first(server: RunningServer, api: Client, 
 
     async def claim() -> None:
         for each in (7, 5, 4, 3, 2):
-            found = await queue.claim(server.db, {}, each, 100, NOW)
-            claimed.extend(claim.resource_id for claim in await queue.claims(server.db, found, NOW))
+            found = await delivery_queue.claim(server.db, {}, each, 100, NOW)
+            claimed.extend(claim.resource_id for claim in await delivery_queue.claims(server.db, found, NOW))
 
     server.run(claim())
     assert claimed == made[: len(claimed)]
@@ -161,9 +161,9 @@ def test_what_one_claims_another_leaves_alone(server: RunningServer, api: Client
 
     async def claim() -> list[int]:
         async with server.db.transaction() as tx:
-            first = await queue.claim(tx, {}, 3, 100, NOW)
-            second = await queue.claim(server.db, {}, 3, 100, NOW)  # neither waits for the first one
-        third = await queue.claim(server.db, {}, 3, 100, NOW)
+            first = await delivery_queue.claim(tx, {}, 3, 100, NOW)
+            second = await delivery_queue.claim(server.db, {}, 3, 100, NOW)  # neither waits for the first one
+        third = await delivery_queue.claim(server.db, {}, 3, 100, NOW)
         claimed = {each.id for found in (first, second, third) for each in found}
         return [len(first), len(second), len(third), len(claimed)]
 
@@ -325,7 +325,7 @@ def test_the_list_of_deliveries_is_filtered_and_paged(
 def test_a_flood_waits_in_the_feed_and_none_of_it_is_lost(
     server: RunningServer, api: Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.webhooks.fanning.MOST_DUE", 20)
+    monkeypatch.setattr("plankeeper.webhooks.fan_out.MOST_DUE", 20)
     endpoint = hook()
     made = happen(server, api, 150)
     events(api, "note_type.created", 150)

@@ -14,11 +14,11 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database
 from plankeeper.events import store as event_store
-from plankeeper.events.record import event_of, record
+from plankeeper.events.recorder import event_of, record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.parsing import first_id_at
-from plankeeper.webhooks import queue
-from plankeeper.webhooks.fanning import FanOut
+from plankeeper.webhooks import delivery_queue
+from plankeeper.webhooks.fan_out import FanOut
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
@@ -162,9 +162,9 @@ async def test_deliveries_are_forgotten_by_their_age(
     older = "update webhook_deliveries set created_at = created_at - $1 * interval '1 day' where id = any ($2)"
     await db.execute(older, 31, aged)
     await db.execute(older, 29, [UUID(found[3]["id"])])
-    await queue.purge(db, 30, 2)
+    await delivery_queue.purge(db, 30, 2)
     assert len(deliveries(api, endpoint)) == 4
-    await queue.purge(db, 30)
+    await delivery_queue.purge(db, 30)
     left = deliveries(api, endpoint)
     assert [each["id"] for each in left] == [each["id"] for each in found[3:]]
     assert look(server) == 2
@@ -178,7 +178,7 @@ async def test_a_delivery_whose_event_is_forgotten_is_not_attempted(
     [gone, kept] = happen(server, api, 2)
     fanned_out(api, endpoint, 2)
     await db.execute("delete from events where resource_id = $1", gone)
-    assert len(await queue.claim(db, {}, 8, 100, timedelta(days=-1))) == 0
+    assert len(await delivery_queue.claim(db, {}, 8, 100, timedelta(days=-1))) == 0
     assert [look(server, NOW), look(server, NOW)] == [2, 0]  # what is gone is put off as what is sent
     assert subjects(receiver) == [kept]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.webhooks import manners
-from plankeeper.webhooks.manners import LONGEST, Manners, waited
+from plankeeper.webhooks import cpu_backoff
+from plankeeper.webhooks.cpu_backoff import LONGEST, Manners, waited
 
 
 class Clock:
@@ -13,8 +13,8 @@ class Clock:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.waited = self.now = 0.0
-        patch.setattr(manners, "waited", lambda: self.waited)
-        patch.setattr(manners.time, "monotonic", lambda: self.now)
+        patch.setattr(cpu_backoff, "waited", lambda: self.waited)
+        patch.setattr(cpu_backoff.time, "monotonic", lambda: self.now)
 
 
 @pytest.mark.parametrize("kept, rest", [(0.0, 0.0), (0.049, 0.0), (0.06, 0.6), (0.5, LONGEST), (1.0, LONGEST)])
@@ -29,11 +29,11 @@ def test_the_rest_is_a_multiple_of_the_wait(monkeypatch: pytest.MonkeyPatch, kep
 
 
 def test_a_system_that_does_not_say_is_taken_for_a_quiet_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(manners, "_STANDING", tmp_path / "none")
+    monkeypatch.setattr(cpu_backoff, "_STANDING", tmp_path / "none")
     assert waited() == 0
     (tmp_path / "odd").write_text("")
-    monkeypatch.setattr(manners, "_STANDING", tmp_path / "odd")
+    monkeypatch.setattr(cpu_backoff, "_STANDING", tmp_path / "odd")
     assert waited() == 0
     (tmp_path / "known").write_text("5000000000 2500000000 7\n")
-    monkeypatch.setattr(manners, "_STANDING", tmp_path / "known")
+    monkeypatch.setattr(cpu_backoff, "_STANDING", tmp_path / "known")
     assert waited() == 2.5

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from plankeeper.http.schemas import json_text
-from plankeeper.webhooks.messages import headers_of
-from plankeeper.webhooks.rules import new_secret
+from plankeeper.webhooks.payload import headers_of
+from plankeeper.webhooks.policy import new_secret
 from support.folder import open_folder
 from support.pages import PROJECT
 from support.program import Serving, environment, plankeeper

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trustme
 
-from plankeeper.webhooks import sending
-from plankeeper.webhooks.sending import Outcome, Sender
+from plankeeper.webhooks import client
+from plankeeper.webhooks.client import Outcome, Sender
 from support.receiver import Headers, Receiver
 
 LOOPBACK = [ip_network("127.0.0.0/8")]
@@ -384,7 +384,7 @@ SLOW = [
 async def test_who_does_not_answer_in_time_has_failed_and_is_hung_up_on(
     sender: Sender, monkeypatch: pytest.MonkeyPatch, scheme: str, behave: Callable[..., Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(sending, "TIMEOUT", 0.3)
+    monkeypatch.setattr(client, "TIMEOUT", 0.3)
     async with speaking(behave) as url:
         outcome = await asyncio.wait_for(post(sender, url.replace("http:", f"{scheme}:")), 10)
     assert outcome == Outcome(None, "no answer within 0.3 s", outcome.milliseconds)
@@ -393,7 +393,7 @@ async def test_who_does_not_answer_in_time_has_failed_and_is_hung_up_on(
 async def test_a_slow_dns_is_given_no_more_time(
     new_sender: Callable[..., Sender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "TIMEOUT", 0.3)
+    monkeypatch.setattr(client, "TIMEOUT", 0.3)
 
     async def resolve(_host: str, _port: int) -> list[str]:
         await asyncio.sleep(60)

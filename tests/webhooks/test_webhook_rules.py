@@ -10,15 +10,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.parsing import first_id_at
-from plankeeper.webhooks.messages import headers_of
-from plankeeper.webhooks.rules import (
-    JITTER,
-    SCHEDULE,
-    SECRET_PREFIX,
-    fault_of_secret,
-    new_secret,
-    next_wait,
-)
+from plankeeper.webhooks.payload import headers_of
+from plankeeper.webhooks.policy import JITTER, SCHEDULE, SECRET_PREFIX, fault_of_secret, new_secret, next_wait
 
 BODY = b'{"type":"participant.created","data":{"name":"Zo\xc3\xab"}}'
 SECRET, OLD_SECRET = new_secret(), new_secret()

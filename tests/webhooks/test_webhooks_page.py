@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 from msgspec import Raw
 
-from plankeeper.webhooks.messages import body_of, headers_of
-from plankeeper.webhooks.rules import JITTER, SCHEDULE, new_secret
-from plankeeper.webhooks.shapes import Attempt
+from plankeeper.webhooks.payload import body_of, headers_of
+from plankeeper.webhooks.policy import JITTER, SCHEDULE, new_secret
+from plankeeper.webhooks.schemas import Attempt
 from support.pages import PROJECT, blocks, matches, rows, section
 
 PAGE = "docs/webhooks.md"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from plankeeper.database.client import Database
-from plankeeper.webhooks import queue
-from plankeeper.webhooks.settling import settle
+from plankeeper.webhooks import delivery_queue
+from plankeeper.webhooks.attempts import settle
 from support.client import Client
 from support.receiver import Answer, Receiver
 from support.server import RunningServer, wait_until
@@ -276,7 +276,7 @@ def test_what_a_dead_worker_had_is_taken_over_after_a_minute(
     endpoint = hook()
     happen(server, api, 3)
     fanned_out(api, endpoint, 3)
-    claimed = server.run(queue.claim(server.db, {}, 8, 100, NOW))
+    claimed = server.run(delivery_queue.claim(server.db, {}, 8, 100, NOW))
     assert len(claimed) == 3
     assert look(server) == look(server, timedelta(seconds=50)) == 0
     assert look(server, timedelta(seconds=61)) == 3

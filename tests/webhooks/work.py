@@ -13,9 +13,9 @@ from uuid import UUID
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.events.record import record_many
+from plankeeper.events.recorder import record_many
 from plankeeper.http.context import SYSTEM, Write
-from plankeeper.webhooks.sending import Sender
+from plankeeper.webhooks.client import Sender
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, Client
 from support.receiver import Received, Receiver

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManagerCreate, AccountManagerRecord
 from plankeeper.database.client import broken
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid
 from plankeeper.http.schemas import applied, given, json_text

@@ -6,7 +6,7 @@ from uuid import UUID
 from plankeeper.accounts import memberships, store
 from plankeeper.accounts.shapes import Account, AccountShown, Invitation, Person, Role
 from plankeeper.accounts.signing import good_email, good_role, new_account, require_still_owner
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid
 

@@ -33,7 +33,7 @@ from plankeeper.accounts.shapes import (
 )
 from plankeeper.accounts.telling import Origin, actor_of, tell
 from plankeeper.database.client import Database, Queries, Transaction
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid, Refusal
 from plankeeper.http.schemas import Email, checked

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from plankeeper.accounts import memberships
 from plankeeper.accounts.shapes import Account, AccountShown, AccountVisit, Membership
 from plankeeper.database.client import Transaction
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings
 

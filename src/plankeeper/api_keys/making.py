@@ -12,7 +12,7 @@ from plankeeper.api_keys import store
 from plankeeper.api_keys.rules import hash_of, new_key
 from plankeeper.api_keys.shapes import ApiKey
 from plankeeper.database.client import Database
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.settings import Settings
 

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bulk.merging import BadLines, Tally, by_id, key, merged, now_created
 from plankeeper.bulk.reading import BadLine, Line
-from plankeeper.events.record import record_many
+from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
 from plankeeper.invoices import facts, store

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.client import Transaction
-from plankeeper.events.record import record_many
+from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.parsing import plain_type
 from plankeeper.http.schemas import json_text

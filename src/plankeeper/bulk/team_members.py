@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.bulk.merging import BadLines, Tally, differs, every, key, merged, one_by_one
 from plankeeper.bulk.reading import BadLine, Line
-from plankeeper.events.record import record_many
+from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
 from plankeeper.participants.store import ids_by_number

@@ -16,7 +16,7 @@ from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.context import writing
 from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import PlanManager, plan_managers, records
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Actor, Write, found
 from plankeeper.http.schemas import json_text
 from plankeeper.plan_managers import store

@@ -11,12 +11,12 @@ import click
 from plankeeper.cli.context import UUID_TYPE, require_plan_manager, with_database
 from plankeeper.database.client import Database
 from plankeeper.events import store
-from plankeeper.events.shapes import Event
+from plankeeper.events.schemas import Event
 from plankeeper.settings import Settings
-from plankeeper.webhooks import messages
-from plankeeper.webhooks.rules import EVERYWHERE, fault_of_secret, new_secret
-from plankeeper.webhooks.sending import Outcome, Sender
-from plankeeper.webhooks.shapes import Payload
+from plankeeper.webhooks import payload as messages
+from plankeeper.webhooks.client import Outcome, Sender
+from plankeeper.webhooks.policy import EVERYWHERE, fault_of_secret, new_secret
+from plankeeper.webhooks.schemas import Payload
 
 PERIOD = 0.25  # seconds between two looks at the feed
 PAGE = 100

@@ -7,7 +7,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.client import Database
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.plan_managers import store
 from plankeeper.settings import Settings
 

@@ -11,9 +11,9 @@ import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess
 
 from plankeeper import metrics
-from plankeeper.delivering import beside_a_server
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.webhooks.process import beside_a_server
 
 DRAIN_SECONDS = 10
 _READY_SECONDS = 60

@@ -25,7 +25,7 @@ def worker() -> None:
 
 async def _work(found: Settings, *, embedded: bool) -> None:
     from plankeeper import logs
-    from plankeeper.delivering import deliver
+    from plankeeper.webhooks.process import deliver
 
     dsn = found.database_url or ""
     async with Database(dsn, pool_size=1, statement_timeout=600).opened() as db:

@@ -12,7 +12,7 @@ from plankeeper.console.looks import members
 from plankeeper.console.pages import PREFIX, Download, Look, Page, Pages
 from plankeeper.console.sheets import MARK, row
 from plankeeper.events import store
-from plankeeper.events.shapes import Event, Sought
+from plankeeper.events.schemas import Event, Sought
 from plankeeper.http.context import found as there
 from plankeeper.http.parsing import uuid_of
 

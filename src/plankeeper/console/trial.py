@@ -20,7 +20,7 @@ from plankeeper.console.looks import members
 from plankeeper.console.pages import Act
 from plankeeper.console.places import Places
 from plankeeper.events import store as events
-from plankeeper.events.shapes import Event
+from plankeeper.events.schemas import Event
 from plankeeper.http.context import Write
 from plankeeper.http.errors import Invalid
 from plankeeper.note_types import store as note_types

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.events import store
-from plankeeper.events.shapes import Event, EventListQuery
+from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import Read, found
 from plankeeper.http.errors import Invalid
 from plankeeper.http.pagination import page_of

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.events.shapes import Backlog, Event, EventRow, Placed, Sought
+from plankeeper.events.schemas import Backlog, Event, EventRow, Placed, Sought
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import SYSTEM, Write, found
 from plankeeper.http.errors import NotFound, Refusal
 from plankeeper.http.parsing import first_id_at

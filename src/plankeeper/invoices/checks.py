@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.events.record import record_many
+from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import json_text
 from plankeeper.invoices import facts, store

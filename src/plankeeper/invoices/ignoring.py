@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Write, found
 from plankeeper.invoices import ignored, store
 from plankeeper.invoices.checks import check

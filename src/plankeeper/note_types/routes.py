@@ -1,6 +1,6 @@
 """Note types: list, create, get, update, delete."""
 
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes

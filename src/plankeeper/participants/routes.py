@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import visible
 from plankeeper.database.client import Broken, Queries
-from plankeeper.events.record import record, record_many
+from plankeeper.events.recorder import record, record_many
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import FieldError, Invalid, Refusal
 from plankeeper.http.pagination import page_of

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes

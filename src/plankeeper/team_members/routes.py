@@ -7,7 +7,7 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Broken, Queries
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import Invalid, NotFound, Refusal
 from plankeeper.http.pagination import page_of

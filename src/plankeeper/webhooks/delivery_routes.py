@@ -3,15 +3,15 @@
 from dataclasses import replace
 from uuid import UUID
 
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import NotFound
 from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes
 from plankeeper.http.schemas import Page
-from plankeeper.webhooks import deliveries, store
-from plankeeper.webhooks.routes import require_active
-from plankeeper.webhooks.shapes import DeliveryListQuery, WebhookDelivery
+from plankeeper.webhooks import delivery_store, endpoint_store
+from plankeeper.webhooks.endpoint_routes import require_active
+from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
 routes = Routes("webhook_deliveries")
 
@@ -19,11 +19,13 @@ routes = Routes("webhook_deliveries")
 @routes.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", need=READ, extension=True)
 async def list_(call: Read, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
     """List the deliveries of a webhook endpoint, with their attempts."""
-    rows = await deliveries.page(call.db, call.plan_manager_id, webhook_endpoint_id, query)
-    if not rows and await store.fetch(call.db, call.plan_manager_id, webhook_endpoint_id) is None:
+    rows = await delivery_store.page(call.db, call.plan_manager_id, webhook_endpoint_id, query)
+    if not rows and await endpoint_store.fetch(call.db, call.plan_manager_id, webhook_endpoint_id) is None:
         raise NotFound
     total = (
-        None if query.by_cursor else await deliveries.count(call.db, call.plan_manager_id, webhook_endpoint_id, query)
+        None
+        if query.by_cursor
+        else await delivery_store.count(call.db, call.plan_manager_id, webhook_endpoint_id, query)
     )
     return page_of(query, rows, total)
 
@@ -31,8 +33,8 @@ async def list_(call: Read, webhook_endpoint_id: UUID, query: DeliveryListQuery)
 @routes.post("/webhook-deliveries/{webhook_delivery_id}/retry", need=WRITE, extension=True, conflicts=True)
 async def retry(call: Write, webhook_delivery_id: UUID) -> WebhookDelivery:
     """Attempt a delivery once more, now, whatever came of it before."""
-    endpoint_id = found(await deliveries.endpoint_of(call.tx, call.plan_manager_id, webhook_delivery_id))
-    require_active(found(await store.record_for_update(call.tx, call.plan_manager_id, endpoint_id)))
-    again = found(await deliveries.retry(call.tx, call.plan_manager_id, webhook_delivery_id))
+    endpoint_id = found(await delivery_store.endpoint_of(call.tx, call.plan_manager_id, webhook_delivery_id))
+    require_active(found(await endpoint_store.record_for_update(call.tx, call.plan_manager_id, endpoint_id)))
+    again = found(await delivery_store.retry(call.tx, call.plan_manager_id, webhook_delivery_id))
     await record(replace(call, notify=False), "webhook_delivery.retried", None, again)
     return again

@@ -11,13 +11,13 @@ from uuid import UUID
 
 from plankeeper.database.client import Database, unavailable
 from plankeeper.settings import Settings
-from plankeeper.webhooks import messages, queue
+from plankeeper.webhooks import delivery_queue, payload
+from plankeeper.webhooks.attempts import settle
+from plankeeper.webhooks.client import Outcome, Sender
+from plankeeper.webhooks.cpu_backoff import Manners
 from plankeeper.webhooks.figures import ATTEMPTS
-from plankeeper.webhooks.manners import Manners
-from plankeeper.webhooks.rules import GONE, next_wait
-from plankeeper.webhooks.sending import Outcome, Sender
-from plankeeper.webhooks.settling import settle
-from plankeeper.webhooks.shapes import Attempt, Claim, Settlement
+from plankeeper.webhooks.policy import GONE, next_wait
+from plankeeper.webhooks.schemas import Attempt, Claim, Settlement
 
 log = logging.getLogger("plankeeper")
 
@@ -78,8 +78,8 @@ class Worker:
         if room <= 0:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             return 1
-        claimed = await queue.claim(self._db, self._sending, PER_ENDPOINT, room, self._skew)
-        for claim in await queue.claims(self._db, claimed, self._skew) if claimed else []:
+        claimed = await delivery_queue.claim(self._db, self._sending, PER_ENDPOINT, room, self._skew)
+        for claim in await delivery_queue.claims(self._db, claimed, self._skew) if claimed else []:
             self._sending[claim.webhook_endpoint_id] += 1
             task = asyncio.create_task(self._deliver(claim))
             self._tasks.add(task)
@@ -116,7 +116,7 @@ class Worker:
             body = body_of(claim)
             secrets = [each for each in (claim.secret, claim.old_secret) if each]
             now = int(time.time() + self._skew.total_seconds())
-            headers = messages.headers_of(str(claim.event_id), now, body, secrets)
+            headers = payload.headers_of(str(claim.event_id), now, body, secrets)
             outcome = await self._sender.post(claim.url, headers, body)
             ATTEMPTS.labels("succeeded" if outcome.succeeded else "failed").inc()
             self._settlements.append(settlement_of(claim, outcome, datetime.now(UTC) + self._skew))
@@ -131,7 +131,7 @@ class Worker:
 
 def body_of(claim: Claim) -> bytes:
     """The same bytes on every attempt, as long as the endpoint asks for the same."""
-    return messages.body_of(
+    return payload.body_of(
         claim.event_type, claim.event_created_at, claim.plan_manager_id, claim.resource_kind, claim.resource_id,
         claim.payload, claim.data,
     )  # fmt: skip

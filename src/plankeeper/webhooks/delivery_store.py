@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
-from plankeeper.webhooks.shapes import DeliveryListQuery, WebhookDelivery
+from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
 
 async def page(

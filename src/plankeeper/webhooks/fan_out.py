@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.client import Queries
-from plankeeper.webhooks import queue, store
+from plankeeper.webhooks import delivery_queue, endpoint_store
 
 MOST_DUE = 500  # deliveries that may wait for a worker, of one endpoint
 
@@ -17,13 +17,13 @@ class FanOut:
 
     async def begin(self, session: Queries) -> None:
         """The one before may have stopped between an event's place and its deliveries."""
-        self._behind.update(await store.with_endpoints(session))
+        self._behind.update(await endpoint_store.with_endpoints(session))
 
     async def follow(self, session: Queries, plan_manager_ids: Iterable[UUID]) -> bool:
         """Whether any endpoint went on: it may have more before it."""
         self._behind.update(plan_manager_ids)
         if not self._behind:
             return False
-        found = await queue.fan_out(session, list(self._behind), MOST_DUE)
+        found = await delivery_queue.fan_out(session, list(self._behind), MOST_DUE)
         self._behind = {each.plan_manager_id for each in found}
         return any(each.has_moved for each in found)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from plankeeper import background, logs
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
-from plankeeper.webhooks.manners import Manners
-from plankeeper.webhooks.sending import Sender
+from plankeeper.webhooks.client import Sender
+from plankeeper.webhooks.cpu_backoff import Manners
 from plankeeper.webhooks.worker import Worker
 
 NAMES_AT_ONCE = 64  # threads that wait for answers to questions for names: a slow server of names delays few

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.events import store
-from plankeeper.events.shapes import EventRow
+from plankeeper.events.schemas import EventRow
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import json_text
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import json_text
-from plankeeper.webhooks.shapes import Behind, Claim, Claimed, Settlement
+from plankeeper.webhooks.schemas import Behind, Claim, Claimed, Settlement
 
 
 async def fan_out(session: Queries, plan_manager_ids: Sequence[UUID], most_due: int) -> list[Behind]:

@@ -7,8 +7,8 @@ from msgspec import Raw
 
 from plankeeper import __version__
 from plankeeper.http.schemas import json_text
-from plankeeper.webhooks.rules import signature
-from plankeeper.webhooks.shapes import Payload
+from plankeeper.webhooks.policy import signature
+from plankeeper.webhooks.schemas import Payload
 
 Headers = list[tuple[str, str]]
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import UuidListQuery
-from plankeeper.webhooks.shapes import Beginning, WebhookEndpoint, WebhookEndpointRecord
+from plankeeper.webhooks.schemas import Beginning, WebhookEndpoint, WebhookEndpointRecord
 
 
 async def page(db: Queries, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:

@@ -7,13 +7,13 @@ from uuid import UUID
 import msgspec
 
 from plankeeper.database.client import Database
-from plankeeper.events.record import record
+from plankeeper.events.recorder import record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.settings import Settings
-from plankeeper.webhooks import queue, store
-from plankeeper.webhooks.rules import DISABLED_AFTER, GONE
-from plankeeper.webhooks.shapes import Settlement, WebhookEndpointRecord, shown
+from plankeeper.webhooks import delivery_queue, endpoint_store
+from plankeeper.webhooks.policy import DISABLED_AFTER, GONE
+from plankeeper.webhooks.schemas import Settlement, WebhookEndpointRecord, shown
 
 _GONE = "it answered 410 Gone"
 _DEAD = f"it has only failed for {DISABLED_AFTER.days} days"
@@ -27,13 +27,13 @@ async def settle(db: Database, settings: Settings, settlements: Sequence[Settlem
     ids = list(owners)
     async with db.transaction() as tx:
         # Endpoints are locked before their deliveries, here as in every request.
-        dead = await queue.note(
+        dead = await delivery_queue.note(
             tx, [owners[each] for each in ids], ids, [each in good for each in ids], [each in gone for each in ids],
             DISABLED_AFTER, skew,
         )  # fmt: skip
         ended = dict.fromkeys(dead, _DEAD) | dict.fromkeys(gone, _GONE)
-        locked = [await store.record_for_update(tx, owners[each], each) for each in sorted(ended)]
-        await queue.settle(tx, settlements, skew)
+        locked = [await endpoint_store.record_for_update(tx, owners[each], each) for each in sorted(ended)]
+        await delivery_queue.settle(tx, settlements, skew)
         for kept in locked:
             if kept and kept.active:
                 await _disable(Write(tx, owners[kept.id], settings, SYSTEM), kept, ended[kept.id])
@@ -42,6 +42,6 @@ async def settle(db: Database, settings: Settings, settlements: Sequence[Settlem
 async def _disable(call: Write, kept: WebhookEndpointRecord, reason: str) -> None:
     """Stop sending to an endpoint, and tell of it by an event."""
     stopped = msgspec.structs.replace(kept, active=False, disabled_reason=reason)
-    await store.put(call.tx, call.plan_manager_id, json_text([stopped]))
-    await queue.cancel(call.tx, call.plan_manager_id, kept.id)
+    await endpoint_store.put(call.tx, call.plan_manager_id, json_text([stopped]))
+    await delivery_queue.cancel(call.tx, call.plan_manager_id, kept.id)
     await record(call, "webhook_endpoint.disabled", shown(kept), shown(stopped))

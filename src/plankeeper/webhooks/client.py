@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import httpcore
 
-from plankeeper.webhooks.names import Names, Resolve
-from plankeeper.webhooks.rules import TIMEOUT, Network, fault_of_url, is_refused, literal_of
+from plankeeper.webhooks.dns import Names, Resolve
+from plankeeper.webhooks.policy import TIMEOUT, Network, fault_of_url, is_refused, literal_of
 
 if "sniffio" not in sys.modules and find_spec("sniffio") is None:
     # httpcore asks for it with each of its locks. Where it is not installed, the search took a third of an attempt.
