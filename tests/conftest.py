@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
@@ -61,7 +61,7 @@ def new_key(server: RunningServer) -> Callable[..., str]:
         async def work() -> str:
             async with server.db.transaction() as tx:
                 call = Write(tx, ids[0], server.settings, SYSTEM)
-                return await making.create(call, "test", ids, scopes, lasts)
+                return await service.create(call, "test", ids, scopes, lasts)
 
         return server.run(work())
 

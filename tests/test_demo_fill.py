@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import signing
-from plankeeper.accounts.shapes import SignedIn
+from plankeeper.accounts import sessions as signing
+from plankeeper.accounts.schemas import SignedIn
 from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.demo import fill
 from plankeeper.demo import plan_managers, records

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import routes as account_managers
-from plankeeper.api_keys.keyring import Keyring
+from plankeeper.api_keys.cache import Keyring
 from plankeeper.console.application import console
 from plankeeper.console.frame import Frame
 from plankeeper.database.client import Database
@@ -26,14 +26,14 @@ from plankeeper.http.openapi import document
 from plankeeper.http.path_router import Paths
 from plankeeper.http.public import Keyless, OtherOrigins
 from plankeeper.http.routing import Operation
-from plankeeper.idempotency import replays
+from plankeeper.idempotency import service
 from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
 from plankeeper.invoices.routes import routes as invoices
 from plankeeper.note_types.routes import routes as note_types
 from plankeeper.participants.routes import routes as participants
 from plankeeper.providers.routes import routes as providers
 from plankeeper.rate_limits.limiter import Limiter
-from plankeeper.request_log.gathering import Gathering
+from plankeeper.request_log.buffer import Gathering
 from plankeeper.settings import Settings
 from plankeeper.team_members.routes import routes as team_members
 from plankeeper.webhooks.delivery_routes import routes as webhook_deliveries
@@ -77,7 +77,7 @@ def application(settings: Settings) -> ASGIApp:
     keyring, limiter = Keyring(db), Limiter(db)
     gathering = Gathering(db) if settings.request_log_retention else None
     tell = Telling(log=settings.access_log, answered=gathering.answered if gathering else None)
-    edge = Edge(db, Admission(keyring.authenticate, limiter, settings), replays, tell, settings)
+    edge = Edge(db, Admission(keyring.authenticate, limiter, settings), service, tell, settings)
     endpoints = {path: Endpoint(edge, path, methods) for path, methods in by_path(operations()).items()}
     routes = [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
     if settings.metrics_port is None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from plankeeper import metrics
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.database.client import Database, Queries
 from plankeeper.events import sequencer
 from plankeeper.events import store as events
@@ -18,7 +18,7 @@ from plankeeper.import_files.store import purge as forget_files
 from plankeeper.invoice_view_sessions import viewing
 from plankeeper.participants.totals import fold_totals
 from plankeeper.rate_limits.store import purge as forget_quotas
-from plankeeper.request_log.trimming import Trimming
+from plankeeper.request_log.retention import Trimming
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
@@ -35,7 +35,7 @@ async def sequence(db: Database, settings: Settings) -> None:
     """Until cancelled: be the sequencer, or stand by to become it."""
 
     async def warn_of_expiry(_session: object) -> None:
-        await making.warn(db, settings)
+        await service.warn(db, settings)
 
     async def end_views(_session: object) -> None:
         await viewing.end_silent(db, settings)

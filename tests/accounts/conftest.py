@@ -9,9 +9,9 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import people, signing
-from plankeeper.accounts.rules import hash_of
-from plankeeper.accounts.shapes import Refused, Session, SignedIn
+from plankeeper.accounts import members, sessions
+from plankeeper.accounts.policy import hash_of
+from plankeeper.accounts.schemas import Refused, Session, SignedIn
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import SYSTEM, Actor, Write
 from support.server import RunningServer
@@ -42,7 +42,7 @@ class Someone:
     def __init__(self, server: RunningServer, plan_manager_id: UUID, role: str = "owner", name: str = "Ada") -> None:
         self.server, self.plan_manager_id = server, plan_manager_id
         self.email = f"{uuid7().hex}@example.com"
-        self.id = self.write(lambda call: people.create(call, self.email, name, role, PASSWORD))
+        self.id = self.write(lambda call: members.create(call, self.email, name, role, PASSWORD))
 
     def write(self, work: Callable[[Write], Coroutine[Any, Any, Any]], *, as_self: bool = False) -> Any:
         actor = Actor("user", str(self.id), "Ada") if as_self else SYSTEM
@@ -54,7 +54,7 @@ class Someone:
         return self.server.run(run())
 
     def sign_in(self, password: str = PASSWORD, email: str | None = None) -> SignedIn | Refused:
-        work = signing.sign_in(
+        work = sessions.sign_in(
             self.server.db, self.server.settings, email or self.email, password, "192.0.2.7", "Browser 1"
         )
         return self.server.run(work)
@@ -65,16 +65,16 @@ class Someone:
         return found.token
 
     def second_step(self, token: str, code: str) -> SignedIn | Refused:
-        return self.server.run(signing.second_step(self.server.db, self.server.settings, token, code))
+        return self.server.run(sessions.second_step(self.server.db, self.server.settings, token, code))
 
     def session(self, token: str) -> Session | None:
-        return self.server.run(signing.session(self.server.db, token))
+        return self.server.run(sessions.session(self.server.db, token))
 
     def own(self, work: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
         """What somebody does who is signed in, in a transaction."""
 
         async def run() -> Any:
-            found = await signing.session(self.server.db, token)
+            found = await sessions.session(self.server.db, token)
             assert found
             async with self.server.db.transaction() as tx:
                 return await work(tx, found)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plankeeper.accounts.rules import (
+from plankeeper.accounts.policy import (
     LONGEST_WAIT,
     ROLES,
     csrf_of,

@@ -9,20 +9,20 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from accounts.conftest import PASSWORD, Someone, told
-from plankeeper.accounts import memberships, people, signing
-from plankeeper.accounts.rules import hash_of
-from plankeeper.accounts.shapes import Refused, SignedIn
+from plankeeper.accounts import member_store, members, sessions
+from plankeeper.accounts.policy import hash_of
+from plankeeper.accounts.schemas import Refused, SignedIn
 from plankeeper.http.context import Actor, Write
 from plankeeper.http.errors import Invalid, NotFound, Refusal
 
 
 def invited(ada: Someone, email: str, role: str = "viewer") -> str:
-    return ada.write(lambda call: signing.invite(call, email, role), as_self=True)
+    return ada.write(lambda call: sessions.invite(call, email, role), as_self=True)
 
 
 def accepted(ada: Someone, token: str, name: str = "Sam", password: str = PASSWORD) -> Any:
     return ada.server.run(
-        signing.accept(ada.server.db, ada.server.settings, token, name, password, "192.0.2.8", "Browser 2")
+        sessions.accept(ada.server.db, ada.server.settings, token, name, password, "192.0.2.8", "Browser 2")
     )
 
 
@@ -31,14 +31,14 @@ def fresh_email() -> str:
 
 
 def roles(ada: Someone) -> dict[str, str]:
-    found = ada.server.run(memberships.people(ada.server.db, ada.plan_manager_id))
+    found = ada.server.run(member_store.people(ada.server.db, ada.plan_manager_id))
     return {each.email: each.role for each in found}
 
 
 def test_who_is_invited_makes_an_account_and_is_signed_in(ada: Someone) -> None:
     email = fresh_email()
     token = invited(ada, f" {email} ", "manager")
-    found = ada.server.run(signing.invitation(ada.server.db, token))
+    found = ada.server.run(sessions.invitation(ada.server.db, token))
     assert found
     assert (found.plan_manager_name, found.known, found.invitation.email) == ("Test plan manager", False, email)
     signed_in = accepted(ada, token)
@@ -67,7 +67,7 @@ def test_an_invitation_is_used_once_even_by_two_at_once(
 
     async def twice() -> list[Any]:
         db, settings = ada.server.db, ada.server.settings
-        return await asyncio.gather(*(signing.accept(db, settings, token, "Sam", PASSWORD) for _ in range(2)))
+        return await asyncio.gather(*(sessions.accept(db, settings, token, "Sam", PASSWORD) for _ in range(2)))
 
     found = ada.server.run(twice())
     assert sorted(type(each).__name__ for each in found) == ["NoneType", "SignedIn"]
@@ -79,7 +79,7 @@ def test_an_invitation_ends(ada: Someone) -> None:
     token = invited(ada, fresh_email())
     statement = "update account_invitations set expires_at = now() where token_hash = $1"
     ada.server.run(ada.server.db.execute(statement, hash_of(token)))
-    assert ada.server.run(signing.invitation(ada.server.db, token)) is None
+    assert ada.server.run(sessions.invitation(ada.server.db, token)) is None
     assert accepted(ada, token) is None
     assert accepted(ada, "nobody's") is None
 
@@ -88,7 +88,7 @@ def test_who_is_invited_again_has_the_newest_link_alone(ada: Someone) -> None:
     email = fresh_email()
     first, second = invited(ada, email), invited(ada, email.upper(), "manager")
     assert accepted(ada, first) is None
-    assert len(ada.server.run(memberships.open_invitations(ada.server.db, ada.plan_manager_id))) == 1
+    assert len(ada.server.run(member_store.open_invitations(ada.server.db, ada.plan_manager_id))) == 1
     assert isinstance(accepted(ada, second), SignedIn)
     assert set(roles(ada).values()) == {"owner", "manager"}
 
@@ -97,10 +97,10 @@ def test_an_invitation_can_be_withdrawn_by_its_plan_manager_alone(
     ada: Someone, new_person: Callable[..., Someone]
 ) -> None:
     token, stranger = invited(ada, fresh_email()), new_person()
-    [kept] = ada.server.run(memberships.open_invitations(ada.server.db, ada.plan_manager_id))
+    [kept] = ada.server.run(member_store.open_invitations(ada.server.db, ada.plan_manager_id))
     with pytest.raises(NotFound):
-        stranger.write(lambda call: people.withdraw(call, kept.id))
-    ada.write(lambda call: people.withdraw(call, kept.id))
+        stranger.write(lambda call: members.withdraw(call, kept.id))
+    ada.write(lambda call: members.withdraw(call, kept.id))
     assert accepted(ada, token) is None
     assert told(ada.server, ada.plan_manager_id)[-1].type == "account.invitation_withdrawn"
 
@@ -120,7 +120,7 @@ def test_who_has_an_account_joins_with_its_password_and_no_other(
 ) -> None:
     sam = new_person(name="Sam")
     token = invited(ada, sam.email.upper())
-    found = ada.server.run(signing.invitation(ada.server.db, token))
+    found = ada.server.run(sessions.invitation(ada.server.db, token))
     assert found
     assert found.known
     assert accepted(ada, token, "Mallory", "another long password") == Refused(0)
@@ -146,13 +146,13 @@ def test_who_belongs_already_is_not_invited_and_a_role_is_one_of_three(ada: Some
     with pytest.raises(Invalid):
         invited(ada, fresh_email(), "admin")
     with pytest.raises(Invalid):
-        ada.write(lambda call: people.change_role(call, ada.id, "admin"))
+        ada.write(lambda call: members.change_role(call, ada.id, "admin"))
 
 
 def test_a_role_is_changed_at_once_and_told(ada: Someone, new_person: Callable[..., Someone]) -> None:
     sam = new_person(ada.plan_manager_id, role="viewer", name="Sam")
     token = sam.token()
-    ada.write(lambda call: people.change_role(call, sam.id, "manager"), as_self=True)
+    ada.write(lambda call: members.change_role(call, sam.id, "manager"), as_self=True)
     session = sam.session(token)
     assert session
     assert session.roles == {ada.plan_manager_id: "manager"}
@@ -160,25 +160,25 @@ def test_a_role_is_changed_at_once_and_told(ada: Someone, new_person: Callable[.
     shown = {"id": str(sam.id), "email": sam.email, "name": "Sam", "role": "manager"}
     assert last == ("account.role_changed", str(ada.id), shown, {"role": "viewer"})
     before = len(told(ada.server, ada.plan_manager_id))
-    ada.write(lambda call: people.change_role(call, sam.id, "manager"), as_self=True)
+    ada.write(lambda call: members.change_role(call, sam.id, "manager"), as_self=True)
     assert len(told(ada.server, ada.plan_manager_id)) == before
 
 
 def test_people_of_another_plan_manager_can_not_be_changed(ada: Someone, new_person: Callable[..., Someone]) -> None:
     stranger = new_person()
-    assert ada.write(lambda call: people.change_role(call, stranger.id, "viewer"), as_self=True) is None
-    assert ada.write(lambda call: people.remove(call, stranger.id), as_self=True) is None
+    assert ada.write(lambda call: members.change_role(call, stranger.id, "viewer"), as_self=True) is None
+    assert ada.write(lambda call: members.remove(call, stranger.id), as_self=True) is None
     assert roles(stranger) == {stranger.email: "owner"}
     assert isinstance(stranger.sign_in(), SignedIn)
 
 
 def test_the_only_owner_stays_unless_the_system_removes_them(ada: Someone) -> None:
     with pytest.raises(Invalid):
-        ada.write(lambda call: people.remove(call, ada.id), as_self=True)
+        ada.write(lambda call: members.remove(call, ada.id), as_self=True)
     with pytest.raises(Invalid):
-        ada.write(lambda call: people.change_role(call, ada.id, "viewer"), as_self=True)
+        ada.write(lambda call: members.change_role(call, ada.id, "viewer"), as_self=True)
     assert roles(ada) == {ada.email: "owner"}
-    ada.write(lambda call: people.remove(call, ada.id))
+    ada.write(lambda call: members.remove(call, ada.id))
     assert roles(ada) == {}
 
 
@@ -189,7 +189,7 @@ def test_of_two_owners_who_leave_at_once_one_stays(ada: Someone, new_person: Cal
         async def leave(who: UUID) -> None:
             async with ada.server.db.transaction() as tx:
                 actor = Actor("user", str(who), None)
-                await people.remove(Write(tx, ada.plan_manager_id, ada.server.settings, actor), who)
+                await members.remove(Write(tx, ada.plan_manager_id, ada.server.settings, actor), who)
 
         return await asyncio.gather(leave(ada.id), leave(sam.id), return_exceptions=True)
 
@@ -201,7 +201,7 @@ def test_of_two_owners_who_leave_at_once_one_stays(ada: Someone, new_person: Cal
 def test_who_is_removed_keeps_the_roles_elsewhere(ada: Someone, new_person: Callable[..., Someone]) -> None:
     sam = new_person(name="Sam")
     assert isinstance(accepted(ada, invited(ada, sam.email)), SignedIn)
-    ada.write(lambda call: people.remove(call, sam.id), as_self=True)
+    ada.write(lambda call: members.remove(call, sam.id), as_self=True)
     session = sam.session(sam.token())
     assert session
     assert session.roles == {sam.plan_manager_id: "owner"}
@@ -215,14 +215,14 @@ def test_who_is_removed_keeps_the_roles_elsewhere(ada: Someone, new_person: Call
 def test_who_is_no_owner_any_more_changes_nobody(ada: Someone, new_person: Callable[..., Someone]) -> None:
     bob = new_person(ada.plan_manager_id, role="owner")
     kim = new_person(ada.plan_manager_id, role="viewer")
-    ada.write(lambda call: people.change_role(call, bob.id, "manager"), as_self=True)
+    ada.write(lambda call: members.change_role(call, bob.id, "manager"), as_self=True)
     for late in (
-        lambda call: people.change_role(call, kim.id, "owner"),
-        lambda call: people.remove(call, kim.id),
-        lambda call: signing.invite(call, "late@example.com", "owner"),
-        lambda call: people.withdraw(call, uuid7()),
+        lambda call: members.change_role(call, kim.id, "owner"),
+        lambda call: members.remove(call, kim.id),
+        lambda call: sessions.invite(call, "late@example.com", "owner"),
+        lambda call: members.withdraw(call, uuid7()),
     ):
         with pytest.raises(Refusal) as refused:
             bob.write(late, as_self=True)
         assert refused.value.status == 403
-    assert ada.write(lambda call: people.change_role(call, kim.id, "manager"), as_self=True)
+    assert ada.write(lambda call: members.change_role(call, kim.id, "manager"), as_self=True)

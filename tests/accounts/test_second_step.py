@@ -9,10 +9,10 @@ import pytest
 from pyotp.totp import TOTP
 
 from accounts.conftest import PASSWORD, Someone, told
-from plankeeper.accounts import own, store, totp
-from plankeeper.accounts.proving import Proof
-from plankeeper.accounts.rules import hash_of
-from plankeeper.accounts.shapes import Refused, SignedIn
+from plankeeper.accounts import self_service, store, totp
+from plankeeper.accounts.credentials import Proof
+from plankeeper.accounts.policy import hash_of
+from plankeeper.accounts.schemas import Refused, SignedIn
 from plankeeper.http.errors import Invalid
 
 
@@ -47,13 +47,17 @@ def proven(ada: Someone, token: str, password: str = PASSWORD) -> Proof:
     """That who is signed in gave the password again; raises Invalid."""
     session = ada.session(token)
     assert session
-    return ada.server.run(own.proven(ada.server.db, ada.server.settings, session, password, "192.0.2.7", "Browser 1"))
+    return ada.server.run(
+        self_service.proven(ada.server.db, ada.server.settings, session, password, "192.0.2.7", "Browser 1")
+    )
 
 
 def turned_on(ada: Someone, token: str, secret: str, code: str) -> Any:
     """The recovery codes of who turns the second step on; raises Invalid."""
     proof = proven(ada, token)
-    return ada.own(lambda tx, session: own.enable_totp(tx, ada.server.settings, session, proof, secret, code), token)
+    return ada.own(
+        lambda tx, session: self_service.enable_totp(tx, ada.server.settings, session, proof, secret, code), token
+    )
 
 
 def types(ada: Someone) -> list[str]:
@@ -141,7 +145,7 @@ def test_a_recovery_code_is_used_once_and_a_new_set_ends_the_old(ada: Someone) -
     assert ada.second_step(half(ada), codes[0]) == Refused(0)
     assert ada.server.run(store.recovery_codes_left(ada.server.db, ada.id)) == 9
     settings, proof = ada.server.settings, proven(ada, token)
-    newer = ada.own(lambda tx, _: own.renew_recovery_codes(tx, settings, proof), token)
+    newer = ada.own(lambda tx, _: self_service.renew_recovery_codes(tx, settings, proof), token)
     assert types(ada)[-1] == "recovery_codes_renewed"
     assert not set(newer) & set(codes)
     assert ada.second_step(half(ada), codes[1]) == Refused(0)
@@ -171,7 +175,7 @@ def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Ph
         proven(ada, complete.token, "wrong")
     assert types(ada)[-1] == "sign_in_failed"
     proof = proven(ada, complete.token)
-    ada.own(lambda tx, _: own.disable_totp(tx, settings, proof), complete.token)
+    ada.own(lambda tx, _: self_service.disable_totp(tx, settings, proof), complete.token)
     assert types(ada)[-1] == "totp_disabled"
     found = ada.sign_in()
     assert isinstance(found, SignedIn)
@@ -183,12 +187,14 @@ def test_a_new_password_ends_the_other_sessions(ada: Someone) -> None:
     token, other = ada.token(), ada.token()
     settings, proof = ada.server.settings, proven(ada, token)
     with pytest.raises(Invalid):
-        ada.own(lambda tx, session: own.change_password(tx, settings, session, proof, "short"), token)
+        ada.own(lambda tx, session: self_service.change_password(tx, settings, session, proof, "short"), token)
     new = "seven quiet lanterns"
-    ada.own(lambda tx, session: own.change_password(tx, settings, session, proof, new), token)
+    ada.own(lambda tx, session: self_service.change_password(tx, settings, session, proof, new), token)
     assert types(ada)[-1] == "password_changed"
     with pytest.raises(Invalid):  # what was proven before is not enough for another password
-        ada.own(lambda tx, session: own.change_password(tx, settings, session, proof, "eight loud lanterns"), token)
+        ada.own(
+            lambda tx, session: self_service.change_password(tx, settings, session, proof, "eight loud lanterns"), token
+        )
     assert ada.session(token)
     assert ada.session(other) is None
     assert ada.sign_in() == Refused(0)
@@ -222,12 +228,12 @@ def test_guesses_of_the_password_count_like_those_of_signing_in(ada: Someone) ->
 def test_all_other_sessions_end_and_this_one_stays(ada: Someone, new_person: Callable[..., Someone]) -> None:
     token, others, sam = ada.token(), [ada.token(), ada.token()], new_person()
     foreign, settings = sam.token(), ada.server.settings
-    assert ada.own(lambda tx, session: own.revoke_other_sessions(tx, settings, session), token) == 2
+    assert ada.own(lambda tx, session: self_service.revoke_other_sessions(tx, settings, session), token) == 2
     assert [ada.session(each) for each in others] == [None, None]
     assert ada.session(token)
     assert sam.session(foreign)
     assert types(ada)[-2:] == ["session_revoked"] * 2
-    assert ada.own(lambda tx, session: own.revoke_other_sessions(tx, settings, session), token) == 0
+    assert ada.own(lambda tx, session: self_service.revoke_other_sessions(tx, settings, session), token) == 0
 
 
 def test_a_session_of_ones_own_can_be_revoked_and_nobody_elses(
@@ -239,8 +245,11 @@ def test_a_session_of_ones_own_can_be_revoked_and_nobody_elses(
     listed = ada.server.run(store.open_sessions(ada.server.db, ada.id, datetime.now(UTC)))
     assert {each.token_hash for each in listed} == {hash_of(token), hash_of(lost)}
     assert {(each.address, each.user_agent) for each in listed} == {("192.0.2.7", "Browser 1")}
-    assert ada.own(lambda tx, session: own.revoke_session(tx, settings, session, hash_of(lost)), token) is True
+    assert ada.own(lambda tx, session: self_service.revoke_session(tx, settings, session, hash_of(lost)), token) is True
     assert ada.session(lost) is None
     assert types(ada)[-1] == "session_revoked"
-    assert ada.own(lambda tx, session: own.revoke_session(tx, settings, session, hash_of(foreign)), token) is False
+    assert (
+        ada.own(lambda tx, session: self_service.revoke_session(tx, settings, session, hash_of(foreign)), token)
+        is False
+    )
     assert sam.session(foreign)

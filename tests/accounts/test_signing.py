@@ -11,9 +11,9 @@ from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
 from accounts.conftest import PASSWORD, Someone, told
-from plankeeper.accounts import memberships, passwords, people, signing, store
-from plankeeper.accounts.rules import hash_of
-from plankeeper.accounts.shapes import Refused, SignedIn
+from plankeeper.accounts import member_store, members, passwords, sessions, store
+from plankeeper.accounts.policy import hash_of
+from plankeeper.accounts.schemas import Refused, SignedIn
 from plankeeper.http.errors import NotFound
 from support.server import RunningServer
 
@@ -38,7 +38,7 @@ def test_the_email_is_taken_in_either_case_and_with_blanks_around(ada: Someone) 
 def test_each_sign_in_has_a_session_of_its_own(ada: Someone) -> None:
     first, second = ada.token(), ada.token()
     assert first != second
-    ada.server.run(signing.sign_out(ada.server.db, first))
+    ada.server.run(sessions.sign_out(ada.server.db, first))
     assert ada.session(first) is None
     assert ada.session(second)
 
@@ -148,7 +148,7 @@ def test_many_attempts_at_once_are_not_free(ada: Someone) -> None:
     async def all_at_once() -> list[Any]:
         db, settings = ada.server.db, ada.server.settings
         return await asyncio.gather(
-            *(signing.sign_in(db, settings, ada.email, f"guess {each}", "", "") for each in range(20))
+            *(sessions.sign_in(db, settings, ada.email, f"guess {each}", "", "") for each in range(20))
         )
 
     found = ada.server.run(all_at_once())
@@ -183,8 +183,8 @@ def test_signing_in_is_told_to_each_plan_manager_and_names_no_other(
 ) -> None:
     other = new_plan_manager()
     token = ada.token()
-    ada.write(lambda call: memberships.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
-    ada.server.run(signing.sign_out(ada.server.db, token))
+    ada.write(lambda call: member_store.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    ada.server.run(sessions.sign_out(ada.server.db, token))
     ada.token()
     assert [(each.type, (each.data or {}).get("role")) for each in told(server, other)] == [
         ("account.signed_in", "viewer")
@@ -197,15 +197,15 @@ def test_who_has_two_plan_managers_chooses_and_loses_a_choice_with_the_role(
     ada: Someone, new_plan_manager: Callable[[], UUID]
 ) -> None:
     other, foreign = new_plan_manager(), new_plan_manager()
-    ada.write(lambda call: memberships.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    ada.write(lambda call: member_store.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
     token = ada.token()
-    ada.own(lambda tx, session: signing.choose(tx, session, other), token)
+    ada.own(lambda tx, session: sessions.choose(tx, session, other), token)
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, session.roles) == (other, {ada.plan_manager_id: "owner", other: "viewer"})
     with pytest.raises(NotFound):
-        ada.own(lambda tx, found: signing.choose(tx, found, foreign), token)
-    ada.write(lambda call: memberships.remove(call.tx, other, ada.id))
+        ada.own(lambda tx, found: sessions.choose(tx, found, foreign), token)
+    ada.write(lambda call: member_store.remove(call.tx, other, ada.id))
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, set(session.roles)) == (ada.plan_manager_id, {ada.plan_manager_id})
@@ -214,7 +214,7 @@ def test_who_has_two_plan_managers_chooses_and_loses_a_choice_with_the_role(
 def test_who_is_removed_is_out_at_once(ada: Someone, new_person: Callable[..., Someone]) -> None:
     leaving = new_person(ada.plan_manager_id, role="viewer")
     token = leaving.token()
-    ada.write(lambda call: people.remove(call, leaving.id), as_self=True)
+    ada.write(lambda call: members.remove(call, leaving.id), as_self=True)
     assert leaving.session(token) is None
     assert leaving.sign_in() == Refused(0)
 

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from plankeeper.api_keys.rules import checksum, hash_of, new_key, well_formed
+from plankeeper.api_keys.format import checksum, hash_of, new_key, well_formed
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 

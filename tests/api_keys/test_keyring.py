@@ -14,10 +14,10 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.keyring import Keyring
-from plankeeper.api_keys.rules import hash_of, new_key
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.cache import Keyring
+from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.client import Database, Queries
 from plankeeper.embedded_postgres.cluster import Cluster
@@ -34,7 +34,7 @@ T = TypeVar("T")
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings ask more often, so that the tests need not wait."""
-    monkeypatch.setattr("plankeeper.api_keys.keyring.PERIOD", 0.02)
+    monkeypatch.setattr("plankeeper.api_keys.cache.PERIOD", 0.02)
 
 
 class Watched(Database):
@@ -102,7 +102,7 @@ async def revoke(db: Database, server: RunningServer, plan_manager_id: str, key:
     async with db.transaction() as tx:
         kept = await store.by_hash(tx, hash_of(key))
         assert kept
-        await making.revoke(Write(tx, UUID(plan_manager_id), server.settings, SYSTEM), kept.id)
+        await service.revoke(Write(tx, UUID(plan_manager_id), server.settings, SYSTEM), kept.id)
 
 
 async def refusal_of(keyring: Keyring, key: str) -> str | None:
@@ -150,7 +150,7 @@ async def test_a_key_that_nobody_confirms_is_looked_up_each_time(
 async def test_a_key_is_looked_up_again_when_the_database_does_not_say_whether_it_is_still_good(
     db: Watched, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.api_keys.keyring.TRUSTED_FOR", 0.2)
+    monkeypatch.setattr("plankeeper.api_keys.cache.TRUSTED_FOR", 0.2)
     async with keyring_on(db) as keyring:
         await db.confirmed()
         assert await refusal_of(keyring, api.key) is None
@@ -267,7 +267,7 @@ class Alone:
             made = await plan_managers.insert(tx, uuid7(), "Alone")
             assert made
             call = Write(tx, made.id, self.server.settings, SYSTEM)
-            key = await making.create(call, "test", [made.id], ["read", "write"], None)
+            key = await service.create(call, "test", [made.id], ["read", "write"], None)
         return Client(self.server.url, key, made.id)
 
     def stop(self) -> None:

@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.keyring import PERIOD
-from plankeeper.api_keys.rules import hash_of
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.cache import PERIOD
+from plankeeper.api_keys.format import hash_of
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.http.context import Actor, Write
 from support.client import Client
 from support.server import RunningServer, wait_until
@@ -32,7 +32,7 @@ class Keys:
         async def work() -> str:
             async with self._server.db.transaction() as tx:
                 call = Write(tx, owners[0], self._server.settings, BY)
-                return await making.create(call, "nightly", owners, scopes, more.get("lasts"), more.get("rate_limit"))
+                return await service.create(call, "nightly", owners, scopes, more.get("lasts"), more.get("rate_limit"))
 
         return self._server.run(work())
 
@@ -43,12 +43,12 @@ class Keys:
         async with self._server.db.transaction() as tx:
             old = await store.fetch_for_update(tx, key_id)
             assert old
-            return await making.rotate(Write(tx, key_id, self._server.settings, BY), old, overlap, lasts)
+            return await service.rotate(Write(tx, key_id, self._server.settings, BY), old, overlap, lasts)
 
     def revoke(self, key: str) -> None:
         async def work() -> None:
             async with self._server.db.transaction() as tx:
-                await making.revoke(Write(tx, kept.id, self._server.settings, BY), kept.id)
+                await service.revoke(Write(tx, kept.id, self._server.settings, BY), kept.id)
 
         kept = self.kept(key)
         self._server.run(work())

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.keyring import Keyring
-from plankeeper.api_keys.rules import hash_of, new_key
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.cache import Keyring
+from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.http.context import SYSTEM, Write
@@ -30,8 +30,8 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings report whenever they ask, and ask often."""
-    monkeypatch.setattr("plankeeper.api_keys.keyring.PERIOD", 0.02)
-    monkeypatch.setattr("plankeeper.api_keys.keyring.REPORT_PERIOD", 0.0)
+    monkeypatch.setattr("plankeeper.api_keys.cache.PERIOD", 0.02)
+    monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_PERIOD", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ async def owner(db: Database) -> UUID:
 async def key_of(db: Database, *owners: UUID, lasts: timedelta | None = None) -> str:
     async with db.transaction() as tx:
         call = Write(tx, owners[0], Settings.read({}), SYSTEM)
-        return await making.create(call, "watched", owners, ["read"], lasts)
+        return await service.create(call, "watched", owners, ["read"], lasts)
 
 
 async def kept(db: Database, key: str) -> ApiKey:
@@ -110,7 +110,7 @@ async def test_a_refused_key_is_not_told_as_used(db: Database) -> None:
     mine = await owner(db)
     good, revoked = [await key_of(db, mine) for _ in range(2)]
     async with db.transaction() as tx:
-        await making.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
+        await service.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
     async with keyring_on(db) as keyring:
         for key in (revoked, new_key()):
             with suppress(Refusal):
@@ -121,9 +121,9 @@ async def test_a_refused_key_is_not_told_as_used(db: Database) -> None:
 
 
 async def test_reports_come_a_few_times_a_minute_and_not_with_every_request() -> None:
-    from plankeeper.api_keys import keyring
+    from plankeeper.api_keys import cache
 
-    assert 10 <= keyring.REPORT_PERIOD <= 20
+    assert 10 <= cache.REPORT_PERIOD <= 20
 
 
 async def test_an_older_report_that_comes_late_changes_nothing(db: Database) -> None:
@@ -168,7 +168,7 @@ async def test_a_key_that_expires_soon_is_told_of_once_under_each_of_its_plan_ma
     owners = sorted([await owner(db), await owner(db)])
     key = await kept(db, await key_of(db, *owners, lasts=timedelta(days=13)))
     for _ in range(3):
-        await making.warn(db, Settings.read({}))
+        await service.warn(db, Settings.read({}))
         assert await told(db) == [(each, str(key.id)) for each in owners]
 
 
@@ -178,16 +178,16 @@ async def test_keys_that_are_far_from_their_end_or_past_it_or_revoked_are_not_to
         await key_of(db, mine, lasts=lasts)
     revoked = await key_of(db, mine, lasts=timedelta(days=1))
     async with db.transaction() as tx:
-        await making.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
+        await service.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
     soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=1)))
-    await making.warn(db, Settings.read({}))
+    await service.warn(db, Settings.read({}))
     assert await told(db) == [(mine, str(soon.id))]
 
 
 async def test_servers_that_warn_at_once_tell_of_each_key_once(db: Database) -> None:
     mine = await owner(db)
     keys = [await kept(db, await key_of(db, mine, lasts=timedelta(hours=1))) for _ in range(20)]
-    await asyncio.gather(*(making.warn(db, Settings.read({})) for _ in range(6)))
+    await asyncio.gather(*(service.warn(db, Settings.read({})) for _ in range(6)))
     assert await told(db) == sorted((mine, str(each.id)) for each in keys)
 
 
@@ -197,9 +197,9 @@ async def test_a_key_that_another_server_is_telling_of_is_left_to_it(db: Databas
     async with db.transaction() as beside:
         assert await store.fetch_unwarned(beside, datetime.now(UTC) + timedelta(days=1), 100)
         async with asyncio.timeout(20):
-            await making.warn(db, Settings.read({}))
+            await service.warn(db, Settings.read({}))
         assert await told(db) == []
-    await making.warn(db, Settings.read({}))
+    await service.warn(db, Settings.read({}))
     assert await told(db) == [(mine, str(key.id))]
 
 
@@ -208,7 +208,7 @@ async def test_more_keys_than_are_told_of_at_a_time_are_all_told_of(db: Database
     for _ in range(105):
         await key_of(db, mine, lasts=timedelta(hours=1))
     for _ in range(2):
-        await making.warn(db, Settings.read({}))
+        await service.warn(db, Settings.read({}))
     assert len(await told(db)) == 105
 
 
@@ -251,5 +251,5 @@ async def test_doctor_warns_of_keys_that_expire_soon_and_is_content(
         " run `plankeeper keys rotate`"
     )
     # Told of by an event or not: it stays in the list until it has ended.
-    await making.warn(db, Settings.read({}))
+    await service.warn(db, Settings.read({}))
     assert warning in doctor()

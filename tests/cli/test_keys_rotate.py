@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from plankeeper.api_keys.rules import well_formed
+from plankeeper.api_keys.format import well_formed
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.program import plankeeper

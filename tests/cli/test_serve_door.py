@@ -15,7 +15,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families_of
 
-from plankeeper.api_keys.rules import new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.folder import open_folder
 from support.program import Serving, plankeeper

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import signing
-from plankeeper.accounts.rules import invitation_path
-from plankeeper.accounts.shapes import Refused, SignedIn
+from plankeeper.accounts import sessions
+from plankeeper.accounts.policy import invitation_path
+from plankeeper.accounts.schemas import Refused, SignedIn
 from support.program import plankeeper
 from support.server import RunningServer
 
@@ -36,7 +36,7 @@ class Users:
         return [line for line in out.splitlines() if self.email in line]
 
     def sign_in(self) -> SignedIn | Refused:
-        return self.server.run(signing.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", ""))
+        return self.server.run(sessions.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", ""))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_without_a_password_it_is_an_invitation(users: Users) -> None:
     assert path == invitation_path(token)
     assert users.lines() == []
     server = users.server
-    found = server.run(signing.accept(server.db, server.settings, token, "Ada O", PASSWORD))
+    found = server.run(sessions.accept(server.db, server.settings, token, "Ada O", PASSWORD))
     assert isinstance(found, SignedIn)
     assert f"manager:{users.plan_manager_id}" in users.lines()[0]
 
@@ -97,12 +97,12 @@ def test_a_reset_gives_a_way_back_in_and_ends_what_was_open(users: Users) -> Non
     code, printed, err = users.run("reset", users.email)
     assert (code, err) == (0, "")
     server = users.server
-    enter = signing.sign_in(server.db, server.settings, users.email, printed.strip(), "", "")
+    enter = sessions.sign_in(server.db, server.settings, users.email, printed.strip(), "", "")
     opened = server.run(enter)
     assert isinstance(opened, SignedIn)
     done = users.run("reset", users.email.upper(), "--password-stdin", stdin=PASSWORD.encode())
     assert done == (0, f"The password of {users.email.upper()} is changed.\n", "")
-    assert server.run(signing.session(server.db, opened.token)) is None
+    assert server.run(sessions.session(server.db, opened.token)) is None
     assert isinstance(users.sign_in(), SignedIn)
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person, made
-from plankeeper.accounts import signing
-from plankeeper.api_keys import making
+from plankeeper.accounts import sessions
+from plankeeper.api_keys import service
 from plankeeper.console.application import entries
 from plankeeper.console.pages import Download, Entry
 from plankeeper.http.context import SYSTEM, Write
@@ -103,7 +103,7 @@ async def _begun(server: RunningServer, texts: _Texts) -> tuple[UUID, UUID, str,
     async with server.db.transaction() as tx:
         begun = await plan_managers.insert(tx, uuid7(), named["name"])
         assert begun is not None
-        key = await making.create(
+        key = await service.create(
             Write(tx, begun.id, server.settings, SYSTEM), named["key_name"], [begun.id], ["read", "write"], None
         )  # fmt: skip
         key_id = await tx.one(UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", begun.id)
@@ -208,10 +208,10 @@ async def _people(server: RunningServer, plan_manager_id: UUID, owner: Person, t
     other = await made(server, plan_manager_id, "viewer", named["person_name"])
     async with server.db.transaction() as tx:
         call = Write(tx, plan_manager_id, server.settings, SYSTEM)
-        token = await signing.invite(call, f"{uuid7()}@example.com", "manager", named["invited_name"])
-    invited = await signing.invitation(server.db, token)
+        token = await sessions.invite(call, f"{uuid7()}@example.com", "manager", named["invited_name"])
+    invited = await sessions.invitation(server.db, token)
     assert invited is not None
-    await signing.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", named["user_agent"])
+    await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", named["user_agent"])
     return {"account_id": str(other.account_id), "token": token, "invitation_id": str(invited.invitation.id)}
 
 

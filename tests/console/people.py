@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import people
+from plankeeper.accounts import members
 from plankeeper.http.context import SYSTEM, Write
 from support.client import NO_TLS
 from support.server import RunningServer
@@ -66,4 +66,4 @@ async def made(server: RunningServer, plan_manager_id: UUID, role: str, name: st
     email = f"{uuid7()}@example.com"
     async with server.db.transaction() as tx:
         call = Write(tx, plan_manager_id, server.settings, SYSTEM)
-        return Person(email, await people.create(call, email, name, role, PASSWORD))
+        return Person(email, await members.create(call, email, name, role, PASSWORD))

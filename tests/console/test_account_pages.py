@@ -11,7 +11,7 @@ import pytest
 from pyotp.totp import TOTP
 
 from console.people import PASSWORD, Browser, Person
-from plankeeper.accounts.rules import hash_of
+from plankeeper.accounts.policy import hash_of
 from plankeeper.console.own import browser_of
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from console.people import PASSWORD, Browser, Person
-from plankeeper.accounts import memberships, signing
+from plankeeper.accounts import member_store, sessions
 from plankeeper.console.cookies import signed
 from plankeeper.http.context import SYSTEM, Write
 from support.server import RunningServer
@@ -87,7 +87,7 @@ def test_who_works_for_two_changes_between_them_and_to_no_other(
 
     async def join() -> None:
         async with server.db.transaction() as tx:
-            await memberships.insert(tx, second, person.account_id, "viewer", datetime.now(UTC))
+            await member_store.insert(tx, second, person.account_id, "viewer", datetime.now(UTC))
 
     server.run(join())
     browser = new_browser(person)
@@ -116,7 +116,7 @@ def test_an_invitation_is_taken_up_once(
     async def invite() -> str:
         async with server.db.transaction() as tx:
             call = Write(tx, plan_manager_id, server.settings, SYSTEM)
-            return await signing.invite(call, f"{plan_manager_id}@example.com", "viewer")
+            return await sessions.invite(call, f"{plan_manager_id}@example.com", "viewer")
 
     path, browser = f"/console/invitations/{server.run(invite())}", new_browser()
     assert f"{plan_manager_id}@example.com" in browser.get(path).text

@@ -9,7 +9,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from console.people import PASSWORD, Browser, Person
-from plankeeper.accounts.rules import ROLES
+from plankeeper.accounts.policy import ROLES
 from plankeeper.console.application import entries
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.looks import ASSETS, asset_path

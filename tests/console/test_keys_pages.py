@@ -12,7 +12,7 @@ import pytest
 
 from console.people import Browser, Person
 from plankeeper.api_keys import store
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys.schemas import ApiKey
 from support.client import Client
 from support.server import RunningServer, wait_until
 

@@ -10,7 +10,7 @@ import pytest
 
 from console.furnished import FILES, FORMS, PAGES, Furnished, furnished, name_of, without_ids
 from console.people import Browser, made
-from plankeeper.accounts.rules import ROLES
+from plankeeper.accounts.policy import ROLES
 from plankeeper.console.pages import Entry
 from support.server import RunningServer
 

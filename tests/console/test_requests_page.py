@@ -11,10 +11,10 @@ from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
 from plankeeper.api_keys import store as keys
-from plankeeper.api_keys.rules import hash_of
+from plankeeper.api_keys.format import hash_of
 from plankeeper.http.schemas import json_text
 from plankeeper.request_log import store
-from plankeeper.request_log.shapes import KEPT, Batch, Request
+from plankeeper.request_log.schemas import KEPT, Batch, Request
 from support.client import Client
 from support.server import RunningServer, wait_until
 

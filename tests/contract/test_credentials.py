@@ -15,8 +15,8 @@ from uuid_utils.compat import uuid7
 
 from contract.leaks import HEADERS, QUOTA, assert_nothing_of, assert_plain, without_moment
 from contract.world import OPERATIONS, WRITES, World, filled, new_client, send
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.rules import hash_of, new_key
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.format import hash_of, new_key
 from plankeeper.database import schema
 from plankeeper.embedded_postgres import binaries
 from plankeeper.embedded_postgres.cluster import Cluster
@@ -50,11 +50,11 @@ class Makes:
         self._server, self._owner = server, owner
 
     def key(self, *scopes: str, lasts: timedelta | None = None) -> str:
-        return self._done(lambda call: making.create(call, "test", [self._owner], scopes or ("read", "write"), lasts))
+        return self._done(lambda call: service.create(call, "test", [self._owner], scopes or ("read", "write"), lasts))
 
     def revoke(self, key: str) -> None:
         ident = self._id(key)
-        self._done(lambda call: making.revoke(call, ident))
+        self._done(lambda call: service.revoke(call, ident))
 
     def rotate(self, key: str, overlap: timedelta) -> str:
         ident = self._id(key)
@@ -62,7 +62,7 @@ class Makes:
         async def work(call: Write) -> str:
             old = await store.fetch_for_update(call.tx, ident)
             assert old
-            return await making.rotate(call, old, overlap, None)
+            return await service.rotate(call, old, overlap, None)
 
         return self._done(work)
 

@@ -10,8 +10,8 @@ from starlette.routing import Route, Router
 from uuid_utils.compat import uuid7
 
 from contract.world import BODIES, CONTRACT, OPERATIONS, READS, WRITES, World, send
-from plankeeper.api_keys import making
-from plankeeper.api_keys.rules import new_key
+from plankeeper.api_keys import service
+from plankeeper.api_keys.format import new_key
 from plankeeper.app import application
 from plankeeper.http.context import SYSTEM, Need, Write
 from plankeeper.http.errors import CODES
@@ -68,7 +68,7 @@ class Keys:
             async with self._server.db.transaction() as tx:
                 ident = self._world.plan_manager_id
                 call = Write(tx, ident, self._server.settings, SYSTEM)
-                return await making.create(call, "test", [ident], scopes or ["read", "write"], lasts)
+                return await service.create(call, "test", [ident], scopes or ["read", "write"], lasts)
 
         return self._server.run(make())
 
@@ -79,7 +79,7 @@ class Keys:
         async def work() -> None:
             async with self._server.db.transaction() as tx:
                 ident = await tx.one(UUID, "select id from api_keys where last_four = $1", key[-4:])
-                await making.revoke(Write(tx, self._world.plan_manager_id, self._server.settings, SYSTEM), ident)
+                await service.revoke(Write(tx, self._world.plan_manager_id, self._server.settings, SYSTEM), ident)
 
         self._server.run(work())
         wait_until(lambda: send(self._world.client, "GET /participants", {}, self.headers(key)).status_code == 401)

@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.app import operations
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.routing import PREFIX, Operation
@@ -87,7 +87,7 @@ async def new_client(server: RunningServer) -> Client:
         plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
         assert plan_manager
         call = Write(tx, plan_manager.id, server.settings, SYSTEM)
-        key = await making.create(call, "test", [plan_manager.id], ["read", "write"], None)
+        key = await service.create(call, "test", [plan_manager.id], ["read", "write"], None)
     return Client(server.url, key, plan_manager.id)
 
 

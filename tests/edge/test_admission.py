@@ -13,9 +13,9 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.keyring import Keyring
-from plankeeper.api_keys.rules import checksum, hash_of, new_key
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.cache import Keyring
+from plankeeper.api_keys.format import checksum, hash_of, new_key
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.admission import Admission, network_of
@@ -68,7 +68,7 @@ def limited(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iter
         async def work() -> str:
             async with server.db.transaction() as tx:
                 call = Write(tx, owner, server.settings, SYSTEM)
-                return await making.create(call, "limited", [owner], scopes, None, rate_limit)
+                return await service.create(call, "limited", [owner], scopes, None, rate_limit)
 
         made.append(Client(url, server.run(work()), owner))
         return made[-1]
@@ -242,7 +242,7 @@ def dead_keys(server: RunningServer, new_plan_manager: Callable[[], UUID], new_k
         async with server.db.transaction() as tx:
             key = await store.by_hash(tx, hash_of(revoked))
             assert key is not None
-            await making.revoke(Write(tx, owner, server.settings, SYSTEM), key.id)
+            await service.revoke(Write(tx, owner, server.settings, SYSTEM), key.id)
 
     server.run(revoke())
     return [expired, revoked]

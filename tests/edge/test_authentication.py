@@ -9,9 +9,9 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.rules import hash_of
-from plankeeper.api_keys.rules import new_key as unknown_key
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.format import hash_of
+from plankeeper.api_keys.format import new_key as unknown_key
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import CODES
@@ -117,7 +117,7 @@ def test_a_revoked_key_is_refused_by_every_server_and_others_go_on(
         async with server.db.transaction() as tx:
             kept = await store.by_hash(tx, hash_of(api.key))
             assert kept is not None
-            await making.revoke(Write(tx, owner, server.settings, SYSTEM), kept.id)
+            await service.revoke(Write(tx, owner, server.settings, SYSTEM), kept.id)
 
     server.run(revoke())
     for client in clients:

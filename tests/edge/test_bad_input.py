@@ -12,7 +12,7 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
@@ -373,7 +373,7 @@ async def newcomer(server: RunningServer) -> tuple[UUID, str]:
         made = await plan_managers.insert(tx, uuid7(), "Test plan manager")
         assert made is not None
         call = Write(tx, made.id, server.settings, SYSTEM)
-        return made.id, await making.create(call, "test", [made.id], ["read", "write"], None)
+        return made.id, await service.create(call, "test", [made.id], ["read", "write"], None)
 
 
 def test_while_the_database_is_away_the_answer_is_503_and_then_service_goes_on(own_cluster: Cluster) -> None:

@@ -13,7 +13,7 @@ import asyncpg
 import httpx
 import pytest
 
-from plankeeper.api_keys.rules import new_key as some_key
+from plankeeper.api_keys.format import new_key as some_key
 from plankeeper.database.client import Database
 from plankeeper.database.pool import Pool
 from plankeeper.embedded_postgres.cluster import Cluster

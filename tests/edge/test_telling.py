@@ -12,8 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families_of
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.rules import hash_of, new_key
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.format import hash_of, new_key
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from support.client import PREFIX, Client
@@ -151,10 +151,10 @@ def test_a_line_tells_nothing_of_a_key(talking: RunningServer, api: Client, log:
     async def make_and_revoke() -> str:
         async with talking.db.transaction() as tx:
             call = Write(tx, owner, talking.settings, SYSTEM)
-            made = await making.create(call, "Gone", [owner], ["read"], None)
+            made = await service.create(call, "Gone", [owner], ["read"], None)
             found = await store.by_hash(tx, hash_of(made))
             assert found is not None
-            await making.revoke(call, found.id)
+            await service.revoke(call, found.id)
             return made
 
     keys = [api.key, new_key(), talking.run(make_and_revoke()), "plk_made-up-key"]
@@ -301,7 +301,7 @@ def test_a_refusal_by_a_quota_is_counted(
 
     async def work() -> str:
         async with talking.db.transaction() as tx:
-            return await making.create(Write(tx, owner, talking.settings, SYSTEM), "one", [owner], ["read"], None, 1)
+            return await service.create(Write(tx, owner, talking.settings, SYSTEM), "one", [owner], ["read"], None, 1)
 
     limited = Client(talking.url, talking.run(work()), owner)
     limited.get("/participants")

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.http.context import SYSTEM, Write
 from support.client import Client
 from support.server import RunningServer, wait_until
@@ -247,7 +247,7 @@ def test_a_keys_events_stand_under_each_plan_manager_it_reaches(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            await making.revoke(Write(tx, own, server.settings, SYSTEM), UUID(made["resource"]["id"]))
+            await service.revoke(Write(tx, own, server.settings, SYSTEM), UUID(made["resource"]["id"]))
 
     server.run(revoke())
     for client in (api, other):

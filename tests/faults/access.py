@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import asyncpg
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.database.client import Database
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.plan_managers import store as plan_managers
@@ -33,7 +33,7 @@ async def _make(dsn: str) -> Access:
         made = await plan_managers.insert(tx, uuid7(), "Faults")
         assert made is not None
         call = Write(tx, made.id, Settings.read({}), SYSTEM)
-        return Access(str(made.id), await making.create(call, "faults", [made.id], ("read", "write"), None))
+        return Access(str(made.id), await service.create(call, "faults", [made.id], ("read", "write"), None))
 
 
 def ask(dsn: str, statement: str, *values: object) -> list[Any]:

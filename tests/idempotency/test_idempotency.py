@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
-from plankeeper.api_keys.rules import hash_of
+from plankeeper.api_keys import service
+from plankeeper.api_keys.format import hash_of
 from plankeeper.api_keys.store import by_hash, fetch_for_update
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.idempotency.store import purge
@@ -119,7 +119,7 @@ def test_a_rotated_key_goes_on_with_the_retries_of_the_old_one(server: RunningSe
             assert old
             from datetime import timedelta
 
-            return await making.rotate(Write(tx, known.id, server.settings, SYSTEM), old, timedelta(hours=1), None)
+            return await service.rotate(Write(tx, known.id, server.settings, SYSTEM), old, timedelta(hours=1), None)
 
     again = Client(str(api.http.base_url), server.run(rotate()), api.plan_manager_id)
     with again.http:

@@ -14,7 +14,7 @@ from plankeeper.http.rate_limit import Standing
 from plankeeper.rate_limits import limiter as limits
 from plankeeper.rate_limits import store
 from plankeeper.rate_limits.limiter import Limiter
-from plankeeper.rate_limits.shapes import Grant, Report
+from plankeeper.rate_limits.schemas import Grant, Report
 
 MINUTE = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,14 +12,14 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import store as keys
-from plankeeper.api_keys.rules import hash_of
+from plankeeper.api_keys.format import hash_of
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.instrumentation import Answered
-from plankeeper.request_log import gathering, store
-from plankeeper.request_log.gathering import MOST, Gathering, batches_of
-from plankeeper.request_log.shapes import KEPT, Batch, Request
-from plankeeper.request_log.trimming import Trimming
+from plankeeper.request_log import buffer, store
+from plankeeper.request_log.buffer import MOST, Gathering, batches_of
+from plankeeper.request_log.retention import Trimming
+from plankeeper.request_log.schemas import KEPT, Batch, Request
 from support.client import PREFIX, Client
 from support.server import RunningServer, wait_until
 
@@ -105,7 +105,7 @@ def test_a_worker_that_stops_writes_down_what_is_left(
     async def nothing(_self: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(gathering.Gathering, "watch", nothing)  # of this server: the others watch already
+    monkeypatch.setattr(buffer.Gathering, "watch", nothing)  # of this server: the others watch already
     owner = new_plan_manager()
     running = RunningServer(cluster.dsn).start()
     client = Client(running.url, new_key(owner), owner)

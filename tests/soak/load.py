@@ -10,7 +10,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import making
+from plankeeper.api_keys import service
 from plankeeper.database.client import Database
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.plan_managers import store as plan_managers
@@ -84,7 +84,7 @@ async def new_key(dsn: str, rate_limit: int | None = None) -> tuple[UUID, str]:
         made = await plan_managers.insert(tx, uuid7(), "Soaked")
         assert made is not None
         call = Write(tx, made.id, Settings.read({}), SYSTEM)
-        return made.id, await making.create(call, "soak", [made.id], ("read", "write"), None, rate_limit)
+        return made.id, await service.create(call, "soak", [made.id], ("read", "write"), None, rate_limit)
 
 
 def percentile(values: list[float], part: float) -> float:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from plankeeper.accounts.rules import LONGEST, as_typed
+from plankeeper.accounts.policy import LONGEST, as_typed
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.accounts.shapes import Account, Failures, NewSession, OpenSession, SessionRow
+from plankeeper.accounts.schemas import Account, Failures, NewSession, OpenSession, SessionRow
 from plankeeper.database.client import Queries, Transaction
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Queries, Transaction
 
 

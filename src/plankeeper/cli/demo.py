@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from plankeeper.accounts import memberships, people, resetting
+from plankeeper.accounts import member_store, members, password_reset
 from plankeeper.accounts import store as accounts
-from plankeeper.accounts.shapes import AccountShown
-from plankeeper.api_keys import making
+from plankeeper.accounts.schemas import AccountShown
+from plankeeper.api_keys import service
 from plankeeper.bulk.explanations import EXPLANATIONS
 from plankeeper.bulk.loading import load
 from plankeeper.bulk.resources import RESOURCES
@@ -45,23 +45,23 @@ async def fill(db: Database, settings: Settings, seed: int = 1) -> Demonstration
             await _fill_one(tx, settings, each, seed)
         call = await writing(tx, settings, managers[0].id, COMMAND)
         ids = [each.id for each in managers]
-        key = await making.create(call, "demonstration", ids, ["read", "write"], KEY_LASTS)
+        key = await service.create(call, "demonstration", ids, ["read", "write"], KEY_LASTS)
         password = await _sign_in(tx, settings, ids)
     return Demonstration(managers[0].id, managers[0].name, key, EMAIL, password)
 
 
 async def _sign_in(tx: Transaction, settings: Settings, ids: Sequence[UUID]) -> str:
     """The new password of an account that owns the demonstration's plan managers."""
-    password = resetting.new_password()
+    password = password_reset.new_password()
     calls = [await writing(tx, settings, id_, COMMAND) for id_ in ids]
     account = await accounts.by_email(tx, EMAIL)
     if account is None:
-        await people.create(calls[0], EMAIL, "Alex Morgan", "owner", password)
+        await members.create(calls[0], EMAIL, "Alex Morgan", "owner", password)
         account = found(await accounts.by_email(tx, EMAIL))
     else:
-        await resetting.reset(tx, settings, account, password, COMMAND)
+        await password_reset.reset(tx, settings, account, password, COMMAND)
     for call in calls:
-        if await memberships.insert(tx, call.plan_manager_id, account.id, "owner", datetime.now(UTC)):
+        if await member_store.insert(tx, call.plan_manager_id, account.id, "owner", datetime.now(UTC)):
             joined = AccountShown(account.id, account.email, account.name, "owner")
             await record(call, "account.joined", None, joined)
     return password

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import click
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.client import Database
 from plankeeper.http.context import Actor, Write
@@ -47,7 +47,7 @@ def create(
     async def work(db: Database, found: Settings) -> str:
         async with db.transaction() as tx:
             calls = [await writing(tx, found, each, "keys create") for each in plan_manager_ids]
-            return await making.create(calls[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
+            return await service.create(calls[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
 
     click.echo(with_database(work))
 
@@ -85,7 +85,7 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
             old = await store.fetch_for_update(tx, key_id)
             if old is None or _state(old) != "active":
                 return None
-            return await making.rotate(Write(tx, key_id, found, _ROTATE), old, overlap, expires_in)
+            return await service.rotate(Write(tx, key_id, found, _ROTATE), old, overlap, expires_in)
 
     secret = with_database(work)
     if secret is None:
@@ -100,7 +100,7 @@ def revoke(key_id: UUID) -> None:
 
     async def work(db: Database, found: Settings) -> ApiKey | None:
         async with db.transaction() as tx:
-            return await making.revoke(Write(tx, key_id, found, _REVOKE), key_id)
+            return await service.revoke(Write(tx, key_id, found, _REVOKE), key_id)
 
     revoked = with_database(work)
     if revoked is None:

@@ -9,8 +9,8 @@ from uuid import UUID
 import click
 
 from plankeeper import __version__
-from plankeeper.api_keys.making import EXPIRES_SOON
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.api_keys.service import EXPIRES_SOON
 from plankeeper.api_keys.store import fetch_expiring
 from plankeeper.cli.context import UUID_TYPE, cluster_of, known_version, run, settings, with_database, writing
 from plankeeper.database import schema

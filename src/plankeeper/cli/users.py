@@ -5,9 +5,9 @@ from uuid import UUID
 
 import click
 
-from plankeeper.accounts import memberships, people, resetting, signing, store
-from plankeeper.accounts.rules import ROLES, invitation_path
-from plankeeper.accounts.shapes import Listed, Person
+from plankeeper.accounts import member_store, members, password_reset, sessions, store
+from plankeeper.accounts.policy import ROLES, invitation_path
+from plankeeper.accounts.schemas import Listed, Person
 from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.errors import Invalid
@@ -33,8 +33,8 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
         async with db.transaction() as tx:
             call = await writing(tx, found, plan_manager_id, "users create")
             if password is None:
-                return invitation_path(await signing.invite(call, email, role, name))
-            return str(await people.create(call, email, name, role, password))
+                return invitation_path(await sessions.invite(call, email, role, name))
+            return str(await members.create(call, email, name, role, password))
 
     try:
         click.echo(with_database(work))
@@ -47,7 +47,7 @@ def list_() -> None:
     """Print a line for each account: id, email, whether it has a second step, roles, name."""
 
     async def work(db: Database, _found: Settings) -> list[Listed]:
-        return await memberships.fetch_all(db)
+        return await member_store.fetch_all(db)
 
     for each in with_database(work):
         roles = ",".join(f"{held.role}:{held.plan_manager_id}" for held in each.memberships)
@@ -68,9 +68,9 @@ def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
             account = await store.by_email(tx, email)
             if account is None:
                 return None
-            password = resetting.new_password() if given is None else given
+            password = password_reset.new_password() if given is None else given
             command = "users reset"
-            await resetting.reset(tx, found, account, password, command, second_step_off=second_step_off)
+            await password_reset.reset(tx, found, account, password, command, second_step_off=second_step_off)
             return password
 
     try:
@@ -102,10 +102,10 @@ async def _removed(tx: Transaction, found: Settings, email: str, plan_manager_id
     account = await store.by_email(tx, email)
     if account is None:
         return []
-    held = [each.plan_manager_id for each in await memberships.of_account(tx, account.id)]
+    held = [each.plan_manager_id for each in await member_store.of_account(tx, account.id)]
     wanted = [each for each in held if plan_manager_id in (None, each)]
     calls = [await writing(tx, found, each, "users remove") for each in wanted]
-    gone = [await people.remove(call, account.id) for call in calls]
+    gone = [await members.remove(call, account.id) for call in calls]
     return [each for each in gone if each]
 
 

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 from uuid import UUID
 
-from plankeeper.accounts import signing
+from plankeeper.accounts import sessions
 from plankeeper.console.answers import is_ours
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
@@ -29,11 +29,11 @@ async def sign_in_form(look: Look) -> Page | Redirect:
 @pages.post("/sign-in", need="anyone", guess=True)
 async def sign_in(look: Look) -> Page | Redirect:
     email, password, following = look.form.text("email"), look.form.secret("password"), look.form.text("next")
-    entered = await signing.sign_in(look.db, look.settings, email, password, look.address, look.user_agent)
-    if isinstance(entered, signing.Refused):
+    entered = await sessions.sign_in(look.db, look.settings, email, password, look.address, look.user_agent)
+    if isinstance(entered, sessions.Refused):
         return Page("sign_in.html", {"next": following, "wait": entered.seconds}, 401)
     if look.session:  # in the same browser: nothing holds its token any more
-        await signing.sign_out(look.db, look.token)
+        await sessions.sign_out(look.db, look.token)
     if entered.second_step_due:
         return Redirect(f"{PREFIX}/second-step" + next_query(following), token=entered.token)
     return Redirect(onward(following), token=entered.token)
@@ -51,24 +51,24 @@ async def second_step(look: Look) -> Page | Redirect:
     following = look.form.text("next")
     if not look.account.second_step_due:
         return Redirect(onward(following))
-    entered = await signing.second_step(look.db, look.settings, look.token, look.form.text("code"))
-    if isinstance(entered, signing.Refused):
+    entered = await sessions.second_step(look.db, look.settings, look.token, look.form.text("code"))
+    if isinstance(entered, sessions.Refused):
         return Page("second_step.html", {"next": following, "wait": entered.seconds}, 401)
     return Redirect(onward(following), token=entered.token)
 
 
 @pages.get("/invitations/{token}", need="anyone")
 async def invitation(look: Look, token: str) -> Page:
-    invited = found(await signing.invitation(look.db, token))
+    invited = found(await sessions.invitation(look.db, token))
     return Page("invitation.html", {"invited": invited, "invitation_token": token, "wait": None})
 
 
 @pages.post("/invitations/{token}", need="anyone", again=invitation, guess=True)
 async def accept(look: Look, token: str) -> Page | Redirect:
     name, password = look.form.text("name"), look.form.secret("password")
-    invited = found(await signing.invitation(look.db, token))
-    taken = found(await signing.accept(look.db, look.settings, token, name, password, look.address, look.user_agent))
-    if isinstance(taken, signing.Refused):
+    invited = found(await sessions.invitation(look.db, token))
+    taken = found(await sessions.accept(look.db, look.settings, token, name, password, look.address, look.user_agent))
+    if isinstance(taken, sessions.Refused):
         return Page("invitation.html", {"invited": invited, "invitation_token": token, "wait": taken.seconds}, 401)
     following = f"{PREFIX}/second-step" if taken.second_step_due else HOME
     return Redirect(following, f"You work for {invited.plan_manager_name} now.", token=taken.token)
@@ -76,7 +76,7 @@ async def accept(look: Look, token: str) -> Page | Redirect:
 
 @pages.post("/sign-out", need="half")
 async def sign_out(look: Look) -> Redirect:
-    await signing.sign_out(look.db, look.token)
+    await sessions.sign_out(look.db, look.token)
     return Redirect(f"{PREFIX}/sign-in", token="")
 
 
@@ -91,11 +91,11 @@ async def choose(act: Act) -> Page | Redirect:
     if wanted is None or wanted not in act.account.roles:
         # Nothing is told of a plan manager that is none of theirs.
         return Page("plan_managers.html", {"choices": named(act.account)}, 422)
-    await signing.choose(act.tx, act.account, wanted)
+    await sessions.choose(act.tx, act.account, wanted)
     return Redirect(HOME, f"You work for {act.account.plan_manager_names[wanted]} now.")
 
 
-def named(session: signing.Session) -> list[tuple[UUID, str, str]]:
+def named(session: sessions.Session) -> list[tuple[UUID, str, str]]:
     """Plan managers with their names and the role with each, by name."""
     held = [(each, session.plan_manager_names[each], role) for each, role in session.roles.items()]
     return sorted(held, key=lambda each: (each[1].casefold(), each[0]))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.accounts import rules, signing
+from plankeeper.accounts import policy, sessions
 from plankeeper.console import answers
 from plankeeper.console.answers import Answer
 from plankeeper.console.cookies import FORM_LASTS, Cookies, new_token, same, unsigned
@@ -56,14 +56,14 @@ class Caller:
     """Who asks: the session behind the cookie, and the token that forms carry."""
 
     cookies: Cookies
-    session: signing.Session | None = None
+    session: sessions.Session | None = None
     flash: str | None = None
     csrf: str = ""
     has_form_cookie: bool = False
 
     async def recognise(self, db: Database) -> None:
         token = self.cookies.get("plankeeper")
-        self.session = await signing.session(db, token) if token else None
+        self.session = await sessions.session(db, token) if token else None
         if self.session:
             self.csrf = self.session.csrf
             self.flash = unsigned(token, self.cookies.get("plankeeper-flash"))
@@ -78,7 +78,7 @@ class Caller:
         session = self.session
         if session is None or session.second_step_due or session.plan_manager_id is None:
             return False
-        return rules.may(session.roles.get(session.plan_manager_id), need)
+        return policy.may(session.roles.get(session.plan_manager_id), need)
 
     @property
     def new_cookies(self) -> list[bytes]:
@@ -212,7 +212,7 @@ def _require_own(headers: Mapping[bytes, bytes], scheme: str, sent: str, csrf: s
         raise Forged
 
 
-def _onward(entry: Entry, session: signing.Session | None, scope: Scope) -> Redirect | None:
+def _onward(entry: Entry, session: sessions.Session | None, scope: Scope) -> Redirect | None:
     """Where who asks must go first; null where nowhere."""
     if entry.need == "anyone":
         return None

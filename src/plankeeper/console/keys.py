@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from plankeeper.api_keys import making, store
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.entering import named
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
@@ -46,7 +46,7 @@ async def create(act: Act) -> Page:
     }
     require(faults)
     ids = [each for each in wanted if each]
-    secret = await making.create(act.write, name, ids, scopes, lasting(act.form.text("lasts")))
+    secret = await service.create(act.write, name, ids, scopes, lasting(act.form.text("lasts")))
     return made(act, name, secret, ids[0] if act.plan_manager_id not in ids else act.plan_manager_id)
 
 
@@ -63,7 +63,7 @@ async def rotate(act: Act, key_id: UUID) -> Page:
         "overlap": "" if overlap in OVERLAPS else "must be one of the list",
         "lasts": "" if lasts in LASTING else "must be one of the list",
     })  # fmt: skip
-    secret = await making.rotate(act.write, old, timedelta(hours=int(overlap)), lasting(lasts))
+    secret = await service.rotate(act.write, old, timedelta(hours=int(overlap)), lasting(lasts))
     return made(act, old.name, secret, act.plan_manager_id)
 
 
@@ -75,7 +75,7 @@ async def revoke_form(look: Look, key_id: UUID) -> Page:
 @pages.post("/settings/keys/{key_id}/revoke", need="manager")
 async def revoke(act: Act, key_id: UUID) -> Redirect:
     key = locked(act, await store.fetch_for_update(act.tx, key_id))
-    await making.revoke(act.write, key_id)
+    await service.revoke(act.write, key_id)
     return Redirect(KEYS, f"The key {key.name} (…{key.last_four}) is revoked.")
 
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw
 
-from plankeeper.accounts.rules import may
+from plankeeper.accounts.policy import may
 from plankeeper.console.colors import shade
 
 ASSETS = Path(__file__).with_name("assets")

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import segno
 
-from plankeeper.accounts import own, store, totp
-from plankeeper.accounts.proving import Proof
+from plankeeper.accounts import self_service, store, totp
+from plankeeper.accounts.credentials import Proof
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.errors import NotFound
 
@@ -42,7 +42,7 @@ async def password_form(_look: Look) -> Page:
 async def change_password(look: Look) -> Redirect:
     proof = await proven(look)
     async with look.db.transaction() as tx:
-        await own.change_password(tx, look.settings, look.account, proof, look.form.secret("new_password"))
+        await self_service.change_password(tx, look.settings, look.account, proof, look.form.secret("new_password"))
     return Redirect(ACCOUNT, "Your password is changed. Your other sessions have ended.")
 
 
@@ -64,7 +64,7 @@ async def turn_on(look: Look) -> Page:
     proof = await proven(look)
     secret, code = look.form.text("secret"), look.form.text("code")
     async with look.db.transaction() as tx:
-        return codes_page(await own.enable_totp(tx, look.settings, look.account, proof, secret, code))
+        return codes_page(await self_service.enable_totp(tx, look.settings, look.account, proof, secret, code))
 
 
 @pages.get("/account/second-step/off", need="account")
@@ -76,7 +76,7 @@ async def turn_off_form(look: Look) -> Page | Redirect:
 async def turn_off(look: Look) -> Redirect:
     proof = await proven(look)
     async with look.db.transaction() as tx:
-        await own.disable_totp(tx, look.settings, proof)
+        await self_service.disable_totp(tx, look.settings, proof)
     return Redirect(ACCOUNT, "The second step is off. Your password alone signs you in.")
 
 
@@ -89,7 +89,7 @@ async def codes_form(look: Look) -> Page | Redirect:
 async def renew_codes(look: Look) -> Page:
     proof = await proven(look)
     async with look.db.transaction() as tx:
-        return codes_page(await own.renew_recovery_codes(tx, look.settings, proof))
+        return codes_page(await self_service.renew_recovery_codes(tx, look.settings, proof))
 
 
 @pages.post("/account/sessions/end", need="account")
@@ -98,14 +98,14 @@ async def end(act: Act) -> Redirect:
     known = re.fullmatch("[0-9a-f]{64}", wanted) and bytes.fromhex(wanted)
     if not known or known == act.account.token_hash:
         raise NotFound  # this one is ended by signing out
-    if not await own.revoke_session(act.tx, act.settings, act.account, known):
+    if not await self_service.revoke_session(act.tx, act.settings, act.account, known):
         raise NotFound
     return Redirect(ACCOUNT, "The session has ended.")
 
 
 @pages.post("/account/sessions/end-others", need="account")
 async def end_others(act: Act) -> Redirect:
-    ended = await own.revoke_other_sessions(act.tx, act.settings, act.account)
+    ended = await self_service.revoke_other_sessions(act.tx, act.settings, act.account)
     some = {0: "There was no other session.", 1: "1 other session has ended."}
     return Redirect(ACCOUNT, some.get(ended, f"{ended} other sessions have ended."))
 
@@ -113,7 +113,7 @@ async def end_others(act: Act) -> Redirect:
 async def proven(look: Look) -> Proof:
     """Whose account it is, with the password that was given again; raises Invalid."""
     given = look.form.secret("password")
-    return await own.proven(look.db, look.settings, look.account, given, look.address, look.user_agent)
+    return await self_service.proven(look.db, look.settings, look.account, given, look.address, look.user_agent)
 
 
 def codes_page(codes: list[str]) -> Page:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
 from uuid import UUID
 
-from plankeeper.accounts import rules, signing
+from plankeeper.accounts import policy, sessions
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import Actor, Read, Write
@@ -26,7 +26,7 @@ class Look:
 
     db: Database
     settings: Settings
-    session: signing.Session | None
+    session: sessions.Session | None
     token: str
     address: str
     user_agent: str
@@ -37,7 +37,7 @@ class Look:
     faults: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def account(self) -> signing.Session:
+    def account(self) -> sessions.Session:
         """The session, on pages that need one."""
         if self.session is None:
             raise LookupError("the page needs nobody to be signed in")
@@ -57,7 +57,7 @@ class Look:
         return self.session.roles.get(chosen) if self.session and chosen else None
 
     def may(self, role: str) -> bool:
-        return rules.may(self.role, role)
+        return policy.may(self.role, role)
 
     @property
     def read(self) -> Read:

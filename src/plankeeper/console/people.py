@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.accounts import memberships, signing
-from plankeeper.accounts import people as rules_of_people
-from plankeeper.accounts.rules import invitation_path, line
-from plankeeper.accounts.shapes import Invitation, Person
+from plankeeper.accounts import member_store, sessions
+from plankeeper.accounts import members as rules_of_people
+from plankeeper.accounts.policy import invitation_path, line
+from plankeeper.accounts.schemas import Invitation, Person
 from plankeeper.console.editing import Conflict
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
@@ -25,8 +25,8 @@ MAY = {
 
 @pages.get("/settings/people", need="viewer")
 async def list_(look: Look) -> Page:
-    everybody = await memberships.people(look.db, look.plan_manager_id)
-    invited = await memberships.open_invitations(look.db, look.plan_manager_id)
+    everybody = await member_store.people(look.db, look.plan_manager_id)
+    invited = await member_store.open_invitations(look.db, look.plan_manager_id)
     only = is_only_owner(everybody)
     return Page("people.html", {"people": everybody, "invited": invited, "only_owner": only, "now": datetime.now(UTC)})
 
@@ -83,17 +83,17 @@ async def remove(act: Act, account_id: UUID) -> Redirect:
 
 async def invited(act: Act, email: str, role: str, name: str | None) -> Page:
     """The one page that shows an invitation's link: its token is not kept."""
-    token = await signing.invite(act.write, email, role, name)
+    token = await sessions.invite(act.write, email, role, name)
     return Page("person_invited.html", {"email": email, "link": act.origin + invitation_path(token)})
 
 
 async def invitation_of(look: Look, invitation_id: UUID) -> Invitation:
-    open_ = await memberships.open_invitations(look.db, look.plan_manager_id)
+    open_ = await member_store.open_invitations(look.db, look.plan_manager_id)
     return found(next((each for each in open_ if each.id == invitation_id), None))
 
 
 async def person_of(look: Look, account_id: UUID) -> Person:
-    everybody = await memberships.people(look.db, look.plan_manager_id)
+    everybody = await member_store.people(look.db, look.plan_manager_id)
     return found(next((each for each in everybody if each.id == account_id), None))
 
 

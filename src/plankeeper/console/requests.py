@@ -10,7 +10,7 @@ from plankeeper.api_keys import store as keys
 from plankeeper.console.pages import PREFIX, Look, Page, Pages
 from plankeeper.http.parsing import uuid_of
 from plankeeper.request_log import store
-from plankeeper.request_log.shapes import KEPT, Request
+from plankeeper.request_log.schemas import KEPT, Request
 
 pages = Pages()
 

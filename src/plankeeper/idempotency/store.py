@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.idempotency import Retry
-from plankeeper.idempotency.shapes import KeptAnswer
+from plankeeper.idempotency.schemas import KeptAnswer
 
 
 async def claim(tx: Transaction, plan_manager_id: UUID, retry: Retry) -> bool | None:

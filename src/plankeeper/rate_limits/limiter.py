@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from plankeeper.database.client import Database, Queries, unavailable
 from plankeeper.http.rate_limit import WINDOW, Standing
 from plankeeper.rate_limits import store
-from plankeeper.rate_limits.shapes import Grant, Report
+from plankeeper.rate_limits.schemas import Grant, Report
 
 log = logging.getLogger("plankeeper")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from plankeeper.database.client import Queries
-from plankeeper.rate_limits.shapes import Grant, Report
+from plankeeper.rate_limits.schemas import Grant, Report
 
 
 async def open_(db: Queries, subjects: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.request_log.shapes import Batch, BatchRead
+from plankeeper.request_log.schemas import Batch, BatchRead
 
 
 async def insert(tx: Transaction, batches: Iterable[Batch]) -> None:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from plankeeper.accounts import passwords, store
-from plankeeper.accounts.rules import FORGOTTEN_AFTER, is_locked, wait_after
-from plankeeper.accounts.shapes import Account, Failures, Refused
-from plankeeper.accounts.telling import Origin, tell
+from plankeeper.accounts.audit import Origin, tell
+from plankeeper.accounts.policy import FORGOTTEN_AFTER, is_locked, wait_after
+from plankeeper.accounts.schemas import Account, Failures, Refused
 from plankeeper.database.client import Database, Transaction
 from plankeeper.settings import Settings
 

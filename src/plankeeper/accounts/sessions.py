@@ -6,9 +6,10 @@ from uuid import UUID
 import msgspec
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import memberships, passwords, store, totp
-from plankeeper.accounts.proving import Proof, count, fail, prove
-from plankeeper.accounts.rules import (
+from plankeeper.accounts import member_store, passwords, store, totp
+from plankeeper.accounts.audit import Origin, actor_of, tell
+from plankeeper.accounts.credentials import Proof, count, fail, prove
+from plankeeper.accounts.policy import (
     INVITATION_LASTS,
     ROLES,
     SECOND_STEP_LASTS,
@@ -20,7 +21,7 @@ from plankeeper.accounts.rules import (
     new_token,
     recovery_code_of,
 )
-from plankeeper.accounts.shapes import (
+from plankeeper.accounts.schemas import (
     Account,
     AccountShown,
     Invitation,
@@ -31,7 +32,6 @@ from plankeeper.accounts.shapes import (
     Session,
     SignedIn,
 )
-from plankeeper.accounts.telling import Origin, actor_of, tell
 from plankeeper.database.client import Database, Queries, Transaction
 from plankeeper.events.recorder import record
 from plankeeper.http.context import Write, found
@@ -120,9 +120,9 @@ async def invite(call: Write, email: str, role: str, name: str | None = None) ->
         uuid7(), good_email(email), name, good_role(role), call.actor.name or call.actor.kind, now,
         now + INVITATION_LASTS,
     )  # fmt: skip
-    if await memberships.holds(call.tx, call.plan_manager_id, made.email):
+    if await member_store.holds(call.tx, call.plan_manager_id, made.email):
         raise Invalid(email="belongs to somebody who has a role here")
-    kept = await memberships.invite(call.tx, call.plan_manager_id, made, hash_of(token))
+    kept = await member_store.invite(call.tx, call.plan_manager_id, made, hash_of(token))
     await record(call, "account.invited", None, kept)
     return token
 
@@ -132,7 +132,7 @@ async def require_still_owner(call: Write) -> None:
 
     The roles are locked: nobody changes them until the transaction ends.
     """
-    holders = await memberships.holders_for_update(call.tx, call.plan_manager_id)
+    holders = await member_store.holders_for_update(call.tx, call.plan_manager_id)
     owners = [str(each.account_id) for each in holders if each.role == "owner"]
     if call.actor.kind == "user" and call.actor.id not in owners:
         raise Refusal("plan_manager_not_allowed", "Your role was changed meanwhile: only an owner may do this.")
@@ -140,7 +140,7 @@ async def require_still_owner(call: Write) -> None:
 
 async def invitation(db: Queries, token: str) -> Invited | None:
     """The open invitation of a link."""
-    return await memberships.invited(db, hash_of(token), datetime.now(UTC))
+    return await member_store.invited(db, hash_of(token), datetime.now(UTC))
 
 
 async def accept(
@@ -174,10 +174,10 @@ async def _join(
     now, account, plan_manager_id = datetime.now(UTC), proof.account, invited.plan_manager_id
     made = proof.counted is not None or await store.insert(tx, account)
     current = await store.fetch_for_update(tx, account.id) if made else None
-    taken = await memberships.take_up(tx, plan_manager_id, token_hash, now)
+    taken = await member_store.take_up(tx, plan_manager_id, token_hash, now)
     if current is None or current.password_hash != account.password_hash or not taken:
         raise _TooLate
-    if await memberships.insert(tx, plan_manager_id, account.id, invited.invitation.role, now):
+    if await member_store.insert(tx, plan_manager_id, account.id, invited.invitation.role, now):
         after = AccountShown(account.id, account.email, account.name, invited.invitation.role)
         await record(Write(tx, plan_manager_id, settings, actor_of(account)), "account.joined", None, after)
     return await _enter(tx, settings, Proof(current, proof.counted), origin, plan_manager_id)

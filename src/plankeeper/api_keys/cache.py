@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.api_keys import store
-from plankeeper.api_keys.rules import hash_of, well_formed
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys.format import hash_of, well_formed
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database, Queries, unavailable
 from plankeeper.http.auth import Grant, unauthorised
 from plankeeper.http.context import Actor

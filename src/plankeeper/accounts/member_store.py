@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.accounts.shapes import Holder, Invitation, Invited, Listed, Membership, Person, Role
+from plankeeper.accounts.schemas import Holder, Invitation, Invited, Listed, Membership, Person, Role
 from plankeeper.database.client import Queries, Transaction
 
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from math import ceil
 
 from plankeeper.accounts import passwords, store, totp
-from plankeeper.accounts.proving import Proof, prove
-from plankeeper.accounts.rules import fault_of_password, hash_of, line, new_recovery_codes
-from plankeeper.accounts.shapes import Account, Refused, Session
-from plankeeper.accounts.telling import Origin, tell
+from plankeeper.accounts.audit import Origin, tell
+from plankeeper.accounts.credentials import Proof, prove
+from plankeeper.accounts.policy import fault_of_password, hash_of, line, new_recovery_codes
+from plankeeper.accounts.schemas import Account, Refused, Session
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from plankeeper.accounts import memberships
-from plankeeper.accounts.shapes import Account, AccountShown, AccountVisit, Membership
+from plankeeper.accounts import member_store
+from plankeeper.accounts.schemas import Account, AccountShown, AccountVisit, Membership
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record
 from plankeeper.http.context import Actor, Write
@@ -27,7 +27,7 @@ def shown(account: Account, held: Membership) -> AccountShown:
 
 async def tell(tx: Transaction, settings: Settings, account: Account, type_: str, origin: Origin | None = None) -> None:
     """Record what an account did, with where from where that is known."""
-    for held in await memberships.of_account(tx, account.id):
+    for held in await member_store.of_account(tx, account.id):
         after = AccountVisit(account.id, account.email, account.name, held.role, *origin) if origin else None
         call = Write(tx, held.plan_manager_id, settings, actor_of(account))
         await record(call, type_, None, after or shown(account, held))
@@ -35,6 +35,6 @@ async def tell(tx: Transaction, settings: Settings, account: Account, type_: str
 
 async def tell_by_system(tx: Transaction, settings: Settings, account: Account, type_: str, command: str) -> None:
     """Record what the operator did with an account."""
-    for held in await memberships.of_account(tx, account.id):
+    for held in await member_store.of_account(tx, account.id):
         call = Write(tx, held.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
         await record(call, type_, None, shown(account, held))

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries
 from plankeeper.request_log import store
-from plankeeper.request_log.shapes import KEPT
+from plankeeper.request_log.schemas import KEPT
 
 ROUND = 60.0  # seconds from one look for busy plan managers to the next
 AT_ONCE = 10  # plan managers a second: to count a plan manager's requests reads all of its rows

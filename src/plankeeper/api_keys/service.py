@@ -9,8 +9,8 @@ import msgspec
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import store
-from plankeeper.api_keys.rules import hash_of, new_key
-from plankeeper.api_keys.shapes import ApiKey
+from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record
 from plankeeper.http.context import SYSTEM, Write

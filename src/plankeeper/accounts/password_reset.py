@@ -3,9 +3,9 @@
 import secrets
 
 from plankeeper.accounts import passwords, store
-from plankeeper.accounts.rules import fault_of_password
-from plankeeper.accounts.shapes import Account
-from plankeeper.accounts.telling import tell_by_system
+from plankeeper.accounts.audit import tell_by_system
+from plankeeper.accounts.policy import fault_of_password
+from plankeeper.accounts.schemas import Account
 from plankeeper.database.client import Transaction
 from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings

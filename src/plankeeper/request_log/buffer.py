@@ -12,7 +12,7 @@ from plankeeper.database.client import Database, unavailable
 from plankeeper.http.instrumentation import Answered
 from plankeeper.http.schemas import json_text
 from plankeeper.request_log import store
-from plankeeper.request_log.shapes import KEPT, Batch, Request
+from plankeeper.request_log.schemas import KEPT, Batch, Request
 
 log = logging.getLogger("plankeeper")
 
