@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from plankeeper.accounts import sessions as signing
 from plankeeper.accounts.schemas import SignedIn
-from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.demo import fill
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.schemas import json_text
+from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.rules import WARNINGS
 from support.client import Client
 from support.server import RunningServer

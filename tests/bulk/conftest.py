@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from bulk.samples import BOOK, Events, Import, Row, Told, by_json, clean
-from plankeeper.bulk.loading import Report
+from plankeeper.import_export.importer import Report
 from support.client import Client
 from support.importing import import_bytes
 from support.server import RunningServer

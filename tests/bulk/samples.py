@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.loading import Report
-from plankeeper.bulk.merging import Tally
 from plankeeper.http.schemas import json_text
+from plankeeper.import_export.importer import Report
+from plankeeper.import_export.upsert import Tally
 from support.client import Client
 
 Row = dict[str, Any]

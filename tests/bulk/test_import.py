@@ -33,9 +33,9 @@ from bulk.samples import (
     clean,
     shown,
 )  # fmt: skip
-from plankeeper.bulk.merging import Tally
-from plankeeper.bulk.reading import BadLine
 from plankeeper.demo import plan_managers, records
+from plankeeper.import_export.reader import BadLine
+from plankeeper.import_export.upsert import Tally
 from support.client import Client
 
 in_both = pytest.mark.parametrize("written", [by_json, by_csv])

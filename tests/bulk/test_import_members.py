@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 
 from bulk.samples import Import, Row, an_id, by_csv, by_json, clean, shown
-from plankeeper.bulk.explanations import EXPLANATIONS
-from plankeeper.bulk.loading import Report, load
-from plankeeper.bulk.reading import BadLine
-from plankeeper.bulk.resources import RESOURCES
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.importer import Report, load
+from plankeeper.import_export.reader import BadLine
+from plankeeper.import_export.registry import RESOURCES
 from support.client import Client
 from support.server import RunningServer
 

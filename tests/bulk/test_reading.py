@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from plankeeper.bulk.reading import BadLine, Line, Unreadable, read
-from plankeeper.bulk.resources import RESOURCES
+from plankeeper.import_export.reader import BadLine, Line, Unreadable, read
+from plankeeper.import_export.registry import RESOURCES
 
 NUL = "must not contain the character U+0000"
 FIELDS = (

@@ -15,11 +15,11 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from bulk.samples import BOOK, Row, an_id, by_json, clean
-from plankeeper.bulk.reading import Line, read
-from plankeeper.bulk.resources import RESOURCES
-from plankeeper.bulk.writing import Csv, JsonLines
 from plankeeper.database import schema
 from plankeeper.demo import plan_managers, records
+from plankeeper.import_export.reader import Line, read
+from plankeeper.import_export.registry import RESOURCES
+from plankeeper.import_export.writer import Csv, JsonLines
 from plankeeper.plan_managers import store
 from support.importing import import_bytes
 from support.server import RunningServer

@@ -21,14 +21,14 @@ from alembic import command
 from alembic.config import Config
 
 from cli.test_files import read
-from plankeeper.bulk.resources import RESOURCES
-from plankeeper.bulk.writing import JsonLines
 from plankeeper.cli import dumps
 from plankeeper.cli.demo import fill
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres import binaries
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.import_export.registry import RESOURCES
+from plankeeper.import_export.writer import JsonLines
 from plankeeper.plan_managers.store import fetch_all
 from plankeeper.settings import Settings
 from support.folder import open_folder

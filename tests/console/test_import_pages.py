@@ -17,11 +17,11 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
-from plankeeper.bulk.reading import BadLine, read
-from plankeeper.bulk.resources import RESOURCES
-from plankeeper.bulk.samples import sample
 from plankeeper.console import trial
 from plankeeper.console.importing import KINDS
+from plankeeper.import_export.csv_templates import sample
+from plankeeper.import_export.reader import BadLine, read
+from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_files import store as files
 from support.server import RunningServer, wait_until
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from plankeeper.app import SLICES
-from plankeeper.bulk.explanations import EXPLANATIONS
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
 from support.server import RunningServer
 
 _OWN_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"

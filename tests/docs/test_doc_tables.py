@@ -11,13 +11,13 @@ from msgspec.structs import fields
 
 from plankeeper.account_managers.shapes import AccountManager
 from plankeeper.app import operations
-from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.error_catalogue.shapes import CatalogueEntry
 from plankeeper.events.schemas import Event
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import ListQuery, custom_schema
+from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession
 from plankeeper.invoices.shapes import Invoice, LineImport, LineItem
 from plankeeper.note_types.shapes import NoteType

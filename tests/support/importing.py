@@ -4,11 +4,11 @@ import io
 from typing import Any
 from uuid import UUID
 
-from plankeeper.bulk.explanations import EXPLANATIONS
-from plankeeper.bulk.loading import Report, load
-from plankeeper.bulk.resources import RESOURCES
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.importer import Report, load
+from plankeeper.import_export.registry import RESOURCES
 from support.server import RunningServer
 
 

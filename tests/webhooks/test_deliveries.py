@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.explanations import EXPLANATIONS
-from plankeeper.bulk.loading import load
-from plankeeper.bulk.resources import RESOURCES
 from plankeeper.http.context import SYSTEM, Write
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.importer import load
+from plankeeper.import_export.registry import RESOURCES
 from plankeeper.webhooks import delivery_queue
 from support.client import Client
 from support.receiver import Answer, Receiver

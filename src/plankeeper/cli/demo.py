@@ -10,15 +10,15 @@ from plankeeper.accounts import member_store, members, password_reset
 from plankeeper.accounts import store as accounts
 from plankeeper.accounts.schemas import AccountShown
 from plankeeper.api_keys import service
-from plankeeper.bulk.explanations import EXPLANATIONS
-from plankeeper.bulk.loading import load
-from plankeeper.bulk.resources import RESOURCES
 from plankeeper.cli.context import writing
 from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import PlanManager, plan_managers, records
 from plankeeper.events.recorder import record
 from plankeeper.http.context import Actor, Write, found
 from plankeeper.http.schemas import json_text
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.importer import load
+from plankeeper.import_export.registry import RESOURCES
 from plankeeper.plan_managers import store
 from plankeeper.settings import Settings
 

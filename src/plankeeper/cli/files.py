@@ -9,14 +9,14 @@ from uuid import UUID
 
 import click
 
-from plankeeper.bulk.explanations import EXPLANATIONS
-from plankeeper.bulk.loading import SHOWN, Report, load
-from plankeeper.bulk.reading import BadLine, Unreadable
-from plankeeper.bulk.resources import RESOURCES
-from plankeeper.bulk.writing import Csv, JsonLines
 from plankeeper.cli.context import UUID_TYPE, with_database, writing
 from plankeeper.cli.progress import progress
 from plankeeper.database.client import Database
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.importer import SHOWN, Report, load
+from plankeeper.import_export.reader import BadLine, Unreadable
+from plankeeper.import_export.registry import RESOURCES
+from plankeeper.import_export.writer import Csv, JsonLines
 from plankeeper.settings import Settings
 
 _resource = click.argument("resource", type=click.Choice(list(RESOURCES)))

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.samples import sample
 from plankeeper.console.editing import Conflict
 from plankeeper.console.pages import PREFIX, Act, Download, Look, Page, Pages
 from plankeeper.console.trial import MOST_LINES, tried
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
+from plankeeper.import_export.csv_templates import sample
 from plankeeper.import_files import store
 from plankeeper.import_files.shapes import ImportFile
 

@@ -10,11 +10,6 @@ from zoneinfo import ZoneInfo
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.explanations import EXPLANATIONS
-from plankeeper.bulk.loading import Report, load
-from plankeeper.bulk.merging import BadLines, Tally
-from plankeeper.bulk.reading import BadLine, Line, Unreadable
-from plankeeper.bulk.resources import RESOURCES, Resource
 from plankeeper.console.activity import Change, changes_of
 from plankeeper.console.looks import members
 from plankeeper.console.pages import Act
@@ -23,6 +18,11 @@ from plankeeper.events import store as events
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import Write
 from plankeeper.http.errors import Invalid
+from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.importer import Report, load
+from plankeeper.import_export.reader import BadLine, Line, Unreadable
+from plankeeper.import_export.registry import RESOURCES, Resource
+from plankeeper.import_export.upsert import BadLines, Tally
 from plankeeper.note_types import store as note_types
 
 MOST_LINES = 30_000

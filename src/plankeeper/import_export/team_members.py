@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.merging import BadLines, Tally, differs, every, key, merged, one_by_one
-from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
+from plankeeper.import_export.reader import BadLine, Line
+from plankeeper.import_export.upsert import BadLines, Tally, differs, every, key, merged, one_by_one
 from plankeeper.participants.store import ids_by_number
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective, needs_email

@@ -10,15 +10,15 @@ from stdnum.au import abn
 
 from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
-from plankeeper.bulk import account_managers as account_manager_merge
-from plankeeper.bulk import invoices as invoice_merge
-from plankeeper.bulk import team_members as team_member_merge
-from plankeeper.bulk.merging import PlainMerge, Tally, created_or_updated, now_created
-from plankeeper.bulk.reading import Line
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.shapes import ExitReason, ExitReasonImport
 from plankeeper.http.context import Write
+from plankeeper.import_export import account_managers as account_manager_merge
+from plankeeper.import_export import invoices as invoice_merge
+from plankeeper.import_export import team_members as team_member_merge
+from plankeeper.import_export.reader import Line
+from plankeeper.import_export.upsert import PlainMerge, Tally, created_or_updated, now_created
 from plankeeper.invoice_view_sessions import store as invoice_view_sessions
 from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionImport
 from plankeeper.invoices import store as invoices

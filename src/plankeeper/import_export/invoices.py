@@ -9,11 +9,11 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.merging import BadLines, Tally, by_id, key, merged, now_created
-from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
+from plankeeper.import_export.reader import BadLine, Line
+from plankeeper.import_export.upsert import BadLines, Tally, by_id, key, merged, now_created
 from plankeeper.invoices import facts, store
 from plankeeper.invoices.checks import check
 from plankeeper.invoices.shapes import InvoiceImport, InvoiceRecord, InvoiceWithLines, LineImport, LineRecord

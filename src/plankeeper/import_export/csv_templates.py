@@ -5,7 +5,7 @@ from functools import cache
 
 from msgspec.structs import fields
 
-from plankeeper.bulk.resources import RESOURCES
+from plankeeper.import_export.registry import RESOURCES
 
 BOM = "\ufeff"  # without it a spreadsheet takes the file for one in its own encoding, and keeps it so
 

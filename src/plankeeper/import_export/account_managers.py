@@ -7,11 +7,11 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
-from plankeeper.bulk.merging import BadLines, PlainMerge, Tally, created_or_updated, key, nothing
-from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given
+from plankeeper.import_export.reader import BadLine, Line
+from plankeeper.import_export.upsert import BadLines, PlainMerge, Tally, created_or_updated, key, nothing
 from plankeeper.users.store import by_emails
 from plankeeper.users.store import put as put_users
 

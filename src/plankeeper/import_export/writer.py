@@ -7,8 +7,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from plankeeper.bulk.reading import only_quotes
 from plankeeper.http.schemas import json_text
+from plankeeper.import_export.reader import only_quotes
 
 
 class JsonLines:

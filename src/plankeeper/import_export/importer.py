@@ -7,12 +7,12 @@ from typing import Any
 
 import asyncpg
 
-from plankeeper.bulk.merging import BadLines, Tally
-from plankeeper.bulk.reading import BadLine, Line, read
-from plankeeper.bulk.resources import Resource
 from plankeeper.database.client import broken
 from plankeeper.http.context import Write
 from plankeeper.http.routing import Explanation
+from plankeeper.import_export.reader import BadLine, Line, read
+from plankeeper.import_export.registry import Resource
+from plankeeper.import_export.upsert import BadLines, Tally
 
 BATCH = 1000
 SHOWN = 100  # bad lines in a report

@@ -12,12 +12,12 @@ from msgspec import UNSET, Struct
 from msgspec.structs import fields
 from uuid_utils.compat import uuid7
 
-from plankeeper.bulk.reading import BadLine, Line
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.parsing import plain_type
 from plankeeper.http.schemas import json_text
+from plankeeper.import_export.reader import BadLine, Line
 
 T = TypeVar("T")
 A = TypeVar("A")
