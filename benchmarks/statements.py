@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.data import TENANT
-from plankeeper.participants import lists, store
-from plankeeper.participants.shapes import ParticipantListQuery
+from plankeeper.participants import queries, store
+from plankeeper.participants.schemas import ParticipantListQuery
 
 _MARK = "0199a000-0000-7000-8000-00000000beef"  # stands for the id that each request brings
 _LIMIT = 7  # stands for the limit
@@ -52,7 +52,7 @@ def get_one() -> Statement:
 def page() -> Statement:
     """A page by cursor, without filters."""
     catcher: Any = _Catcher()
-    _run(lists.page(catcher, UUID(TENANT), ParticipantListQuery(limit=_LIMIT, after=_MARK)))
+    _run(queries.page(catcher, UUID(TENANT), ParticipantListQuery(limit=_LIMIT, after=_MARK)))
     return _made(catcher)
 
 

@@ -16,7 +16,7 @@ from plankeeper.cli.demo import fill
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.schemas import json_text
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.invoices.rules import WARNINGS
+from plankeeper.invoices.warnings import WARNINGS
 from support.client import Client
 from support.server import RunningServer
 

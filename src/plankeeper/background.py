@@ -15,7 +15,7 @@ from plankeeper.events import store as events
 from plankeeper.http.parsing import first_id_at
 from plankeeper.idempotency.store import purge as forget_replays
 from plankeeper.import_files.store import purge as forget_files
-from plankeeper.invoice_view_sessions import viewing
+from plankeeper.invoice_view_sessions import service as viewing
 from plankeeper.participants.totals import fold_totals
 from plankeeper.rate_limits.store import purge as forget_quotas
 from plankeeper.request_log.retention import Trimming

@@ -12,8 +12,8 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
-from plankeeper.account_managers import writing
-from plankeeper.account_managers.shapes import AccountManagerCreate
+from plankeeper.account_managers import service
+from plankeeper.account_managers.schemas import AccountManagerCreate
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.errors import Invalid
 from plankeeper.http.schemas import Email
@@ -165,7 +165,7 @@ def test_two_at_once_make_one(server: RunningServer, plan_manager_id: UUID, kept
     async def make() -> Any:
         async with server.db.transaction() as tx:
             new = AccountManagerCreate(first_name="Ama", email=Email("ama@example.com"))
-            return await writing.create(Write(tx, plan_manager_id, server.settings, SYSTEM), new)
+            return await service.create(Write(tx, plan_manager_id, server.settings, SYSTEM), new)
 
     async def both() -> list[Any]:
         return await asyncio.gather(make(), make(), return_exceptions=True)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from console.people import Browser, Person
 from plankeeper.console.colors import shade
 from plankeeper.note_types import store
-from plankeeper.note_types.shapes import NoteType, NoteTypeListQuery
+from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery
 from support.server import RunningServer
 
 NOTE_TYPES = "/console/note-types"

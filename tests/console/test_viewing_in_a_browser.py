@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from console.people import Person, enter
 from console.test_in_a_browser import chromium, page, pytestmark  # noqa: F401 - fixtures, and when to skip
-from plankeeper.invoice_view_sessions import viewing
+from plankeeper.invoice_view_sessions import service
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -208,7 +208,7 @@ def test_a_page_whose_session_ended_in_silence_begins_another(
             last_heartbeat = last_heartbeat - interval '61 seconds' where id = $1
     """
     server.run(server.db.execute(silence, first["id"]))
-    server.run(viewing.end_silent(server.db, server.settings))
+    server.run(service.end_silent(server.db, server.settings))
     silent = wait_until(lambda: (found := sessions(api)[0])["session_ended"] and found)
     assert silent["session_ended"] == silent["last_heartbeat"]
     signed_in.clock.run_for(15_000)

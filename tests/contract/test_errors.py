@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contract.sources import Module, modules
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.http.errors import CODES, Invalid, NotFound, Refusal
-from plankeeper.invoices.rules import WARNINGS
+from plankeeper.invoices.warnings import WARNINGS
 
 # The codes and statuses that were decided (decisions, section 8).
 DECIDED = {

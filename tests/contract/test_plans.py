@@ -15,16 +15,16 @@ from plankeeper.database.client import Database, Queries
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import doubtful
-from plankeeper.invoices import lists as invoices
+from plankeeper.invoices import queries as invoices
 from plankeeper.invoices import totals as invoice_totals
-from plankeeper.invoices.shapes import InvoiceListQuery
-from plankeeper.participants import lists as participants
+from plankeeper.invoices.schemas import InvoiceListQuery
+from plankeeper.participants import queries as participants
 from plankeeper.participants import search as participant_search
 from plankeeper.participants import totals as participant_totals
-from plankeeper.participants.shapes import ParticipantListQuery
-from plankeeper.providers import lists as providers
+from plankeeper.participants.schemas import ParticipantListQuery
+from plankeeper.providers import queries as providers
 from plankeeper.providers import search as provider_search
-from plankeeper.providers.shapes import ProviderListQuery
+from plankeeper.providers.schemas import ProviderListQuery
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001

@@ -14,7 +14,7 @@ from stdnum.au import abn
 
 from plankeeper.demo import PlanManager, plan_managers, records
 from plankeeper.demo.places import REGIONS, SUBURBS
-from plankeeper.invoices.rules import WARNINGS, Facts, Line, findings, is_item_code
+from plankeeper.invoices.warnings import WARNINGS, Facts, Line, findings, is_item_code
 
 Rows = list[dict[str, Any]]
 Book = dict[str, Rows]

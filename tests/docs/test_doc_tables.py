@@ -9,22 +9,22 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.account_managers.shapes import AccountManager
+from plankeeper.account_managers.schemas import AccountManager
 from plankeeper.app import operations
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.error_catalogue.shapes import CatalogueEntry
+from plankeeper.error_catalogue.schemas import CatalogueEntry
 from plankeeper.events.schemas import Event
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import ListQuery, custom_schema
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession
-from plankeeper.invoices.shapes import Invoice, LineImport, LineItem
-from plankeeper.note_types.shapes import NoteType
-from plankeeper.participants.shapes import BasicParticipant, Participant
-from plankeeper.providers.shapes import BasicProvider, Provider
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
+from plankeeper.invoices.schemas import Invoice, LineImport, LineItem
+from plankeeper.note_types.schemas import NoteType
+from plankeeper.participants.schemas import BasicParticipant, Participant
+from plankeeper.providers.schemas import BasicProvider, Provider
 from plankeeper.settings import Settings
-from plankeeper.team_members.shapes import Permission, TeamMember
+from plankeeper.team_members.schemas import Permission, TeamMember
 from support.pages import PROJECT, pages, prose, rows, section, text_of
 
 SHAPES: dict[tuple[str, str], type[Struct]] = {

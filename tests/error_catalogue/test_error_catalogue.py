@@ -3,7 +3,7 @@
 from typing import Any
 
 from plankeeper.http.errors import CODES
-from plankeeper.invoices.rules import WARNINGS
+from plankeeper.invoices.warnings import WARNINGS
 from support.client import DOCUMENT, Client
 
 STATUSES = {

@@ -17,7 +17,7 @@ from plankeeper.events.recorder import record
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.providers import store as providers
-from plankeeper.providers.shapes import Provider
+from plankeeper.providers.schemas import Provider
 from support.client import Client
 from support.server import RunningServer, wait_until
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plankeeper.invoices.rules import WARNINGS, Facts, Line, counts_as_error, findings, is_item_code
+from plankeeper.invoices.warnings import WARNINGS, Facts, Line, counts_as_error, findings, is_item_code
 
 TODAY = date(2026, 10, 30)
 ITEM = "01_011_0107_1_1"

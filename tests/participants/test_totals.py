@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.http.schemas import json_text
 from plankeeper.participants import store
-from plankeeper.participants.shapes import ParticipantRecord
+from plankeeper.participants.schemas import ParticipantRecord
 from plankeeper.participants.totals import fold_totals
 from support.client import Client
 from support.server import RunningServer

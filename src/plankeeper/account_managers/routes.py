@@ -1,7 +1,7 @@
 """Account managers: list and get. The contract makes them read-only: they are made by import and in the console."""
 
 from plankeeper.account_managers import store
-from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery
+from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.http.context import Read, found
 from plankeeper.http.pagination import page_of
 from plankeeper.http.parsing import LooseId

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.account_managers.shapes import AccountManager, AccountManagerListQuery, AccountManagerRecord
+from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRecord
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.account_managers import routes, store, writing
-from plankeeper.account_managers.shapes import (
+from plankeeper.account_managers import routes, service, store
+from plankeeper.account_managers.schemas import (
     AccountManagerChange,
     AccountManagerCreate,
     AccountManagerListQuery,
@@ -50,7 +50,7 @@ async def new(_look: Look) -> Page:
 
 @pages.post("/account-managers", need="manager", again=new)
 async def create(act: Act) -> Redirect:
-    made = await writing.create(act.write, struct_of(AccountManagerCreate, _typed(act.form)))
+    made = await service.create(act.write, struct_of(AccountManagerCreate, _typed(act.form)))
     return Redirect(ACCOUNT_MANAGERS, f"{_called(made)} is an account manager now.")
 
 
@@ -62,24 +62,24 @@ async def edit(look: Look, account_manager_id: UUID) -> Page:
 
 @pages.post("/account-managers/{account_manager_id}/edit", need="manager", again=edit)
 async def update(act: Act, account_manager_id: UUID) -> Redirect:
-    found(await writing.fetch_for_update(act.write, account_manager_id))
+    found(await service.fetch_for_update(act.write, account_manager_id))
     operator = act.settings.operator_name
     kept = found(await store.visible(act.tx, act.plan_manager_id, account_manager_id, operator))
     now = filled(AccountManagerCreate, kept)
     require_unchanged(act, now)
-    changed = await writing.update(act.write, account_manager_id, new_in(AccountManagerCreate, act.form, now))
+    changed = await service.update(act.write, account_manager_id, new_in(AccountManagerCreate, act.form, now))
     return Redirect(ACCOUNT_MANAGERS, f"{_called(changed)} is saved.")
 
 
 @pages.post("/account-managers/{account_manager_id}/deactivate", need="manager")
 async def deactivate(act: Act, account_manager_id: UUID) -> Redirect:
-    changed = await writing.update(act.write, account_manager_id, AccountManagerChange(active=False))
+    changed = await service.update(act.write, account_manager_id, AccountManagerChange(active=False))
     return Redirect(ACCOUNT_MANAGERS, f"{_called(changed)} is not active any more. Participants keep who they have.")
 
 
 @pages.post("/account-managers/{account_manager_id}/activate", need="manager")
 async def activate(act: Act, account_manager_id: UUID) -> Redirect:
-    changed = await writing.update(act.write, account_manager_id, AccountManagerChange(active=True))
+    changed = await service.update(act.write, account_manager_id, AccountManagerChange(active=True))
     return Redirect(ACCOUNT_MANAGERS, f"{_called(changed)} is active again.")
 
 

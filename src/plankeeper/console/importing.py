@@ -13,7 +13,7 @@ from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.import_export.csv_templates import sample
 from plankeeper.import_files import store
-from plankeeper.import_files.shapes import ImportFile
+from plankeeper.import_files.schemas import ImportFile
 
 pages = Pages()
 

@@ -9,10 +9,10 @@ from plankeeper.console.forms import struct_of
 from plankeeper.console.looks import said
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.errors import Invalid, NotFound
-from plankeeper.invoices import doubtful, ignored, ignoring, lists, routes
-from plankeeper.invoices.ignored import Ignored
-from plankeeper.invoices.rules import WARNINGS, InvoiceWarning
-from plankeeper.invoices.shapes import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery
+from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, routes
+from plankeeper.invoices.ignored_warnings_store import Ignored
+from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery
+from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
 
 pages = Pages()
 
@@ -42,7 +42,7 @@ async def list_(look: Look) -> Page:
     rows = list[Invoice]()
     try:
         query = struct_of(InvoiceListQuery, {**filters, "limit": PAGE, "after": after or "0"})
-        rows = await (doubtful if warned else lists).page(look.db, look.plan_manager_id, query)
+        rows = await (doubtful if warned else queries).page(look.db, look.plan_manager_id, query)
     except Invalid as invalid:
         look.faults = {each.field: each.message for each in invalid.errors or ()}
     kept = filters | ({"warnings": "1"} if warned else {})
@@ -60,7 +60,11 @@ async def list_(look: Look) -> Page:
 async def get(look: Look, invoice_id: UUID) -> Page:
     invoice = await routes.get(look.read, invoice_id)
     state = invoice.state_management
-    reasons = await ignored.of_invoice(look.db, look.plan_manager_id, invoice_id) if state.ignored_errors else []
+    reasons = (
+        await ignored_warnings_store.of_invoice(look.db, look.plan_manager_id, invoice_id)
+        if state.ignored_errors
+        else []
+    )
     values = {
         "invoice": invoice,
         "names": await named(look, [invoice]),
@@ -86,14 +90,14 @@ async def ignore(act: Act, invoice_id: UUID, code: str) -> Redirect:
     reason = act.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= LONGEST_REASON:
         raise Invalid(reason=f"must have 1 to {LONGEST_REASON} characters")
-    if not await ignoring.ignore(act.write, invoice_id, code, reason):
+    if not await ignored_warnings.ignore(act.write, invoice_id, code, reason):
         return gone(invoice_id)
     return Redirect(f"{INVOICES}/{invoice_id}", f"“{title}” is ignored on this invoice.")
 
 
 @pages.post("/invoices/{invoice_id}/warnings/{code}/warn", need="manager")
 async def warn_again(act: Act, invoice_id: UUID, code: str) -> Redirect:
-    if not await ignoring.warn_again(act.write, invoice_id, code):
+    if not await ignored_warnings.warn_again(act.write, invoice_id, code):
         return gone(invoice_id)
     return Redirect(f"{INVOICES}/{invoice_id}", f"“{explained(code).title}” counts again on this invoice.")
 
@@ -128,7 +132,7 @@ async def named(look: Look, invoices: Iterable[Invoice]) -> dict[UUID, str | Non
     providers = {each.pm_provider_id for each in invoices if each.pm_provider_id}
     if not participants and not providers:
         return {}
-    found = await ignored.names(look.db, look.plan_manager_id, list(participants), list(providers))
+    found = await ignored_warnings_store.names(look.db, look.plan_manager_id, list(participants), list(providers))
     return {each.id: each.name for each in found}
 
 

@@ -6,7 +6,7 @@ from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import NotFound
 from plankeeper.note_types import routes, store
-from plankeeper.note_types.shapes import NoteTypeChange, NoteTypeCreate, NoteTypeListQuery
+from plankeeper.note_types.schemas import NoteTypeChange, NoteTypeCreate, NoteTypeListQuery
 
 pages = Pages()
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.account_managers import store as managers
-from plankeeper.account_managers.shapes import AccountManagerListQuery
+from plankeeper.account_managers.schemas import AccountManagerListQuery
 from plankeeper.console.editing import explained, filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form
 from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
@@ -18,9 +18,9 @@ from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 from plankeeper.http.schemas import STATES
-from plankeeper.participants import lists, routes, search, store
+from plankeeper.participants import queries, routes, search, store
 from plankeeper.participants.rules import is_scheme_number
-from plankeeper.participants.shapes import (
+from plankeeper.participants.schemas import (
     Participant,
     ParticipantChange,
     ParticipantListQuery,
@@ -53,7 +53,7 @@ async def list_(look: Look) -> Page:
     if text:
         rows = await search.page(look.db, look.plan_manager_id, text, query)
     else:
-        rows = await lists.page(look.db, look.plan_manager_id, query)
+        rows = await queries.page(look.db, look.plan_manager_id, query)
     given = {name: value for name, value in {"q": text, **filters}.items() if value}
     first = f"{PARTICIPANTS}?{urlencode(given)}" if given else PARTICIPANTS
     following = {**given, "after": str(rows[PAGE - 1].id)} if len(rows) > PAGE else None

@@ -12,8 +12,8 @@ from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 from plankeeper.http.schemas import STATES
-from plankeeper.providers import lists, routes, search, store
-from plankeeper.providers.shapes import Provider, ProviderChange, ProviderListQuery, ProviderViewQuery
+from plankeeper.providers import queries, routes, search, store
+from plankeeper.providers.schemas import Provider, ProviderChange, ProviderListQuery, ProviderViewQuery
 
 pages = Pages()
 
@@ -30,7 +30,7 @@ async def list_(look: Look) -> Page:
     if text:
         rows = await search.page(look.db, look.plan_manager_id, text, query)
     else:
-        rows = await lists.page(look.db, look.plan_manager_id, query)
+        rows = await queries.page(look.db, look.plan_manager_id, query)
     given = {"q": text} if text else {}
     first = f"{PROVIDERS}?{urlencode(given)}" if given else PROVIDERS
     following = {**given, "after": str(rows[PAGE - 1].id)} if len(rows) > PAGE else None

@@ -15,7 +15,7 @@ from plankeeper.http.parsing import LooseId, uuid_of
 from plankeeper.http.schemas import STATES
 from plankeeper.participants.store import fetch_basic
 from plankeeper.team_members import routes, store
-from plankeeper.team_members.shapes import TeamMember, TeamMemberChange, TeamMemberCreate, TeamMemberListQuery
+from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberCreate, TeamMemberListQuery
 
 pages = Pages()
 

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from plankeeper.console.pages import Act, Look, Pages, Told
 from plankeeper.http.errors import Invalid
-from plankeeper.invoice_view_sessions import viewing
-from plankeeper.invoice_view_sessions.viewing import Measured
+from plankeeper.invoice_view_sessions import service
+from plankeeper.invoice_view_sessions.service import Measured
 
 pages = Pages()
 
@@ -14,17 +14,17 @@ LONGEST = 12  # digits of a figure
 
 @pages.post("/invoices/{invoice_id}/view-session", need="viewer")
 async def begin(act: Act, invoice_id: UUID) -> Told:
-    return Told({"id": (await viewing.begin(act.write, invoice_id)).id})
+    return Told({"id": (await service.begin(act.write, invoice_id)).id})
 
 
 @pages.post("/view-sessions/{session_id}/heartbeat", need="viewer")
 async def beat(act: Act, session_id: UUID) -> Told:
-    return heard(await viewing.beat(act.write, session_id, measured(act)))
+    return heard(await service.beat(act.write, session_id, measured(act)))
 
 
 @pages.post("/view-sessions/{session_id}/end", need="viewer")
 async def end(act: Act, session_id: UUID) -> Told:
-    return heard(await viewing.beat(act.write, session_id, measured(act), last=True))
+    return heard(await service.beat(act.write, session_id, measured(act), last=True))
 
 
 def heard(still_open: bool) -> Told:

@@ -1,12 +1,12 @@
 """The error catalogue: made from the same source as the errors themselves."""
 
-from plankeeper.error_catalogue.shapes import CatalogueEntry, CatalogueListQuery
+from plankeeper.error_catalogue.schemas import CatalogueEntry, CatalogueListQuery
 from plankeeper.http.context import Read
 from plankeeper.http.errors import CODES
 from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, Routes
 from plankeeper.http.schemas import Page
-from plankeeper.invoices.rules import WARNINGS
+from plankeeper.invoices.warnings import WARNINGS
 
 ENTRIES = sorted(
     [CatalogueEntry(code, "api", each.status, each.title, each.description) for code, each in CODES.items()]

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.exit_reasons.shapes import ExitReason
+from plankeeper.exit_reasons.schemas import ExitReason
 
 
 async def fetch_all(db: Queries, plan_manager_id: UUID, most: int) -> list[ExitReason]:

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.account_managers import store
-from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
+from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRecord
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given

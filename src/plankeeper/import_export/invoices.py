@@ -14,9 +14,9 @@ from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
 from plankeeper.import_export.reader import BadLine, Line
 from plankeeper.import_export.upsert import BadLines, Tally, by_id, key, merged, now_created
-from plankeeper.invoices import facts, store
+from plankeeper.invoices import check_store, store
 from plankeeper.invoices.checks import check
-from plankeeper.invoices.shapes import InvoiceImport, InvoiceRecord, InvoiceWithLines, LineImport, LineRecord
+from plankeeper.invoices.schemas import InvoiceImport, InvoiceRecord, InvoiceWithLines, LineImport, LineRecord
 
 InvoiceLine = Line[InvoiceImport]
 
@@ -31,12 +31,12 @@ async def merge(call: Write, lines: Sequence[InvoiceLine]) -> Tally:
     ids = [str(uuid7()) if line.values.id is UNSET else key(line.values.id) for line in lines]
     old = by_id(await store.records_for_update(call.tx, call.plan_manager_id, ids))
     numbered = [UUID(each) for each in ids]
-    touched = {*numbered, *await facts.twins(call.tx, call.plan_manager_id, numbered)}
+    touched = {*numbered, *await check_store.twins(call.tx, call.plan_manager_id, numbered)}
     before = by_id(await store.fetch(call.tx, call.plan_manager_id, sorted(touched)))
     records = [_record(line, id_, old.get(id_)) for line, id_ in zip(lines, ids, strict=True)]
     await store.put(call.tx, call.plan_manager_id, json_text(records))
     await _put_lines(call, lines, records, before)
-    new = {*await facts.twins(call.tx, call.plan_manager_id, numbered)} - touched
+    new = {*await check_store.twins(call.tx, call.plan_manager_id, numbered)} - touched
     before |= by_id(await store.fetch(call.tx, call.plan_manager_id, sorted(new)))
     touched |= new
     await check(call, sorted(touched))

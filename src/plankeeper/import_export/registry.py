@@ -9,10 +9,10 @@ from msgspec import Struct
 from stdnum.au import abn
 
 from plankeeper.account_managers import store as account_managers
-from plankeeper.account_managers.shapes import AccountManagerImport, AccountManagerRecord
+from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRecord
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.exit_reasons.shapes import ExitReason, ExitReasonImport
+from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonImport
 from plankeeper.http.context import Write
 from plankeeper.import_export import account_managers as account_manager_merge
 from plankeeper.import_export import invoices as invoice_merge
@@ -20,18 +20,18 @@ from plankeeper.import_export import team_members as team_member_merge
 from plankeeper.import_export.reader import Line
 from plankeeper.import_export.upsert import PlainMerge, Tally, created_or_updated, now_created
 from plankeeper.invoice_view_sessions import store as invoice_view_sessions
-from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionImport
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionImport
 from plankeeper.invoices import store as invoices
-from plankeeper.invoices.shapes import InvoiceImport, InvoiceWithLines
+from plankeeper.invoices.schemas import InvoiceImport, InvoiceWithLines
 from plankeeper.note_types import store as note_types
-from plankeeper.note_types.shapes import NoteTypeImport, NoteTypeRecord
+from plankeeper.note_types.schemas import NoteTypeImport, NoteTypeRecord
 from plankeeper.participants import store as participants
 from plankeeper.participants.rules import is_scheme_number
-from plankeeper.participants.shapes import ParticipantImport, ParticipantRecord
+from plankeeper.participants.schemas import ParticipantImport, ParticipantRecord
 from plankeeper.providers import store as providers
-from plankeeper.providers.shapes import Provider, ProviderImport
+from plankeeper.providers.schemas import Provider, ProviderImport
 from plankeeper.team_members import store as team_members
-from plankeeper.team_members.shapes import TeamMemberImport, TeamMemberRecord
+from plankeeper.team_members.schemas import TeamMemberImport, TeamMemberRecord
 
 
 def _no_doubt(_values: Any) -> str | None:

@@ -15,7 +15,7 @@ from plankeeper.import_export.upsert import BadLines, Tally, differs, every, key
 from plankeeper.participants.store import ids_by_number
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective, needs_email
-from plankeeper.team_members.shapes import TeamMemberImport, TeamMemberRecord
+from plankeeper.team_members.schemas import TeamMemberImport, TeamMemberRecord
 from plankeeper.users.store import User
 from plankeeper.users.store import named as named_users
 from plankeeper.users.store import put as put_users

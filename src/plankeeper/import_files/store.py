@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.import_files.shapes import ImportFile, ImportFileName
+from plankeeper.import_files.schemas import ImportFile, ImportFileName
 
 
 async def claim(tx: Transaction, plan_manager_id: UUID) -> bool:

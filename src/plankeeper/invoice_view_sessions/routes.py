@@ -6,7 +6,7 @@ from plankeeper.http.parsing import LooseId
 from plankeeper.http.routing import READ, Routes
 from plankeeper.http.schemas import Page
 from plankeeper.invoice_view_sessions import store
-from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery
 
 routes = Routes("invoice_view_sessions")
 

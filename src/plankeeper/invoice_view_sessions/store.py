@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
-from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession, InvoiceViewSessionListQuery, SilentSession
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, SilentSession
 
 
 async def page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> list[InvoiceViewSession]:

@@ -7,22 +7,22 @@ from uuid import UUID
 from plankeeper.events.recorder import record_many
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import json_text
-from plankeeper.invoices import facts, store
-from plankeeper.invoices.facts import Finding, InvoiceFacts
-from plankeeper.invoices.rules import Facts, Line, counts_as_error, findings
+from plankeeper.invoices import check_store, store
+from plankeeper.invoices.check_store import Finding, InvoiceFacts
+from plankeeper.invoices.warnings import Facts, Line, counts_as_error, findings
 
 BATCH = 500
 
 
 async def check(call: Write, invoice_ids: Sequence[UUID]) -> list[UUID]:
     """Check invoices; answers those of which something new was found."""
-    found = [_finding(call, each) for each in await facts.fetch(call.tx, call.plan_manager_id, invoice_ids)]
-    return await facts.keep(call.tx, call.plan_manager_id, json_text(found))
+    found = [_finding(call, each) for each in await check_store.fetch(call.tx, call.plan_manager_id, invoice_ids)]
+    return await check_store.keep(call.tx, call.plan_manager_id, json_text(found))
 
 
 async def recheck(call: Write, after: UUID) -> tuple[list[UUID], int]:
     """Check the next batch of all invoices behind `after`, with an event for each change: the ids, the changes."""
-    ids = await facts.ids_after(call.tx, call.plan_manager_id, after, BATCH)
+    ids = await check_store.ids_after(call.tx, call.plan_manager_id, after, BATCH)
     before = {each.id: each for each in await store.fetch(call.tx, call.plan_manager_id, ids)}
     changed = await check(call, ids)
     after_check = await store.fetch(call.tx, call.plan_manager_id, changed)

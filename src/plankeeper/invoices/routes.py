@@ -8,8 +8,8 @@ from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, Routes
 from plankeeper.http.schemas import Page
 from plankeeper.invoices import store
-from plankeeper.invoices.lists import page
-from plankeeper.invoices.shapes import (
+from plankeeper.invoices.queries import page
+from plankeeper.invoices.schemas import (
     Invoice,
     InvoiceListQuery,
     InvoiceStatusAnswer,

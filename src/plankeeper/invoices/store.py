@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.invoices.shapes import Invoice, InvoiceRecord, InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice, InvoiceRecord, InvoiceWithLines
 
 
 async def fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:

@@ -5,8 +5,8 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.database.client import Queries
-from plankeeper.invoices.lists import filters
-from plankeeper.invoices.shapes import InvoiceListQuery
+from plankeeper.invoices.queries import filters
+from plankeeper.invoices.schemas import InvoiceListQuery
 
 
 async def count(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:

@@ -6,13 +6,7 @@ from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes
 from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.note_types import store
-from plankeeper.note_types.shapes import (
-    NoteType,
-    NoteTypeChange,
-    NoteTypeCreate,
-    NoteTypeListQuery,
-    NoteTypeRecord,
-)
+from plankeeper.note_types.schemas import NoteType, NoteTypeChange, NoteTypeCreate, NoteTypeListQuery, NoteTypeRecord
 
 
 async def _locked(call: Write, note_type_id: int) -> NoteTypeRecord | None:

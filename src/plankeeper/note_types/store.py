@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.note_types.shapes import NoteType, NoteTypeListQuery, NoteTypeRecord
+from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRecord
 
 
 async def page(db: Queries, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:

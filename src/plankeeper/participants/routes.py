@@ -15,8 +15,8 @@ from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes
 from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.participants import store
-from plankeeper.participants.lists import page
-from plankeeper.participants.shapes import (
+from plankeeper.participants.queries import page
+from plankeeper.participants.schemas import (
     BasicParticipant,
     Participant,
     ParticipantChange,

@@ -4,13 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.participants.shapes import (
-    BasicParticipant,
-    Named,
-    NumberedId,
-    Participant,
-    ParticipantRecord,
-)
+from plankeeper.participants.schemas import BasicParticipant, Named, NumberedId, Participant, ParticipantRecord
 
 
 async def fetch_basic(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> BasicParticipant | None:

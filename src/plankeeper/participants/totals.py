@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
-from plankeeper.participants.lists import filters
-from plankeeper.participants.shapes import ParticipantListQuery
+from plankeeper.participants.queries import filters
+from plankeeper.participants.schemas import ParticipantListQuery
 
 
 async def count(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:

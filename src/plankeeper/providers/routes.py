@@ -11,14 +11,8 @@ from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes
 from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.providers import store
-from plankeeper.providers.lists import count, page
-from plankeeper.providers.shapes import (
-    BasicProvider,
-    Provider,
-    ProviderChange,
-    ProviderListQuery,
-    ProviderViewQuery,
-)
+from plankeeper.providers.queries import count, page
+from plankeeper.providers.schemas import BasicProvider, Provider, ProviderChange, ProviderListQuery, ProviderViewQuery
 
 
 async def _locked(call: Write, provider_id: UUID) -> Provider | None:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.client import Queries
-from plankeeper.providers.shapes import Provider, ProviderListQuery
+from plankeeper.providers.schemas import Provider, ProviderListQuery
 
 
 async def page(db: Queries, plan_manager_id: UUID, text: str, query: ProviderListQuery) -> list[Provider]:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.providers.shapes import Provider
+from plankeeper.providers.schemas import Provider
 
 
 async def fetch(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:

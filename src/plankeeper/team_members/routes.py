@@ -17,7 +17,7 @@ from plankeeper.http.schemas import Empty, Page, applied, given, json_text
 from plankeeper.participants.store import exists, fetch_contact
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective, needs_email
-from plankeeper.team_members.shapes import (
+from plankeeper.team_members.schemas import (
     TeamMember,
     TeamMemberChange,
     TeamMemberCreate,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.team_members.shapes import TeamMember, TeamMemberListQuery, TeamMemberRecord
+from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRecord
 
 
 async def page(

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
-from plankeeper.providers.shapes import Provider, ProviderListQuery
+from plankeeper.providers.schemas import Provider, ProviderListQuery
 
 
 async def page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
-from plankeeper.invoices.shapes import Invoice, InvoiceListQuery
+from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 
 
 async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
-from plankeeper.participants.shapes import Participant, ParticipantListQuery
+from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.participants.store import fetch
 
 

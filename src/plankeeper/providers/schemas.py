@@ -19,7 +19,7 @@ from plankeeper.http.schemas import (
     Text500,
     UuidListQuery,
 )
-from plankeeper.participants.shapes import View
+from plankeeper.participants.schemas import View
 
 
 class BasicProvider(Struct):

@@ -6,7 +6,7 @@ import asyncpg
 from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers import store
-from plankeeper.account_managers.shapes import AccountManagerCreate, AccountManagerRecord
+from plankeeper.account_managers.schemas import AccountManagerCreate, AccountManagerRecord
 from plankeeper.database.client import broken
 from plankeeper.events.recorder import record
 from plankeeper.http.context import Write, found

@@ -15,7 +15,7 @@ from plankeeper.http.parsing import first_id_at
 from plankeeper.http.schemas import json_text
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.rules import SILENCE, Figures, possible
-from plankeeper.invoice_view_sessions.shapes import InvoiceViewSession
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
 from plankeeper.invoices import store as invoices
 from plankeeper.settings import Settings
 
