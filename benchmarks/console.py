@@ -21,7 +21,7 @@ import httpx
 
 from benchmarks.processes import Program, ProgramError, finish, free_port
 from plankeeper.console.application import entries
-from plankeeper.console.pages import Download
+from plankeeper.console.routing import Download
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.schemas import json_text
 

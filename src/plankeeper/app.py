@@ -13,7 +13,7 @@ from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import routes as account_managers
 from plankeeper.api_keys.cache import Keyring
 from plankeeper.console.application import console
-from plankeeper.console.frame import Frame
+from plankeeper.console.endpoint import Frame
 from plankeeper.database.client import Database
 from plankeeper.error_catalogue.routes import routes as error_catalogue
 from plankeeper.events.routes import routes as events

@@ -13,7 +13,7 @@ from console.people import Browser, Person, made
 from plankeeper.accounts import sessions
 from plankeeper.api_keys import service
 from plankeeper.console.application import entries
-from plankeeper.console.pages import Download, Entry
+from plankeeper.console.routing import Download, Entry
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.plan_managers import store as plan_managers

@@ -18,7 +18,7 @@ from pyotp import TOTP
 
 from console.furnished import is_file
 from plankeeper.console.application import entries
-from plankeeper.console.pages import PREFIX, Entry
+from plankeeper.console.routing import PREFIX, Entry
 from support.program import Serving
 from support.receiver import Receiver
 

@@ -12,7 +12,7 @@ from pyotp.totp import TOTP
 
 from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts.policy import hash_of
-from plankeeper.console.own import browser_of
+from plankeeper.console.pages.account import browser_of
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer
 

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from console.people import Browser, Person, made
-from plankeeper.console import activity
-from plankeeper.console.places import Places
-from plankeeper.console.sheets import MARK, row
+from plankeeper.console.concurrency import Places
+from plankeeper.console.csv_export import MARK, row
+from plankeeper.console.pages import activity
 from plankeeper.http.errors import Refusal
 from support.client import Client
 from support.server import RunningServer, wait_until

@@ -12,8 +12,8 @@ from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts.policy import ROLES
 from plankeeper.console.application import entries
 from plankeeper.console.cookies import Cookies
-from plankeeper.console.looks import ASSETS, asset_path
-from plankeeper.console.pages import Entry
+from plankeeper.console.routing import Entry
+from plankeeper.console.templating import ASSETS, asset_path
 from support.server import RunningServer
 
 ENTRIES = {f"{each.method} {each.path}": each for each in entries()}

@@ -17,8 +17,8 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
-from plankeeper.console import trial
-from plankeeper.console.importing import KINDS
+from plankeeper.console.pages import import_preview
+from plankeeper.console.pages.imports import KINDS
 from plankeeper.import_export.csv_templates import sample
 from plankeeper.import_export.reader import BadLine, read
 from plankeeper.import_export.registry import RESOURCES
@@ -380,7 +380,7 @@ def test_an_import_that_takes_too_long_is_given_up(
     content = (HEAD + "".join(f"{uuid7()},Ada,x,NSW\n" for _ in range(3000))).encode()
     path = onward(check(owner, content))
     for seconds in (0.0, 0.05):
-        monkeypatch.setattr(trial, "MOST_SECONDS", seconds)
+        monkeypatch.setattr(import_preview, "MOST_SECONDS", seconds)
         for answer in (owner.send(path), check(owner, content)):
             assert (answer.status_code, "use plankeeper import" in answer.text) == (422, True)
     assert told() == []
@@ -390,7 +390,7 @@ def test_an_import_that_takes_too_long_is_given_up(
 
 def test_a_worker_has_few_places_for_imports(owner: Browser) -> None:
     path = onward(check(owner, PEOPLE))
-    with trial.PLACES, trial.PLACES:
+    with import_preview.PLACES, import_preview.PLACES:
         assert (check(owner, PEOPLE).status_code, owner.send(path).status_code) == (503, 503)
     assert owner.send(path).status_code == 200
 

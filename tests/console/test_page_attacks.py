@@ -11,7 +11,7 @@ import pytest
 from console.furnished import FILES, FORMS, PAGES, Furnished, furnished, name_of, without_ids
 from console.people import Browser, made
 from plankeeper.accounts.policy import ROLES
-from plankeeper.console.pages import Entry
+from plankeeper.console.routing import Entry
 from support.server import RunningServer
 
 NO_IDS = {"token", "name"}  # a secret of who is invited, and a file that all may have

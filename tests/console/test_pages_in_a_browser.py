@@ -12,7 +12,7 @@ from pyotp import TOTP
 from console.furnished import FILES, PAGES, Furnished, furnished, name_of
 from console.people import PASSWORD, enter, made
 from console.test_in_a_browser import CHROMIUM, chromium
-from plankeeper.console.pages import Entry
+from plankeeper.console.routing import Entry
 from support.server import RunningServer
 
 pytestmark = pytest.mark.skipif(

@@ -7,7 +7,7 @@ import pytest
 
 from console.furnished import FILES, PAGES, name_of
 from console.screenshots import WIDTHS, file_name
-from plankeeper.console.pages import Entry
+from plankeeper.console.routing import Entry
 from support.pages import PROJECT, text_of
 
 PICTURES = PROJECT / "docs/console"

@@ -2,32 +2,32 @@
 
 from starlette.types import ASGIApp
 
-from plankeeper.console import (
+from plankeeper.console import responses
+from plankeeper.console.endpoint import Frame, PagePath
+from plankeeper.console.pages import (
+    account,
     account_managers,
     activity,
-    answers,
-    entering,
-    importing,
+    api_keys,
+    imports,
     invoices,
-    keys,
+    members,
     note_types,
-    own,
     participants,
-    people,
     providers,
-    requests,
+    request_log,
+    sign_in,
     team_members,
-    viewing,
+    view_sessions,
     webhooks,
 )
-from plankeeper.console.frame import Frame, PagePath
-from plankeeper.console.pages import PREFIX, Entry
+from plankeeper.console.routing import PREFIX, Entry
 from plankeeper.http.path_router import Paths
 
 PARTS = (
-    entering.pages, own.pages, participants.pages, team_members.pages, invoices.pages, viewing.pages,
-    providers.pages, activity.pages, people.pages, keys.pages, webhooks.pages, account_managers.pages,
-    note_types.pages, importing.pages, requests.pages,
+    sign_in.pages, account.pages, participants.pages, team_members.pages, invoices.pages, view_sessions.pages,
+    providers.pages, activity.pages, members.pages, api_keys.pages, webhooks.pages, account_managers.pages,
+    note_types.pages, imports.pages, request_log.pages,
 )  # fmt: skip
 
 
@@ -40,5 +40,5 @@ def console(frame: Frame) -> ASGIApp:
     for entry in entries():
         by_path.setdefault(entry.path, {})[entry.method] = entry
     paths: dict[str, ASGIApp] = {path: PagePath(frame, path, methods) for path, methods in by_path.items()}
-    paths[f"{PREFIX}/assets/{{name}}"] = answers.file
+    paths[f"{PREFIX}/assets/{{name}}"] = responses.file
     return Paths(paths, otherwise=PagePath(frame, None, {}))

@@ -11,13 +11,13 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.console.cookies import FLASH_LASTS, signed
 from plankeeper.console.forms import Form
-from plankeeper.console.looks import KINDS, asset
-from plankeeper.console.pages import PREFIX, Download, Look, Page, Redirect, Told
+from plankeeper.console.routing import PREFIX, Download, Look, Page, Redirect, Told
+from plankeeper.console.templating import KINDS, asset
 from plankeeper.http.requests import headers_of, request_id_of
 from plankeeper.http.schemas import json_text
 
 if TYPE_CHECKING:
-    from plankeeper.console.frame import Caller
+    from plankeeper.console.endpoint import Caller
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -1,8 +1,8 @@
 """Note types with their colours: list, create, edit, delete."""
 
-from plankeeper.console.editing import filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form, struct_of
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import NotFound
 from plankeeper.note_types import routes, store

@@ -10,7 +10,7 @@ import asyncpg
 from msgspec import Struct
 
 from plankeeper.console.forms import Form, struct_of
-from plankeeper.console.pages import Act, Look
+from plankeeper.console.routing import Act, Look
 from plankeeper.database.client import broken
 from plankeeper.http.errors import Refusal
 from plankeeper.http.parsing import plain_type

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from stdnum.au import abn
 
-from plankeeper.console.editing import filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 from plankeeper.http.schemas import STATES

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.console.entering import named
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.pages.sign_in import named
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.http.parsing import uuid_of

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.forms import struct_of
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect, Shown
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect, Shown
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.http.parsing import uuid_of

@@ -10,14 +10,14 @@ from jinja2 import Environment
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.accounts import policy, sessions
-from plankeeper.console import answers
-from plankeeper.console.answers import Answer
+from plankeeper.console import responses
+from plankeeper.console.concurrency import Places
 from plankeeper.console.cookies import FORM_LASTS, Cookies, new_token, same, unsigned
 from plankeeper.console.forms import Form, form_of, read_form
-from plankeeper.console.looks import environment
 from plankeeper.console.multipart import carries_files, read_upload
-from plankeeper.console.pages import PREFIX, Act, Download, Entry, Look, Page, Redirect, Shown, Told
-from plankeeper.console.places import Places
+from plankeeper.console.responses import Answer
+from plankeeper.console.routing import PREFIX, Act, Download, Entry, Look, Page, Redirect, Shown, Told
+from plankeeper.console.templating import environment
 from plankeeper.database.client import Database, unavailable
 from plankeeper.http.admission import Admission, network_of
 from plankeeper.http.errors import NotFound, Refusal
@@ -106,14 +106,14 @@ class PagePath:
             self._frame.tell(visit, scope["method"], self._path, CLIENT_GONE)
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, somebody looks at a page
-            answer = answers.rendered(self._frame.templates, _troubled(error, visit), None, caller)
+            answer = responses.rendered(self._frame.templates, _troubled(error, visit), None, caller)
             answer.headers += _told(error, self._entries)
         head = scope["method"] == "HEAD"
         if isinstance(answer, Download):
             with self._frame.downloads:
-                await answers.send_file(answer, visit.request_id, receive, send, head=head)
+                await responses.send_file(answer, visit.request_id, receive, send, head=head)
         else:
-            await answers.send(answer, visit.request_id, send, head=head)
+            await responses.send(answer, visit.request_id, send, head=head)
         self._frame.tell(visit, scope["method"], self._path, 200 if isinstance(answer, Download) else answer.status)
 
     async def _respond(self, visit: Visit, caller: Caller, scope: Scope, receive: Receive) -> Answer | Download:
@@ -127,7 +127,7 @@ class PagePath:
                 _require_own(visit.headers, scope["scheme"], form.secret("csrf"), caller.csrf)
             onward = _onward(entry, caller.session, scope)
             if onward:
-                return answers.redirected(onward, caller)
+                return responses.redirected(onward, caller)
             if entry.guess:
                 await self._frame.admission.count_guess(scope)
             look = self._look(visit, caller, scope, form)
@@ -138,10 +138,10 @@ class PagePath:
                 self._frame.downloads.require()
                 return found
             if isinstance(found, Redirect):
-                return answers.redirected(found, caller)
+                return responses.redirected(found, caller)
             if isinstance(found, Told):
-                return answers.told(found)
-            return answers.rendered(self._frame.templates, found, look, caller)
+                return responses.told(found)
+            return responses.rendered(self._frame.templates, found, look, caller)
 
     async def _form(self, visit: Visit, caller: Caller, receive: Receive) -> Form:
         entry = self._entries.get("POST")

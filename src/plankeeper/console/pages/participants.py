@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store as managers
 from plankeeper.account_managers.schemas import AccountManagerListQuery
-from plankeeper.console.editing import explained, filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import explained, filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
-from plankeeper.console.team_members import name_of, team_of
+from plankeeper.console.pages.team_members import name_of, team_of
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of

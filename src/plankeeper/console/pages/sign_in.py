@@ -4,8 +4,8 @@ from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.accounts import sessions
-from plankeeper.console.answers import is_ours
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.responses import is_ours
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 from uuid import UUID
 
-from plankeeper.console.editing import explained, filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import explained, filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import FieldError, Refusal
 from plankeeper.http.parsing import LooseId, uuid_of

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.console.forms import struct_of
-from plankeeper.console.looks import said
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.templating import said
 from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, routes
 from plankeeper.invoices.ignored_warnings_store import Ignored

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.activity import Change, changes_of
-from plankeeper.console.looks import members
-from plankeeper.console.pages import Act
-from plankeeper.console.places import Places
+from plankeeper.console.concurrency import Places
+from plankeeper.console.pages.activity import Change, changes_of
+from plankeeper.console.routing import Act
+from plankeeper.console.templating import members
 from plankeeper.events import store as events
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import Write

@@ -8,9 +8,9 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.looks import members
-from plankeeper.console.pages import PREFIX, Download, Look, Page, Pages
-from plankeeper.console.sheets import MARK, row
+from plankeeper.console.csv_export import MARK, row
+from plankeeper.console.routing import PREFIX, Download, Look, Page, Pages
+from plankeeper.console.templating import members
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, Sought
 from plankeeper.http.context import found as there

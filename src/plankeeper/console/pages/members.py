@@ -7,8 +7,8 @@ from plankeeper.accounts import member_store, sessions
 from plankeeper.accounts import members as rules_of_people
 from plankeeper.accounts.policy import invitation_path, line
 from plankeeper.accounts.schemas import Invitation, Person
-from plankeeper.console.editing import Conflict
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.edit_forms import Conflict
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid
 

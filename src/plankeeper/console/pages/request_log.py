@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.api_keys import store as keys
-from plankeeper.console.pages import PREFIX, Look, Page, Pages
+from plankeeper.console.routing import PREFIX, Look, Page, Pages
 from plankeeper.http.parsing import uuid_of
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import KEPT, Request

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.editing import Conflict
-from plankeeper.console.pages import PREFIX, Act, Download, Look, Page, Pages
-from plankeeper.console.trial import MOST_LINES, tried
+from plankeeper.console.edit_forms import Conflict
+from plankeeper.console.pages.import_preview import MOST_LINES, tried
+from plankeeper.console.routing import PREFIX, Act, Download, Look, Page, Pages
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.import_export.csv_templates import sample

@@ -7,7 +7,7 @@ import segno
 
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import Proof
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.errors import NotFound
 
 pages = Pages()

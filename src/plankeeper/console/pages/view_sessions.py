@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.console.pages import Act, Look, Pages, Told
+from plankeeper.console.routing import Act, Look, Pages, Told
 from plankeeper.http.errors import Invalid
 from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.service import Measured

@@ -12,9 +12,9 @@ from plankeeper.account_managers.schemas import (
     AccountManagerListQuery,
     AccountManagerRecord,
 )
-from plankeeper.console.editing import filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import filled, new_in, require_unchanged, to_edit
 from plankeeper.console.forms import Form, struct_of
-from plankeeper.console.pages import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 
