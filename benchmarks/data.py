@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from plankeeper.demo import people
-from plankeeper.demo.draw import uuid7
+from plankeeper.demo import participants as people
+from plankeeper.demo.random_values import uuid7
 
 TENANT = "017a5f00-0000-7000-8000-0000000be9c4"
 

@@ -21,7 +21,7 @@ from alembic import command
 from alembic.config import Config
 
 from cli.test_files import read
-from plankeeper.cli import dumps
+from plankeeper.cli import pg_tools
 from plankeeper.cli.demo import fill
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -350,12 +350,12 @@ def test_a_terminal_shows_how_far_it_is(
 def test_the_nearest_programs_that_the_server_understands_are_chosen(
     monkeypatch: pytest.MonkeyPatch, server: int, majors: list[int], chosen: int | None
 ) -> None:
-    monkeypatch.setattr(dumps, "_on_path", lambda: [Path(str(each)) for each in majors])
-    monkeypatch.setattr(dumps, "_packaged", list)
-    monkeypatch.setattr(dumps, "_major", lambda folder: int(folder.name))
+    monkeypatch.setattr(pg_tools, "_on_path", lambda: [Path(str(each)) for each in majors])
+    monkeypatch.setattr(pg_tools, "_packaged", list)
+    monkeypatch.setattr(pg_tools, "_major", lambda folder: int(folder.name))
     found = Settings.read({URL: "postgresql://somewhere/db"})
     if chosen is None:
         with pytest.raises(click.ClickException, match=f"no pg_dump of version {server} or newer"):
-            dumps.choose(found, server)
+            pg_tools.choose(found, server)
     else:
-        assert dumps.choose(found, server).folder == Path(str(chosen))
+        assert pg_tools.choose(found, server).folder == Path(str(chosen))

@@ -13,7 +13,7 @@ from email_validator import validate_email
 from stdnum.au import abn
 
 from plankeeper.demo import PlanManager, plan_managers, records
-from plankeeper.demo.places import REGIONS, SUBURBS
+from plankeeper.demo.addresses import REGIONS, SUBURBS
 from plankeeper.invoices.warnings import WARNINGS, Facts, Line, findings, is_item_code
 
 Rows = list[dict[str, Any]]

@@ -5,15 +5,15 @@ import sys
 import click
 
 from plankeeper import __version__
+from plankeeper.cli.accounts import users
+from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import backup, restore
-from plankeeper.cli.files import export_, import_
-from plankeeper.cli.keys import keys
+from plankeeper.cli.import_export import export_, import_
 from plankeeper.cli.listen import listen
+from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.plan_managers import plan_managers
-from plankeeper.cli.serving import serve
-from plankeeper.cli.upkeep import doctor, migrate, openapi, recheck
-from plankeeper.cli.users import users
-from plankeeper.cli.worker import worker
+from plankeeper.cli.serve import serve
+from plankeeper.cli.webhook_worker import worker
 
 
 @click.group()

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 
 from plankeeper.cli.context import cluster_of, known_version, leave, run, settings
-from plankeeper.cli.dumps import Programs, choose
+from plankeeper.cli.pg_tools import Programs, choose
 from plankeeper.cli.progress import progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database

@@ -5,8 +5,11 @@ from random import Random
 from typing import NamedTuple
 from uuid import UUID
 
-from plankeeper.demo import billing, people, sessions, teams, trade
-from plankeeper.demo.draw import Row, stream
+from plankeeper.demo import invoices as billing
+from plankeeper.demo import participants as people
+from plankeeper.demo import providers as trade
+from plankeeper.demo import team_members, view_sessions
+from plankeeper.demo.random_values import Row, stream
 
 
 class PlanManager(NamedTuple):
@@ -61,8 +64,8 @@ def records(plan_manager_id: UUID, seed: int = 1) -> Iterator[tuple[str, Iterato
     businesses = trade.businesses(rng("providers"), scale.providers)
     yield "providers", (business.row for business in businesses)
     yield "note-types", iter(people.note_types(scale.note_types_from))
-    yield "team-members", iter(teams.team_members(rng("team-members"), participants))
+    yield "team-members", iter(team_members.team_members(rng("team-members"), participants))
     invoices = billing.invoices(rng("invoices"), scale.invoices, participants, businesses)
     yield "invoices", iter(invoices)
-    views = sessions.view_sessions(rng("invoice-view-sessions"), scale.sessions, invoices, managers)
+    views = view_sessions.view_sessions(rng("invoice-view-sessions"), scale.sessions, invoices, managers)
     yield "invoice-view-sessions", iter(views)

@@ -3,7 +3,7 @@
 from random import Random
 from typing import NamedTuple
 
-from plankeeper.demo.draw import chance
+from plankeeper.demo.random_values import chance
 
 
 class _Background(NamedTuple):

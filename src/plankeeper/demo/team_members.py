@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 
-from plankeeper.demo import names, places
-from plankeeper.demo.draw import Row, address_name, chance, days_before, parse, unused, uuid7
+from plankeeper.demo import addresses, names
+from plankeeper.demo.random_values import Row, address_name, chance, days_before, parse, unused, uuid7
 
 _OPENED = datetime(2021, 7, 1, 2, tzinfo=UTC)
 _SLUGS = ("view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents")
@@ -64,7 +64,7 @@ def _member(rng: Random, created: datetime, person: names.Name, role: str, email
         "last_name": person.last,
         "email": email,
         "role": role,
-        "phone_number": places.mobile(rng) if chance(rng, 85) else None,
+        "phone_number": addresses.mobile(rng) if chance(rng, 85) else None,
         "note": rng.choice(_NOTES) if chance(rng, 12) else None,
         "secondary_email": None,
         "secondary_phone_number": None,
@@ -77,12 +77,12 @@ def _member(rng: Random, created: datetime, person: names.Name, role: str, email
 
 
 def _coordinator(rng: Random, taken: set[str]) -> Row:
-    person, office = names.name(rng), places.address(rng)
+    person, office = names.name(rng), addresses.address(rng)
     created = _OPENED + timedelta(seconds=rng.randrange(30 * 86_400))
     email = unused(taken, address_name(person.first, person.last), "coordination.example.org")
     return _member(rng, created, person, rng.choice(_COORDINATOR_ROLES), email) | {
         "secondary_email": "intake@coordination.example.org" if chance(rng, 40) else None,
-        "secondary_phone_number": places.landline(rng, office.state),
+        "secondary_phone_number": addresses.landline(rng, office.state),
         "address_line_1": office.line_1,
         "city": office.city,
         "state": office.state,
@@ -102,7 +102,7 @@ def _relative(rng: Random, participant: Row, taken: set[str]) -> Row:
     if chance(rng, 70):
         row |= {key: participant[key] for key in ("address_line_1", "city", "state", "postcode")}
     if chance(rng, 10):
-        row["secondary_phone_number"] = places.landline(rng, participant["state"])
+        row["secondary_phone_number"] = addresses.landline(rng, participant["state"])
     if chance(rng, 90):
         approves = participant["approval_required"]
         granted = {slug for slug in _SLUGS if chance(rng, 75)} | {"view_invoices"}

@@ -82,7 +82,7 @@ def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     import uvicorn
 
     from plankeeper import logs
-    from plankeeper.cli.supervising import DRAIN_SECONDS, Beside, Supervisor
+    from plankeeper.cli.supervisor import DRAIN_SECONDS, Beside, Supervisor
 
     logs.set_up()
     config = uvicorn.Config(

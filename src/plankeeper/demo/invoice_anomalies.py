@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
-from plankeeper.demo.draw import Row, day_between
+from plankeeper.demo.random_values import Row, day_between
 
 SHARES = {
     "missing_invoice_number": 0.8,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
 
-from plankeeper.demo.draw import ANCHOR, Row, days_before, moment, parse, stamp, uuid7
-from plankeeper.demo.people import assignable
+from plankeeper.demo.participants import assignable
+from plankeeper.demo.random_values import ANCHOR, Row, days_before, moment, parse, stamp, uuid7
 
 
 def view_sessions(rng: Random, count: int, invoices: Sequence[Row], managers: Sequence[Row]) -> list[Row]:

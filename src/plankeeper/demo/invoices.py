@@ -7,10 +7,10 @@ from itertools import count as counter
 from random import Random
 from typing import NamedTuple
 
-from plankeeper.demo.draw import ANCHOR, Row, chance, day_between, days_before, moment, parse, stamp, uuid7
-from plankeeper.demo.flaws import SHARES, spoil
-from plankeeper.demo.settling import settle
-from plankeeper.demo.trade import Business, Item
+from plankeeper.demo.claim_status import settle
+from plankeeper.demo.invoice_anomalies import SHARES, spoil
+from plankeeper.demo.providers import Business, Item
+from plankeeper.demo.random_values import ANCHOR, Row, chance, day_between, days_before, moment, parse, stamp, uuid7
 
 _CENT = Decimal("0.01")
 _STYLES = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")

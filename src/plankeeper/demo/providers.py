@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from stdnum.au import abn
 
-from plankeeper.demo import places
-from plankeeper.demo.draw import Row, address_name, chance, day_between, days_before, moment, stamp, uuid7
+from plankeeper.demo import addresses
+from plankeeper.demo.random_values import Row, address_name, chance, day_between, days_before, moment, stamp, uuid7
 
 
 class Item(NamedTuple):
@@ -142,7 +142,7 @@ def businesses(rng: Random, count: int) -> list[Business]:
 
 
 def _business(rng: Random, prefix: str, kind: _Kind) -> Business:
-    office, digits = places.address(rng), f"{rng.randrange(10**9):09}"
+    office, digits = addresses.address(rng), f"{rng.randrange(10**9):09}"
     when = moment(rng, day_between(rng, days_before(1900), days_before(420)))
     domain = address_name(f"{prefix} {kind.suffix}")
     row: Row = {
@@ -151,7 +151,7 @@ def _business(rng: Random, prefix: str, kind: _Kind) -> Business:
         "abn": abn.calc_check_digits(digits) + digits,
         "email": f"{rng.choice(('accounts', 'billing', 'office'))}@{domain}.example.org",
         "active": True,
-        "primary_phone_number": places.landline(rng, office.state) if chance(rng, 75) else places.mobile(rng),
+        "primary_phone_number": addresses.landline(rng, office.state) if chance(rng, 75) else addresses.mobile(rng),
         "address": ", ".join(line for line in (office.line_2, office.line_1) if line),
         "city": office.city,
         "state": office.state,

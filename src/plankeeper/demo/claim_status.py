@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from plankeeper.demo.draw import ANCHOR, Row, chance, parse
+from plankeeper.demo.random_values import ANCHOR, Row, chance, parse
 
 _OLD = {"paid": 91, "partially_paid": 3, "rejected": 3, "cancelled": 2, "on_hold": 1}
 _RECENT = {"paid": 45, "payment_ready": 20, "pending": 25, "partially_ready": 5, "on_hold": 5}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 
-from plankeeper.demo import names, places
-from plankeeper.demo.draw import (
+from plankeeper.demo import addresses, names
+from plankeeper.demo.random_values import (
     ANCHOR,
     Row,
     address_name,
@@ -121,10 +121,10 @@ def participants(rng: Random, count: int, managers: Sequence[Row], reasons: Sequ
 
 
 def _identity(rng: Random, number: int, taken: set[str]) -> Row:
-    person, home = names.name(rng), places.address(rng)
+    person, home = names.name(rng), addresses.address(rng)
     email = unused(taken, address_name(person.first, person.last), "example.com")
     by_phone = rng.choices(("mobile", "landline", "none"), (70, 22, 8))[0]
-    phones = {"mobile": places.mobile(rng), "landline": places.landline(rng, home.state), "none": None}
+    phones = {"mobile": addresses.mobile(rng), "landline": addresses.landline(rng, home.state), "none": None}
     return {
         "first_name": person.first,
         "middle_name": names.middle_name(rng, person.gender) if chance(rng, 25) else None,
