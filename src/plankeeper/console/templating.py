@@ -16,7 +16,7 @@ from msgspec import Raw
 from plankeeper.accounts.policy import may
 from plankeeper.console.colors import shade
 
-ASSETS = Path(__file__).with_name("assets")
+ASSETS = Path(__file__).with_name("static")
 KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 # What every page leads to, by its section.
 MENU = {
