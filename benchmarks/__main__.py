@@ -14,24 +14,24 @@ from benchmarks.flat import flat
 from benchmarks.install import install
 from benchmarks.processes import ProgramError
 from benchmarks.run import Options, run
-from benchmarks.scenarios import SCENARIOS, WrongAnswer
+from benchmarks.scenarios import SCENARIOS, WrongResponseError
 from benchmarks.systems import SYSTEMS
 from plankeeper.embedded_postgres.binaries import ClusterError
 
 
 def main() -> None:
     """Run a command; whatever happens, what it started has ended when it returns."""
-    signal.signal(signal.SIGTERM, _leave)
-    arguments = _parser().parse_args()
+    signal.signal(signal.SIGTERM, _exit_on_sigterm)
+    args = _parser().parse_args()
     try:
-        arguments.command(arguments)
-    except (ProgramError, WrongAnswer, ClusterError) as error:
+        args.command(args)
+    except (ProgramError, WrongResponseError, ClusterError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _leave(_number: int, _frame: object) -> NoReturn:
+def _exit_on_sigterm(_number: int, _frame: object) -> NoReturn:
     sys.exit(143)
 
 
@@ -41,86 +41,90 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--work", type=Path, default=Path(".bench"), help="where peers and data go (.bench)")
 
-    each = commands.add_parser("install", parents=[common], help="install the peers")
-    each.set_defaults(command=lambda given: install(given.work.absolute()))
+    command = commands.add_parser("install", parents=[common], help="install the peers")
+    command.set_defaults(command=lambda args: install(args.work.absolute()))
 
-    each = commands.add_parser("run", parents=[common], help="measure all systems side by side")
-    each.add_argument("--quick", action="store_true", help="the essentials, in under 3 minutes")
-    each.add_argument("--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"of {','.join(SYSTEMS)}")
+    command = commands.add_parser("run", parents=[common], help="measure all systems side by side")
+    command.add_argument("--quick", action="store_true", help="the essentials, in under 3 minutes")
+    command.add_argument("--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"of {','.join(SYSTEMS)}")
     scenarios = {scenario.name: scenario for scenario in SCENARIOS}
-    each.add_argument("--scenarios", type=_names(scenarios), help=f"of {','.join(scenarios)}")
-    each.add_argument("--sizes", type=_numbers, help="numbers of participants (10000,1000000)")
-    each.add_argument("--rounds", type=int, help="how often each system has its turn (3)")
-    each.add_argument("--seconds", type=int, help="of load for each scenario in each round (4)")
-    each.add_argument("--load-minutes", type=float, default=10, help="a system that takes longer gets fewer rows (10)")
-    each.add_argument("--fresh", action="store_true", help="load everything anew")
-    each.add_argument("--by-copy", action="store_true", help="load Plankeeper by COPY, not by import: for a quick look")
-    each.add_argument("--out", type=Path, help="where the results go (<work>/results)")
-    each.set_defaults(command=_run)
+    command.add_argument("--scenarios", type=_names(scenarios), help=f"of {','.join(scenarios)}")
+    command.add_argument("--sizes", type=_numbers, help="numbers of participants (10000,1000000)")
+    command.add_argument("--rounds", type=int, help="how often each system has its turn (3)")
+    command.add_argument("--seconds", type=int, help="of load for each scenario in each round (4)")
+    command.add_argument(
+        "--load-minutes", type=float, default=10, help="a system that takes longer gets fewer rows (10)"
+    )
+    command.add_argument("--fresh", action="store_true", help="load everything anew")
+    command.add_argument(
+        "--by-copy", action="store_true", help="load Plankeeper by COPY, not by import: for a quick look"
+    )
+    command.add_argument("--out", type=Path, help="where the results go (<work>/results)")
+    command.set_defaults(command=_run)
 
-    each = commands.add_parser("flat", parents=[common], help="measure whether speed depends on the amount of data")
-    each.add_argument("--few", type=int, default=1_000, help="participants of the small server (1000)")
-    each.add_argument("--many", type=int, default=1_000_000, help="participants of the large ones (1000000)")
-    each.add_argument("--tenants", type=int, default=200, help="plan managers that share them in the third (200)")
-    each.add_argument("--rounds", type=int, default=3, help="how often each server has its turn (3)")
-    each.add_argument("--seconds", type=int, default=4, help="of load for each scenario in each round (4)")
-    each.add_argument("--fresh", action="store_true", help="load everything anew")
-    each.add_argument("--out", type=Path, help="where the results go (<work>/results)")
-    each.set_defaults(command=_flat)
+    command = commands.add_parser("flat", parents=[common], help="measure whether speed depends on the amount of data")
+    command.add_argument("--few", type=int, default=1_000, help="participants of the small server (1000)")
+    command.add_argument("--many", type=int, default=1_000_000, help="participants of the large ones (1000000)")
+    command.add_argument("--tenants", type=int, default=200, help="plan managers that share them in the third (200)")
+    command.add_argument("--rounds", type=int, default=3, help="how often each server has its turn (3)")
+    command.add_argument("--seconds", type=int, default=4, help="of load for each scenario in each round (4)")
+    command.add_argument("--fresh", action="store_true", help="load everything anew")
+    command.add_argument("--out", type=Path, help="where the results go (<work>/results)")
+    command.set_defaults(command=_flat)
 
-    each = commands.add_parser("console", parents=[common], help="measure every page of the console")
-    each.add_argument("--participants", type=int, default=100_000, help="of the plan manager (100000)")
-    each.add_argument("--fresh", action="store_true", help="fill the plan manager anew")
-    each.set_defaults(command=_console)
+    command = commands.add_parser("console", parents=[common], help="measure every page of the console")
+    command.add_argument("--participants", type=int, default=100_000, help="of the plan manager (100000)")
+    command.add_argument("--fresh", action="store_true", help="fill the plan manager anew")
+    command.set_defaults(command=_console)
     return parser
 
 
-def _console(given: argparse.Namespace) -> None:
-    console(ConsoleOptions(work=given.work.absolute(), participants=given.participants, fresh=given.fresh))
+def _console(args: argparse.Namespace) -> None:
+    console(ConsoleOptions(work=args.work.absolute(), participants=args.participants, fresh=args.fresh))
 
 
-def _flat(given: argparse.Namespace) -> None:
-    out = (given.out or given.work / "results").absolute()
+def _flat(args: argparse.Namespace) -> None:
+    out = (args.out or args.work / "results").absolute()
     flat(
         FlatOptions(
-            work=given.work.absolute(), out=out, few=given.few, many=given.many, tenants=given.tenants,
-            rounds=given.rounds, seconds=given.seconds, fresh=given.fresh,
+            work=args.work.absolute(), out=out, few=args.few, many=args.many, tenants=args.tenants,
+            rounds=args.rounds, seconds=args.seconds, fresh=args.fresh,
         )
     )  # fmt: skip
 
 
-def _run(given: argparse.Namespace) -> None:
-    names = given.scenarios or [each.name for each in SCENARIOS if each.essential or not given.quick]
-    went_well = run(
+def _run(args: argparse.Namespace) -> None:
+    names = args.scenarios or [each.name for each in SCENARIOS if each.essential or not args.quick]
+    succeeded = run(
         Options(
-            work=given.work.absolute(),
-            out=(given.out or given.work / "results").absolute(),
-            systems=given.systems,
-            sizes=given.sizes or ([10_000] if given.quick else [10_000, 1_000_000]),
+            work=args.work.absolute(),
+            out=(args.out or args.work / "results").absolute(),
+            systems=args.systems,
+            sizes=args.sizes or ([10_000] if args.quick else [10_000, 1_000_000]),
             scenarios=[each for each in SCENARIOS if each.name in names],
-            rounds=given.rounds or (1 if given.quick else 3),
-            seconds=given.seconds or (2 if given.quick else 4),
-            load_seconds=given.load_minutes * 60,
-            fresh=given.fresh,
-            by_copy=given.by_copy,
+            rounds=args.rounds or (1 if args.quick else 3),
+            seconds=args.seconds or (2 if args.quick else 4),
+            load_seconds=args.load_minutes * 60,
+            fresh=args.fresh,
+            by_copy=args.by_copy,
         )
     )
-    if not went_well:
+    if not succeeded:
         sys.exit(1)
 
 
-def _names(known: Iterable[str]) -> Callable[[str], list[str]]:
+def _names(choices: Iterable[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         names = text.split(",")
-        if wrong := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"no such name: {', '.join(wrong)}; known are {', '.join(known)}")
+        if unknown := [name for name in names if name not in choices]:
+            raise argparse.ArgumentTypeError(f"no such name: {', '.join(unknown)}; known are {', '.join(choices)}")
         return names
 
     return parse
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    return [int(number) for number in text.split(",")]
 
 
 if __name__ == "__main__":

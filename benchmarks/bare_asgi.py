@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from benchmarks.statements import get_one, page
+from benchmarks.statements import get_statement, list_statement
 
-_GET, _PAGE = get_one(), page()
+_GET, _LIST = get_statement(), list_statement()
 # As in Plankeeper's own sessions.
 _SESSION = {"jit": "off", "random_page_cost": "1.1", "timezone": "UTC", "plan_cache_mode": "force_generic_plan"}
 _encoder = msgspec.json.Encoder()
@@ -17,22 +17,22 @@ _OK: dict[str, Any] = {
 }  # fmt: skip
 
 
-async def _keep(_connection: object) -> None:
+async def _no_reset(_connection: object) -> None:
     """Nothing to reset: no statement leaves anything on a connection."""
 
 
-class Shapes:
+class StructCache:
     """A struct for each set of columns, made when it is first seen."""
 
     def __init__(self) -> None:
-        self._known: dict[int, type[msgspec.Struct]] = {}
+        self._structs: dict[int, type[msgspec.Struct]] = {}
 
-    def of(self, record: asyncpg.Record) -> type[msgspec.Struct]:
-        found = self._known.get(len(record))
-        if found is None:
+    def get(self, record: asyncpg.Record) -> type[msgspec.Struct]:
+        struct = self._structs.get(len(record))
+        if struct is None:
             columns: list[str] = list(record.keys())
-            found = self._known[len(record)] = msgspec.defstruct("Row", [(name, Any) for name in columns])
-        return found
+            struct = self._structs[len(record)] = msgspec.defstruct("Row", [(name, Any) for name in columns])
+        return struct
 
 
 class App:
@@ -40,11 +40,11 @@ class App:
 
     def __init__(self) -> None:
         self._pool: Any = None
-        self._shapes = Shapes()
+        self._structs = StructCache()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
             return
         if scope["query_string"]:
             limit, after = (part.partition("=")[2] for part in scope["query_string"].decode().split("&"))
@@ -55,18 +55,18 @@ class App:
         await send({"type": "http.response.body", "body": body})
 
     async def _get(self, id_: str) -> bytes:
-        record = await self._pool.fetchrow(_GET.text, *_GET.filled(id_))
-        return _encoder.encode(record and self._shapes.of(record)(*record))
+        record = await self._pool.fetchrow(_GET.text, *_GET.bind(id_))
+        return _encoder.encode(record and self._structs.get(record)(*record))
 
     async def _list(self, limit: int, after: str) -> bytes:
-        records = await self._pool.fetch(_PAGE.text, *_PAGE.filled(after, limit))
-        make = self._shapes.of(records[0]) if records else None
-        return _encoder.encode([make(*record) for record in records[:limit]] if make else [])
+        records = await self._pool.fetch(_LIST.text, *_LIST.bind(after, limit))
+        struct = self._structs.get(records[0]) if records else None
+        return _encoder.encode([struct(*record) for record in records[:limit]] if struct else [])
 
-    async def _live(self, receive: Any, send: Any) -> None:
+    async def _lifespan(self, receive: Any, send: Any) -> None:
         await receive()
         dsn = os.environ["DATABASE_URL"]
-        self._pool = await asyncpg.create_pool(dsn, min_size=0, max_size=10, reset=_keep, server_settings=_SESSION)
+        self._pool = await asyncpg.create_pool(dsn, min_size=0, max_size=10, reset=_no_reset, server_settings=_SESSION)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self._pool.terminate()

@@ -7,16 +7,16 @@ from pathlib import Path
 from benchmarks.load import Request
 from benchmarks.peers import WORKERS, PostgresPeer
 from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
-from benchmarks.scenarios import GET, Answer, Scenario, Seen
+from benchmarks.scenarios import GET, Response, Scenario, ParsedResponse
 
 
-class Bare(PostgresPeer):
+class BareHandler(PostgresPeer):
     """A bare ASGI handler over asyncpg."""
 
     name = "bare"
     title = "bare handler"
     is_floor = True
-    made_of = ("plankeeper.py", MIGRATIONS)
+    data_sources = ("plankeeper.py", MIGRATIONS)
 
     @property
     def version(self) -> str:
@@ -42,5 +42,5 @@ class Bare(PostgresPeer):
             return Request("GET", "/participants/{id}")
         return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}")
 
-    def read(self, answer: Answer) -> Seen:
-        return Seen(answer.body if isinstance(answer.body, list) else [answer.body])
+    def parse_response(self, response: Response) -> ParsedResponse:
+        return ParsedResponse(response.body if isinstance(response.body, list) else [response.body])

@@ -2,12 +2,12 @@
 
 from html import escape
 
-from benchmarks.report import rate, times
-from benchmarks.results import US, SizeResults
+from benchmarks.report import format_rate, format_ratio
+from benchmarks.results import BASELINE, SizeResults
 from benchmarks.scenarios import Scenario
 
 _WIDTH, _COLUMNS, _MARGIN = 960, 2, 24
-_BAR, _STEP, _HEAD, _LABEL, _NUMBER = 14, 20, 30, 150, 130
+_BAR_HEIGHT, _ROW_HEIGHT, _HEADER_HEIGHT, _LABEL_WIDTH, _VALUE = 14, 20, 30, 150, 130
 _LEGEND = (
     "Behind each figure: how many times as many requests Plankeeper answers."
     " Dashed: floors, with no product around the statement; some are cut off."
@@ -31,9 +31,9 @@ def chart(size: SizeResults) -> str:
     width = (_WIDTH - _MARGIN * (_COLUMNS + 1)) // _COLUMNS
     for scenario in size.scenarios:
         column = tops.index(min(tops))
-        drawn, height = _panel(size, scenario, width)
+        panel, height = _panel(size, scenario, width)
         x = _MARGIN + column * (width + _MARGIN)
-        panels.append(f'<g transform="translate({x} {tops[column]})">{drawn}</g>')
+        panels.append(f'<g transform="translate({x} {tops[column]})">{panel}</g>')
         tops[column] += height
     frame = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {max(tops)}"'
     return "\n".join([
@@ -48,20 +48,22 @@ def chart(size: SizeResults) -> str:
 
 def _panel(size: SizeResults, scenario: Scenario, width: int) -> tuple[str, int]:
     """What a scenario looks like, and how high that is."""
-    shown = [(system, figures) for system in size.systems if (figures := system.median(scenario))]
+    bars = [(system, measurement) for system in size.systems if (measurement := system.median(scenario))]
     # A floor may stand far above the rest: it is cut off, so that the rest can be told apart.
-    most = max([figures.rate for system, figures in shown if not system.is_floor] or [1]) * 1.25
+    maximum = max([measurement.rate for system, measurement in bars if not system.is_floor] or [1]) * 1.25
     lines = [f'<text class="panel" y="14">{escape(scenario.title)}</text>']
-    for number, (system, figures) in enumerate(shown):
-        y = _HEAD - 6 + number * _STEP
-        long = max(1.0, min(1.0, figures.rate / most) * (width - _LABEL - _NUMBER))
-        kind = "us" if system.name == US else "floor" if system.is_floor else "peer"
-        told = " · ".join(
-            part for part in (rate(figures), times(size.ratio(system, scenario)).replace(" x", "×")) if part
+    for number, (system, measurement) in enumerate(bars):
+        y = _HEADER_HEIGHT - 6 + number * _ROW_HEIGHT
+        length = max(1.0, min(1.0, measurement.rate / maximum) * (width - _LABEL_WIDTH - _VALUE))
+        css_class = "us" if system.name == BASELINE else "floor" if system.is_floor else "peer"
+        label = " · ".join(
+            part
+            for part in (format_rate(measurement), format_ratio(size.ratio(system, scenario)).replace(" x", "×"))
+            if part
         )
         lines += [
-            f'<text x="{_LABEL - 8}" y="{y + 11}" text-anchor="end">{escape(system.title)}</text>',
-            f'<rect class="{kind}" x="{_LABEL}" y="{y}" width="{long:.1f}" height="{_BAR}" rx="2"/>',
-            f'<text class="quiet" x="{_LABEL + long + 6:.1f}" y="{y + 11}">{escape(told)}</text>',
+            f'<text x="{_LABEL_WIDTH - 8}" y="{y + 11}" text-anchor="end">{escape(system.title)}</text>',
+            f'<rect class="{css_class}" x="{_LABEL_WIDTH}" y="{y}" width="{length:.1f}" height="{_BAR_HEIGHT}" rx="2"/>',
+            f'<text class="quiet" x="{_LABEL_WIDTH + length + 6:.1f}" y="{y + 11}">{escape(label)}</text>',
         ]
-    return "".join(lines), _HEAD + len(shown) * _STEP + 18
+    return "".join(lines), _HEADER_HEIGHT + len(bars) * _ROW_HEIGHT + 18

@@ -19,15 +19,15 @@ from uuid import UUID
 
 import httpx
 
-from benchmarks.processes import Program, ProgramError, finish, free_port
-from plankeeper.console.application import entries
+from benchmarks.processes import Program, ProgramError, run_program, free_port
+from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.schemas import json_text
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")
-WARM, TIMED = 5, 40  # requests for each page
+WARM_UP_REQUESTS, TIMED_REQUESTS = 5, 40  # requests for each page
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # What is the same in every copy.
 _SHARED = {"account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"}
@@ -41,7 +41,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PageTiming:
     """A page: milliseconds of its requests, bytes of its own and with all that belongs to it."""
 
     path: str
@@ -57,7 +57,7 @@ def console(options: Options) -> None:
     if options.fresh:
         shutil.rmtree(folder, ignore_errors=True)
     if not (folder / "filled").exists():
-        _fill(folder, options.participants)
+        _fill_database(folder, options.participants)
     port = free_port()
     serve = [*PROGRAM, "serve", "--demo", "--no-worker", "--workers", "1", "--port", str(port)]
     log = folder / "serve.log"
@@ -66,33 +66,35 @@ def console(options: Options) -> None:
         _wait_for_ready(log)
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
             _sign_in(client, log.read_text())
-            found = _pages(client)
-            measured = [_measure(client, path, address) for path, address in sorted(found.items())]
+            addresses = _find_pages(client)
+            timings = [_measure(client, path, address) for path, address in sorted(addresses.items())]
     finally:
         program.stop()
-    sys.stdout.write("\n".join(_table(measured)) + "\n")
+    sys.stdout.write("\n".join(_table(timings)) + "\n")
 
 
 def _settings(folder: Path) -> dict[str, str]:
     return {"PLANKEEPER_DATA_DIR": str(folder / "cluster"), "PLANKEEPER_ACCESS_LOG": "off"}
 
 
-def _fill(folder: Path, participants: int) -> None:
+def _fill_database(folder: Path, participants: int) -> None:
     """The demonstration, then its copies by import."""
-    more, manager = _settings(folder), plan_managers()[0]
+    env, plan_manager = _settings(folder), plan_managers()[0]
     folder.mkdir(parents=True, exist_ok=True)
-    serve = Program([*PROGRAM, "serve", "--demo", "--no-worker", "--port", "0"], folder / "fill.log", more)
+    serve = Program([*PROGRAM, "serve", "--demo", "--no-worker", "--port", "0"], folder / "fill.log", env)
     try:
         _wait_for_ready(folder / "fill.log")
     finally:
         serve.stop()
-    rows = {resource: list(found) for resource, found in records(manager.id, 1)}
+    rows = {resource: list(items) for resource, items in records(plan_manager.id, 1)}
     copies = max(1, participants // len(rows["participants"]) - 1)
     for resource in RESOURCES:
         file = folder / f"{resource}.jsonl"
         with file.open("w") as out:
-            out.writelines(json_text(row) + "\n" for row in _copied(rows[resource], copies))
-        finish([*PROGRAM, "import", resource, file, "--plan-manager", str(manager.id)], more=more, seconds=1800)
+            out.writelines(json_text(row) + "\n" for row in _copies(rows[resource], copies))
+        run_program(
+            [*PROGRAM, "import", resource, file, "--plan-manager", str(plan_manager.id)], extra_env=env, seconds=1800
+        )
     (folder / "filled").touch()
 
 
@@ -104,78 +106,80 @@ def _wait_for_ready(log: Path) -> None:
         time.sleep(0.1)
 
 
-def _copied(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]:
+def _copies(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]:
     for number in range(1, copies + 1):
         for row in rows:
-            yield _renamed(row, number)
+            yield _copy_row(row, number)
 
 
-def _renamed(row: dict[str, Any], number: int) -> dict[str, Any]:
+def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
     """The row of a copy: ids that its other rows have too, and emails of its own."""
-    found: dict[str, Any] = {}
+    copy: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            found[name] = [_renamed(each, number) for each in value]
+            copy[name] = [_copy_row(each, number) for each in value]
         elif isinstance(value, str) and _UUID.fullmatch(value) and name not in _SHARED:
-            found[name] = str(UUID(int=UUID(value).int ^ (number << 16)))
+            copy[name] = str(UUID(int=UUID(value).int ^ (number << 16)))
         elif name == "email" and value:
-            found[name] = f"{number}.{value}"
+            copy[name] = f"{number}.{value}"
         elif name == "participant_number" and value:
-            found[name] = f"{(int(value) + number * 7919) % 10**9:09}" if value.isdigit() else value
+            copy[name] = f"{(int(value) + number * 7919) % 10**9:09}" if value.isdigit() else value
         else:
-            found[name] = value
-    return found
+            copy[name] = value
+    return copy
 
 
 def _sign_in(client: httpx.Client, log: str) -> None:
     email, password = re.findall(r"^Sign-in: +(\S+), password (\S+)$", log, re.MULTILINE)[0]
     token = re.findall(r'name="csrf" value="([^"]+)"', client.get("/console/sign-in").text)[0]
-    answer = client.post(
+    response = client.post(
         "/console/sign-in", data={"csrf": token, "email": email, "password": password},
         headers={"Origin": str(client.base_url).rstrip("/")},
     )  # fmt: skip
-    if answer.status_code != 303:
-        raise ProgramError(f"signing in answered {answer.status_code}")
+    if response.status_code != 303:
+        raise ProgramError(f"signing in answered {response.status_code}")
 
 
-def _pages(client: httpx.Client) -> dict[str, str]:
+def _find_pages(client: httpx.Client) -> dict[str, str]:
     """An address of each page, by its path; one without ids goes before one with."""
-    shown = [
-        each for each in entries() if each.method == "GET" and get_type_hints(each.handler)["return"] is not Download
+    page_routes = [
+        each
+        for each in page_routes()
+        if each.method == "GET" and get_type_hints(each.handler)["return"] is not Download
     ]
-    known = sorted((each.path for each in shown), key=lambda path: path.count("{"))
-    forms = {path: re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))) for path in known}
-    found, waiting = dict[str, str](), ["/console"]
-    while waiting:
-        address = waiting.pop(0)
-        path = next((each for each in known if forms[each].fullmatch(address.partition("?")[0])), None)
-        if path is None or path in found:
+    paths = sorted((each.path for each in page_routes), key=lambda path: path.count("{"))
+    patterns = {path: re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))) for path in paths}
+    addresses, queue = dict[str, str](), ["/console"]
+    while queue:
+        address = queue.pop(0)
+        path = next((each for each in paths if patterns[each].fullmatch(address.partition("?")[0])), None)
+        if path is None or path in addresses:
             continue
-        found[path] = address
-        page = client.get(address, follow_redirects=True)
-        waiting += [unescape(each) for each in re.findall(r'href="(/console[^"]*)"', page.text)]
-    return found
+        addresses[path] = address
+        response = client.get(address, follow_redirects=True)
+        queue += [unescape(each) for each in re.findall(r'href="(/console[^"]*)"', response.text)]
+    return addresses
 
 
-def _measure(client: httpx.Client, path: str, address: str) -> Measured:
-    taken: list[float] = []
+def _measure(client: httpx.Client, path: str, address: str) -> PageTiming:
+    durations: list[float] = []
     for number in count():
-        began = time.perf_counter()
-        answer = client.get(address)
-        if number >= WARM:
-            taken.append((time.perf_counter() - began) * 1000)
-        if answer.status_code not in (200, 303):
-            raise ProgramError(f"{address} answered {answer.status_code}")
-        if len(taken) == TIMED:
+        started = time.perf_counter()
+        response = client.get(address)
+        if number >= WARM_UP_REQUESTS:
+            durations.append((time.perf_counter() - started) * 1000)
+        if response.status_code not in (200, 303):
+            raise ProgramError(f"{address} answered {response.status_code}")
+        if len(durations) == TIMED_REQUESTS:
             break
-    files = set(re.findall(r'(?:href|src)="(/console/assets/[^"]+)"', answer.text))
-    whole = len(answer.content) + sum(len(client.get(unescape(each)).content) for each in files)
-    return Measured(path, statistics.median(taken), max(taken), len(answer.content), whole)
+    assets = set(re.findall(r'(?:href|src)="(/console/assets/[^"]+)"', response.text))
+    whole = len(response.content) + sum(len(client.get(unescape(each)).content) for each in assets)
+    return PageTiming(path, statistics.median(durations), max(durations), len(response.content), whole)
 
 
-def _table(measured: list[Measured]) -> list[str]:
+def _table(timings: list[PageTiming]) -> list[str]:
     lines = ["| Page | median ms | slowest ms | KB | KB with all |", "|---|---|---|---|---|"]
     return lines + [
         f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f} | {each.own / 1000:.1f} | {each.whole / 1000:.1f} |"
-        for each in measured
+        for each in timings
     ]

@@ -32,9 +32,9 @@ REFERENCES = ("exit_reason_category_id", "exit_reason_subcategory_id", "account_
 
 STATUS, STATE = "Active", "NSW"  # of the filtered list
 
-_PEOPLE = 10_000  # drawn as the demonstration draws them; more rows are these again under other ids
-_SAMPLE = 50_000  # ids that requests are drawn from
-_TAIL = 1_100  # rows behind a cursor, so that a page of 1,000 is full
+_BASE_PARTICIPANTS = 10_000  # drawn as the demonstration draws them; more rows are these again under other ids
+_SAMPLE_SIZE = 50_000  # ids that requests are drawn from
+_TAIL_ROWS = 1_100  # rows behind a cursor, so that a page of 1,000 is full
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class Dataset:
 
     def sample(self) -> list[str]:
         """Ids of any row, in no order; the first is that of the row in the middle, whose texts are known."""
-        return self._led(0, _drawn(self.ids))
+        return self._with_middle_first(0, _sample_ids(self.ids))
 
     def cursors(self) -> list[str]:
         """Ids that a full page of 1,000 follows, in a small set one of 20; the first is just before the middle."""
-        return self._led(1, _drawn(self.ids[: max(self.rows - _TAIL, self.rows // 2)]))
+        return self._with_middle_first(1, _sample_ids(self.ids[: max(self.rows - _TAIL_ROWS, self.rows // 2)]))
 
     def deep(self) -> list[str]:
         """Ids about nine tenths down the list."""
-        return _drawn(self.ids[self.rows * 89 // 100 : self.rows * 91 // 100])
+        return _sample_ids(self.ids[self.rows * 89 // 100 : self.rows * 91 // 100])
 
     def part(self, number: int, rows: int) -> "Dataset":
         """What one of many plan managers has, who share this set."""
@@ -74,13 +74,13 @@ class Dataset:
         with self.participants.open() as file:
             return file.readline() + "".join(islice(file, number * rows, (number + 1) * rows))
 
-    def behind(self, cursor: str, limit: int) -> list[str]:
+    def ids_after(self, cursor: str, limit: int) -> list[str]:
         start = bisect_right(self.ids, cursor)
         return self.ids[start : start + limit]
 
-    def _led(self, before: int, drawn: list[str]) -> list[str]:
-        at = bisect_left(self.ids, self.middle["id"])
-        return [self.ids[at - before], *drawn] if self.middle["id"] in self.ids[at : at + 1] else drawn
+    def _with_middle_first(self, offset: int, ids: list[str]) -> list[str]:
+        index = bisect_left(self.ids, self.middle["id"])
+        return [self.ids[index - offset], *ids] if self.middle["id"] in self.ids[index : index + 1] else ids
 
 
 def dataset(work: Path, rows: int) -> Dataset:
@@ -89,7 +89,7 @@ def dataset(work: Path, rows: int) -> Dataset:
     path = folder / f"participants-{rows}.csv"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _write_all(folder, path, rows)
+        _write_files(folder, path, rows)
     ids: list[str] = []
     matching: list[str] = []
     middle: dict[str, str] = {}
@@ -103,29 +103,29 @@ def dataset(work: Path, rows: int) -> Dataset:
     return Dataset(folder, rows, ids, matching, middle)
 
 
-def _drawn(ids: list[str]) -> list[str]:
-    return Random(1).sample(ids, min(len(ids), _SAMPLE))
+def _sample_ids(ids: list[str]) -> list[str]:
+    return Random(1).sample(ids, min(len(ids), _SAMPLE_SIZE))
 
 
-def _write_all(folder: Path, path: Path, rows: int) -> None:
+def _write_files(folder: Path, path: Path, rows: int) -> None:
     rng = Random("benchmark")
-    reasons = people.exit_reasons(rng)
-    managers = people.account_managers(rng, "benchmark.example.com")
+    reasons = people.generate_exit_reasons(rng)
+    managers = people.generate_account_managers(rng, "benchmark.example.com")
     _write(folder / "exit-reasons.csv", list(reasons[0]), iter(reasons))
     _write(folder / "account-managers.csv", list(managers[0]), iter(managers))
-    drawn = people.participants(rng, min(rows, _PEOPLE), managers, reasons)
-    part = path.with_suffix(".part")
-    _write(part, list(COLUMNS), _multiplied(rng, drawn, rows))
-    part.rename(path)
+    participants = people.generate_participants(rng, min(rows, _BASE_PARTICIPANTS), managers, reasons)
+    temporary_path = path.with_suffix(".part")
+    _write(temporary_path, list(COLUMNS), _replicate(rng, participants, rows))
+    temporary_path.rename(path)
 
 
-def _multiplied(rng: Random, drawn: list[dict[str, Any]], rows: int) -> Iterator[dict[str, Any]]:
+def _replicate(rng: Random, participants: list[dict[str, Any]], rows: int) -> Iterator[dict[str, Any]]:
     """As many rows as are asked for, with ids, numbers and email addresses of their own, ascending by id."""
-    moments = [datetime.fromisoformat(each["created_at"]) for each in drawn]
-    numbered = (number % len(drawn) for number in range(rows))
-    ids = sorted((uuid7(rng, moments[index]), index) for index in numbered)
+    timestamps = [datetime.fromisoformat(each["created_at"]) for each in participants]
+    indexes = (number % len(participants) for number in range(rows))
+    ids = sorted((uuid7(rng, timestamps[index]), index) for index in indexes)
     for position, (row_id, index) in enumerate(ids):
-        row = drawn[index]
+        row = participants[index]
         name, at, domain = (row["email"] or "").partition("@")
         yield row | {
             "id": row_id,
@@ -146,6 +146,6 @@ def _cell(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def tenants(count: int) -> list[str]:
+def tenant_ids(count: int) -> list[str]:
     """Ids of many plan managers."""
     return [str(UUID(int=UUID(TENANT).int + 1 + number)) for number in range(count)]

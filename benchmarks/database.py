@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.data import COLUMNS, TENANT
-from benchmarks.processes import family, finish
+from benchmarks.processes import process_tree, run_program
 from plankeeper.embedded_postgres import binaries, postmaster
 from plankeeper.embedded_postgres.cluster import DATABASE, SUPERUSER, Cluster
 
@@ -18,7 +18,7 @@ _DEFAULTS = {
     "id": "uuidv7()", "created_at": "now()", "status": "'Active'", "approval_required": "false",
     "is_pace_plan": "false", "postal_statement": "false", "participant_receives_statements": "false",
 }  # fmt: skip
-_COLUMN_LINES = ",\n".join(
+_COLUMN_DEFINITIONS = ",\n".join(
     f"    {name} {kind}" + (f" not null default {_DEFAULTS[name]}" if name in _DEFAULTS else "")
     for name, kind in COLUMNS.items()
 )
@@ -26,7 +26,7 @@ _COLUMN_LINES = ",\n".join(
 TABLE = f"""
 create table participants (
     plan_manager_id uuid not null default '{TENANT}',
-{_COLUMN_LINES},
+{_COLUMN_DEFINITIONS},
     primary key (plan_manager_id, id)
 );
 create index participants_by_number on participants (plan_manager_id, participant_number);
@@ -69,7 +69,7 @@ class Postgres:
         return self._cluster.dsn
 
     @property
-    def sockets(self) -> str:
+    def socket_dir(self) -> str:
         """The folder of the server's socket."""
         return parse_qs(urlsplit(self.dsn).query)["host"][0]
 
@@ -77,7 +77,7 @@ class Postgres:
     def port(self) -> int:
         return postmaster.PORT
 
-    def dsn_of(self, user: str) -> str:
+    def dsn_for(self, user: str) -> str:
         return self.dsn.replace(f"user={SUPERUSER}", f"user={user}")
 
     def program(self, name: str) -> Path:
@@ -86,22 +86,22 @@ class Postgres:
 
     def run(self, statements: str, seconds: float | None = None) -> str:
         """Run statements: the rows of their answers, unadorned."""
-        return finish(self._psql(), given=statements, seconds=seconds)
+        return run_program(self._psql(), stdin=statements, seconds=seconds)
 
     def copy(self, table: str, file: Path, seconds: float | None = None) -> None:
         """Append the rows of a CSV file, whose header names the columns."""
         with file.open() as lines:
             columns = lines.readline().strip()
         statement = f"copy {table} ({columns}) from stdin with (format csv, header)"
-        finish([*self._psql(), "--command", statement], given=file, seconds=seconds)
+        run_program([*self._psql(), "--command", statement], stdin=file, seconds=seconds)
 
-    def settle(self) -> None:
+    def vacuum(self) -> None:
         """After a load, what autovacuum and a checkpoint would do in the middle of a measurement."""
         self.run("vacuum (analyze); checkpoint;")
 
     def pids(self) -> list[int]:
         record = postmaster.read(self._cluster.location)
-        return family(record.pid) if record else []
+        return process_tree(record.pid) if record else []
 
     def _psql(self) -> list[str | Path]:
         flags = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]

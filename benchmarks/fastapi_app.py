@@ -19,7 +19,7 @@ API_KEY = os.environ["API_KEY"]
 PLAN_MANAGERS = {UUID(each) for each in os.environ["PLAN_MANAGERS"].split(",")}
 
 engine = create_async_engine(os.environ["DATABASE_URL"], pool_size=10, max_overflow=0)
-new_session = async_sessionmaker(engine, expire_on_commit=False)
+session_factory = async_sessionmaker(engine, expire_on_commit=False)
 app = FastAPI()
 
 
@@ -66,7 +66,7 @@ class ParticipantRow(Base):
     participant_receives_statements: Mapped[bool] = mapped_column(default=False)
 
 
-class BasicParticipant(BaseModel):
+class ParticipantSummary(BaseModel):
     """The shape of get, create and update."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -79,7 +79,7 @@ class BasicParticipant(BaseModel):
     state: str | None
 
 
-class Participant(BasicParticipant):
+class Participant(ParticipantSummary):
     """The shape of the list."""
 
     middle_name: str | None
@@ -109,7 +109,7 @@ class Participant(BasicParticipant):
     participant_receives_statements: bool
 
 
-class Change(BaseModel):
+class ParticipantUpdate(BaseModel):
     """What a create and an update take."""
 
     model_config = ConfigDict(extra="forbid")
@@ -129,12 +129,12 @@ class Page(BaseModel):
     has_more: bool
 
 
-async def session() -> AsyncIterator[AsyncSession]:
-    async with new_session() as opened:
-        yield opened
+async def get_session() -> AsyncIterator[AsyncSession]:
+    async with session_factory() as db_session:
+        yield db_session
 
 
-async def tenant(
+async def get_tenant(
     credentials: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBearer())],
     plan_manager_id: Annotated[UUID, Header(alias="X-Plan-Manager-Id")],
 ) -> UUID:
@@ -145,8 +145,8 @@ async def tenant(
     return plan_manager_id
 
 
-Session = Annotated[AsyncSession, Depends(session)]
-Tenant = Annotated[UUID, Depends(tenant)]
+Session = Annotated[AsyncSession, Depends(get_session)]
+Tenant = Annotated[UUID, Depends(get_tenant)]
 
 
 @app.get("/participants")
@@ -158,46 +158,46 @@ async def list_participants(
     status: Literal["Active", "Inactive", "Lead"] | None = None,
     state: str | None = None,
 ) -> Page:
-    chosen = select(ParticipantRow).where(ParticipantRow.plan_manager_id == plan_manager_id)
+    statement = select(ParticipantRow).where(ParticipantRow.plan_manager_id == plan_manager_id)
     if status:
-        chosen = chosen.where(ParticipantRow.status == status)
+        statement = statement.where(ParticipantRow.status == status)
     if state:
-        chosen = chosen.where(ParticipantRow.state == state)
+        statement = statement.where(ParticipantRow.state == state)
     total = None
     if after:
-        chosen = chosen.where(ParticipantRow.id > after)
+        statement = statement.where(ParticipantRow.id > after)
     else:
-        total = await db.scalar(select(func.count()).select_from(chosen.subquery()))
-    rows = (await db.scalars(chosen.order_by(ParticipantRow.id).limit(limit + 1))).all()
+        total = await db.scalar(select(func.count()).select_from(statement.subquery()))
+    rows = (await db.scalars(statement.order_by(ParticipantRow.id).limit(limit + 1))).all()
     data = [Participant.model_validate(row) for row in rows[:limit]]
     return Page(data=data, total=total, has_more=len(rows) > limit)
 
 
 @app.get("/participants/{participant_id}")
-async def get_participant(db: Session, plan_manager_id: Tenant, participant_id: UUID) -> BasicParticipant:
-    return BasicParticipant.model_validate(await _found(db, plan_manager_id, participant_id))
+async def get_participant(db: Session, plan_manager_id: Tenant, participant_id: UUID) -> ParticipantSummary:
+    return ParticipantSummary.model_validate(await _get_or_404(db, plan_manager_id, participant_id))
 
 
 @app.post("/participants")
-async def create_participant(db: Session, plan_manager_id: Tenant, change: Change) -> BasicParticipant:
+async def create_participant(db: Session, plan_manager_id: Tenant, change: ParticipantUpdate) -> ParticipantSummary:
     row = ParticipantRow(plan_manager_id=plan_manager_id, **change.model_dump(exclude_unset=True))
     db.add(row)
     await db.commit()
-    return BasicParticipant.model_validate(row)
+    return ParticipantSummary.model_validate(row)
 
 
 @app.put("/participants/{participant_id}")
 async def update_participant(
-    db: Session, plan_manager_id: Tenant, participant_id: UUID, change: Change
-) -> BasicParticipant:
-    row = await _found(db, plan_manager_id, participant_id)
+    db: Session, plan_manager_id: Tenant, participant_id: UUID, change: ParticipantUpdate
+) -> ParticipantSummary:
+    row = await _get_or_404(db, plan_manager_id, participant_id)
     for name, value in change.model_dump(exclude_unset=True).items():
         setattr(row, name, value)
     await db.commit()
-    return BasicParticipant.model_validate(row)
+    return ParticipantSummary.model_validate(row)
 
 
-async def _found(db: AsyncSession, plan_manager_id: UUID, participant_id: UUID) -> ParticipantRow:
+async def _get_or_404(db: AsyncSession, plan_manager_id: UUID, participant_id: UUID) -> ParticipantRow:
     row = await db.get(ParticipantRow, (plan_manager_id, participant_id))
     if row is None:
         raise HTTPException(404)

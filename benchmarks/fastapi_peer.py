@@ -14,9 +14,9 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
-    Answer,
+    Response,
     Scenario,
-    Seen,
+    ParsedResponse,
 )
 
 _KEY = "a-key-of-the-benchmark"
@@ -31,18 +31,18 @@ class FastApi(PostgresPeer):
     @property
     def version(self) -> str:
         packages = ("fastapi", "sqlalchemy", "asyncpg", "uvicorn")
-        return ", ".join(f"{each} {install.version_of(self.work, 'fastapi', each)}" for each in packages)
+        return ", ".join(f"{each} {install.package_version(self.work, 'fastapi', each)}" for each in packages)
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
-        more = {
-            "DATABASE_URL": f"postgresql+asyncpg://postgres@/plankeeper?host={self.postgres.sockets}",
+        env = {
+            "DATABASE_URL": f"postgresql+asyncpg://postgres@/plankeeper?host={self.postgres.socket_dir}",
             "API_KEY": _KEY,
             "PLAN_MANAGERS": TENANT,
         }
-        uvicorn = install.folder_of(self.work, "fastapi") / "bin" / "uvicorn"
+        uvicorn = install.peer_dir(self.work, "fastapi") / "bin" / "uvicorn"
         here = Path(__file__).parent
         flags = ["--app-dir", here.parent, "--workers", str(WORKERS), "--port", str(self.port)]
-        return [uvicorn, f"{here.name}.fastapi_app:app", *flags, "--no-access-log", "--log-level", "warning"], more
+        return [uvicorn, f"{here.name}.fastapi_app:app", *flags, "--no-access-log", "--log-level", "warning"], env
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {_KEY}", "X-Plan-Manager-Id": TENANT}
@@ -58,7 +58,7 @@ class FastApi(PostgresPeer):
             return Request("GET", f"/participants?status={STATUS}&state={STATE}&limit={scenario.limit}", headers)
         return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}", headers)
 
-    def read(self, answer: Answer) -> Seen:
-        if "data" in answer.body:
-            return Seen(answer.body["data"], answer.body["total"])
-        return Seen([answer.body])
+    def parse_response(self, response: Response) -> ParsedResponse:
+        if "data" in response.body:
+            return ParsedResponse(response.body["data"], response.body["total"])
+        return ParsedResponse([response.body])

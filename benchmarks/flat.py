@@ -8,12 +8,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.data import dataset
-from benchmarks.load import Figures
-from benchmarks.peers import Kind, Peer, prepared
+from benchmarks.load import Measurement
+from benchmarks.peers import PeerFactory, Peer, prepare_peer
 from benchmarks.plankeeper import Plankeeper
-from benchmarks.report import rate
+from benchmarks.report import format_rate
 from benchmarks.results import machine
-from benchmarks.run import say
+from benchmarks.run import log
 from benchmarks.scenarios import DEEP, FILTERED, GET, TOTAL, Scenario
 from benchmarks.tenants import ManyTenants
 
@@ -36,12 +36,12 @@ class Options:
 
 
 @dataclass
-class _Measured:
+class _Series:
     """One server with its data, and every run of it."""
 
     title: str
     peer: Peer
-    runs: dict[Scenario, list[Figures]] = field(default_factory=lambda: {each: [] for each in SCENARIOS})
+    runs: dict[Scenario, list[Measurement]] = field(default_factory=lambda: {each: [] for each in SCENARIOS})
 
     def p50(self, scenario: Scenario) -> float:
         return median(each.p50_ms for each in self.runs[scenario])
@@ -52,61 +52,65 @@ class _Measured:
 
 def flat(options: Options) -> None:
     """Measure, print the table, and write it as `flat.json` and `flat.md`."""
-    each = options.many // options.tenants
-    kinds: list[tuple[str, Kind, int]] = [
+    rows_per_tenant = options.many // options.tenants
+    servers: list[tuple[str, PeerFactory, int]] = [
         (f"{options.few:,}", Plankeeper, options.few),
         (f"{options.many:,}", Plankeeper, options.many),
-        (f"{options.tenants} x {each:,}", partial(ManyTenants, count=options.tenants), options.many),
+        (f"{options.tenants} x {rows_per_tenant:,}", partial(ManyTenants, count=options.tenants), options.many),
     ]
-    measured = [_Measured(title, _loaded(options, title, kind, rows)) for title, kind, rows in kinds]
+    series = [_Series(title, _load_peer(options, title, factory, rows)) for title, factory, rows in servers]
     for number in range(options.rounds):
-        for one in measured[number % 3 :] + measured[: number % 3]:
-            _turn(options, one, number)
-    lines = _table(measured)
+        for item in series[number % 3 :] + series[: number % 3]:
+            _run_round(options, item, number)
+    lines = _table(series)
     print("\n" + "\n".join(lines), flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "flat.md").write_text("\n".join(lines) + "\n")
-    (options.out / "flat.json").write_text(json.dumps(_document(options, measured), indent=2) + "\n")
+    (options.out / "flat.json").write_text(json.dumps(_as_json(options, series), indent=2) + "\n")
 
 
-def _loaded(options: Options, title: str, kind: Kind, rows: int) -> Peer:
-    say(f"loading {title} participants")
-    peer, loaded = prepared(kind, options.work, dataset(options.work, rows), options.load_seconds, fresh=options.fresh)
-    say(f"{title} participants: {loaded.rows:,} loaded in {loaded.seconds} s")
+def _load_peer(options: Options, title: str, factory: PeerFactory, rows: int) -> Peer:
+    log(f"loading {title} participants")
+    peer, load_info = prepare_peer(
+        factory, options.work, dataset(options.work, rows), options.load_seconds, fresh=options.fresh
+    )
+    log(f"{title} participants: {load_info.rows:,} loaded in {load_info.seconds} s")
     return peer
 
 
-def _turn(options: Options, one: _Measured, number: int) -> None:
-    with one.peer.running():
+def _run_round(options: Options, series: _Series, number: int) -> None:
+    with series.peer.running():
         for scenario in SCENARIOS:
-            one.peer.probe(scenario)
-        one.peer.drive(GET, 1)
+            series.peer.probe(scenario)
+        series.peer.run_load(GET, 1)
         for scenario in SCENARIOS:
-            figures = one.peer.drive(scenario, options.seconds)
-            one.runs[scenario].append(figures)
-            failed = f", {figures.failed:,} FAILED" if figures.failed else ""
-            where = f"round {number + 1} of {options.rounds}, {one.title} participants, {scenario.title}"
-            say(f"{where}: {rate(figures)}/s, p50 {figures.p50_ms} ms{failed}")
+            measurement = series.peer.run_load(scenario, options.seconds)
+            series.runs[scenario].append(measurement)
+            failed = f", {measurement.failed:,} FAILED" if measurement.failed else ""
+            label = f"round {number + 1} of {options.rounds}, {series.title} participants, {scenario.title}"
+            log(f"{label}: {format_rate(measurement)}/s, p50 {measurement.p50_ms} ms{failed}")
 
 
-def _table(measured: Sequence[_Measured]) -> list[str]:
-    few, many, spread = measured
-    head = [
-        "p50, ms", few.title, many.title, "many to few", f"requests/s, {many.title}", spread.title, "spread to one"
+def _table(series: Sequence[_Series]) -> list[str]:
+    few, many, many_tenants = series
+    header = [
+        "p50, ms", few.title, many.title, "many to few", f"requests/s, {many.title}", many_tenants.title, "spread to one"
     ]  # fmt: skip
-    rows = [head, ["---"] * len(head)]
+    rows = [header, ["---"] * len(header)]
     rows += [
         [
             each.title, f"{few.p50(each):.2f}", f"{many.p50(each):.2f}", f"{many.p50(each) / few.p50(each):.2f}",
-            f"{many.rate(each):,.0f}", f"{spread.rate(each):,.0f}", f"{spread.rate(each) / many.rate(each):.2f}",
+            f"{many.rate(each):,.0f}", f"{many_tenants.rate(each):,.0f}", f"{many_tenants.rate(each) / many.rate(each):.2f}",
         ]
         for each in SCENARIOS
     ]  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     return [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows]
 
 
-def _document(options: Options, measured: Sequence[_Measured]) -> dict[str, object]:
+def _as_json(options: Options, series: Sequence[_Series]) -> dict[str, object]:
     about = machine() | {"rounds": options.rounds, "seconds": options.seconds}
-    runs = {one.title: {each.name: [run.as_dict() for run in one.runs[each]] for each in SCENARIOS} for one in measured}
+    runs = {
+        item.title: {each.name: [run.as_dict() for run in item.runs[each]] for each in SCENARIOS} for item in series
+    }
     return {"about": about, "runs": runs}

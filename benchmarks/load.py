@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from string import Template
 
-from benchmarks.processes import ProgramError, finish
+from benchmarks.processes import ProgramError, run_program
 
 THREADS = 2
 CONNECTIONS = 16
-_FEW = 2 * CONNECTIONS  # with fewer answers than this a run says little, and is done again for longer
-_LONGEST = 30
-_NUMBER = 123_456_789  # as wide as every number that is drawn, so that the length of a body is known
+_MIN_REQUESTS = 2 * CONNECTIONS  # with fewer answers than this a run says little, and is done again for longer
+_MAX_SECONDS = 30
+_PLACEHOLDER_NUMBER = 123_456_789  # as wide as every number that is drawn, so that the length of a body is known
 
 Row = tuple[str, str]  # an id, and the tenant it belongs to
 
@@ -28,25 +28,25 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
 
-    def filled(self, row: Row, number: int = _NUMBER) -> "Request":
+    def render(self, row: Row, number: int = _PLACEHOLDER_NUMBER) -> "Request":
         def fill(text: str) -> str:
             return text.replace("{id}", row[0]).replace("{tenant}", row[1]).replace("{number}", f"{number:09d}")
 
         headers = {name: fill(value) for name, value in self.headers.items()}
         return Request(self.method, fill(self.path), headers, fill(self.body))
 
-    def bytes_of(self, row: Row) -> str:
+    def serialize(self, row: Row) -> str:
         """The request as it goes over the wire, placeholders and all; `row` tells the length of its body."""
         headers = {"Host": "127.0.0.1", **self.headers}
         if self.body:
-            length = len(self.filled(row).body.encode())
+            length = len(self.render(row).body.encode())
             headers |= {"Content-Type": "application/json", "Content-Length": str(length)}
         lines = [f"{self.method} {self.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
         return "\r\n".join(lines) + "\r\n\r\n" + self.body
 
 
 @dataclass(frozen=True)
-class Figures:
+class Measurement:
     """What one run gave. `failed` counts answers above 399 and broken connections."""
 
     requests: int
@@ -92,52 +92,52 @@ function done(summary, latency)
     errors.connect + errors.read + errors.write + errors.status))
 end
 """)
-_DRAWN = {
+_LUA_PLACEHOLDERS = {
     "{id}": "ids[row]",
     "{tenant}": "tenants[row]",
     "{number}": 'string.format("%09d", math.random(999999999))',
 }
 
 
-def script(request: Request, sample: Path, row: Row) -> str:
+def wrk_script(request: Request, sample: Path, row: Row) -> str:
     """The Lua of a run: the request is cut at its placeholders, so that little is left to do for each one."""
-    parts = re.split(r"(\{id\}|\{tenant\}|\{number\})", request.bytes_of(row))
-    pieces = [_DRAWN.get(part) or json.dumps(part) for part in parts if part]
+    parts = re.split(r"(\{id\}|\{tenant\}|\{number\})", request.serialize(row))
+    pieces = [_LUA_PLACEHOLDERS.get(part) or json.dumps(part) for part in parts if part]
     return _SCRIPT.substitute(sample=json.dumps(str(sample)), request=" .. ".join(pieces))
 
 
-def drive(
+def run_load(
     folder: Path, port: int, request: Request, rows: Sequence[Row], seconds: int, connections: int = CONNECTIONS
-) -> Figures:
+) -> Measurement:
     """Send requests for some seconds, for longer where too few are answered to say anything."""
     folder.mkdir(parents=True, exist_ok=True)
-    sample, lua = folder / "sample.txt", folder / "load.lua"
+    sample, script_file = folder / "sample.txt", folder / "load.lua"
     sample.write_text("".join(f"{id_} {tenant}\n" for id_, tenant in rows))
-    lua.write_text(script(request, sample, rows[0]))
-    figures = _wrk(port, lua, seconds, connections)
-    longer = min(_LONGEST, seconds * 8)
-    if figures.requests < _FEW and longer > seconds:
-        figures = _wrk(port, lua, longer, connections)
-    return figures
+    script_file.write_text(wrk_script(request, sample, rows[0]))
+    measurement = _run_wrk(port, script_file, seconds, connections)
+    extended_seconds = min(_MAX_SECONDS, seconds * 8)
+    if measurement.requests < _MIN_REQUESTS and extended_seconds > seconds:
+        measurement = _run_wrk(port, script_file, extended_seconds, connections)
+    return measurement
 
 
-def _wrk(port: int, lua: Path, seconds: int, connections: int) -> Figures:
+def _run_wrk(port: int, script_file: Path, seconds: int, connections: int) -> Measurement:
     threads = min(THREADS, connections)
-    said = finish(
+    output = run_program(
         [
-            wrk(), "--threads", str(threads), "--connections", str(connections), "--duration", f"{seconds}s",
-            "--timeout", "60s", "--latency", "--script", lua, f"http://127.0.0.1:{port}",
+            find_wrk(), "--threads", str(threads), "--connections", str(connections), "--duration", f"{seconds}s",
+            "--timeout", "60s", "--latency", "--script", script_file, f"http://127.0.0.1:{port}",
         ],
         seconds=seconds + 60,
     )  # fmt: skip
-    found = re.search(r"^RESULT (.*)$", said, re.MULTILINE)
-    if not found:
-        raise ProgramError(f"wrk gave no result: {said[-500:]}")
-    return Figures(**json.loads(found[1]))
+    match = re.search(r"^RESULT (.*)$", output, re.MULTILINE)
+    if not match:
+        raise ProgramError(f"wrk gave no result: {output[-500:]}")
+    return Measurement(**json.loads(match[1]))
 
 
-def wrk() -> str:
-    found = shutil.which("wrk")
-    if found is None:
+def find_wrk() -> str:
+    path = shutil.which("wrk")
+    if path is None:
         raise ProgramError("wrk, which makes the load, is not installed: apt-get install wrk (or brew install wrk)")
-    return found
+    return path

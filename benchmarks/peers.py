@@ -14,16 +14,16 @@ from typing import ClassVar
 
 from benchmarks.data import TENANT, Dataset, dataset
 from benchmarks.database import TABLE, Postgres
-from benchmarks.load import CONNECTIONS, Figures, Request, Row, drive
-from benchmarks.processes import Program, ProgramError, family, free_port, held
-from benchmarks.scenarios import Answer, Scenario, Seen, WrongAnswer, ask, verify
+from benchmarks.load import CONNECTIONS, Measurement, Request, Row, run_load
+from benchmarks.processes import Program, ProgramError, process_tree, free_port, resident_memory
+from benchmarks.scenarios import Response, Scenario, ParsedResponse, WrongResponseError, send, verify
 
 WORKERS = 2  # of every system that has workers
-_FEWEST = 1_000  # participants that are worth a measurement
+_MIN_ROWS = 1_000  # participants that are worth a measurement
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadInfo:
     """How many rows a system holds, and how long it took them in, indexes and all."""
 
     rows: int
@@ -45,7 +45,7 @@ class Peer(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     is_floor: ClassVar[bool] = False
-    made_of: ClassVar[tuple[str, ...]] = ()  # further files and folders that decide what is loaded
+    data_sources: ClassVar[tuple[str, ...]] = ()  # further files and folders that decide what is loaded
 
     def __init__(self, work: Path, data: Dataset) -> None:
         self.work = work
@@ -65,18 +65,18 @@ class Peer(ABC):
         return self.work / "logs" / f"{self.name}-{self.data.rows}.log"
 
     @property
-    def mark(self) -> Path:
+    def marker(self) -> Path:
         """The file that is there while the store holds what was loaded, and nothing else."""
         return self.folder / "loaded.json"
 
     def fingerprint(self) -> str:
         """Changes with what decides how the store is loaded."""
         here = Path(__file__).parent
-        files = [here / "data.py", here / "database.py", *(here / name for name in self.made_of)]
-        found = [path for each in files for path in (sorted(each.rglob("*.py")) if each.is_dir() else [each])]
-        return hashlib.sha256(b"".join(path.read_bytes() for path in found)).hexdigest()
+        files = [here / "data.py", here / "database.py", *(here / name for name in self.data_sources)]
+        paths = [path for each in files for path in (sorted(each.rglob("*.py")) if each.is_dir() else [each])]
+        return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
-    def empty(self) -> None:
+    def reset(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
 
@@ -84,22 +84,22 @@ class Peer(ABC):
     def running(self, *, writes: bool = False) -> Generator[None]:
         """The system at work. After `writes` its data is no longer what was loaded."""
         if writes:
-            self.mark.unlink(missing_ok=True)
+            self.marker.unlink(missing_ok=True)
         try:
             self.start()
             yield
         finally:
             self.stop()
 
-    def rows_of(self, scenario: Scenario) -> list[Row]:
+    def sample_rows(self, scenario: Scenario) -> list[Row]:
         """What the requests of a scenario are drawn from."""
         return [(each, TENANT) for each in getattr(self.data, scenario.pool)()]
 
-    def data_of(self, _tenant: str) -> Dataset:
+    def dataset_for(self, _tenant: str) -> Dataset:
         """What a plan manager has. All have the same, where there is but one."""
         return self.data
 
-    def takes(self, scenario: Scenario) -> bool:
+    def supports(self, scenario: Scenario) -> bool:
         return scenario.floor or not self.is_floor
 
     @property
@@ -110,7 +110,7 @@ class Peer(ABC):
     def load(self, deadline: float) -> None:
         """Fill the empty store; TimeoutError or subprocess.TimeoutExpired past a moment of the monotonic clock."""
 
-    def come_to_rest(self) -> None:  # noqa: B027 - most have nothing to do
+    def wait_until_idle(self) -> None:  # noqa: B027 - most have nothing to do
         """Let the system finish what it does of itself after a load."""
 
     @abstractmethod
@@ -124,37 +124,39 @@ class Peer(ABC):
         """Raise WrongAnswer unless the system gives the right answer."""
 
     @abstractmethod
-    def drive(self, scenario: Scenario, seconds: int) -> Figures: ...
+    def run_load(self, scenario: Scenario, seconds: int) -> Measurement: ...
 
     @abstractmethod
     def memory(self) -> Memory: ...
 
 
-Kind = Callable[[Path, Dataset], Peer]
+PeerFactory = Callable[[Path, Dataset], Peer]
 
 
-def prepared(kind: Kind, work: Path, data: Dataset, seconds: float, *, fresh: bool) -> tuple[Peer, Loaded]:
+def prepare_peer(
+    factory: PeerFactory, work: Path, data: Dataset, seconds: float, *, fresh: bool
+) -> tuple[Peer, LoadInfo]:
     """A peer loaded within so many seconds, with a tenth of the rows where it cannot hold them all by then.
 
     A store that nobody has written to since it was loaded is taken as it is, unless it must be `fresh`.
     """
-    peer = kind(work, data)
-    if peer.mark.exists() and not fresh:
-        known = json.loads(peer.mark.read_text())
-        if known.pop("of") == peer.fingerprint():
-            return peer, Loaded(**known)
-    began = time.monotonic()
+    peer = factory(work, data)
+    if peer.marker.exists() and not fresh:
+        saved = json.loads(peer.marker.read_text())
+        if saved.pop("of") == peer.fingerprint():
+            return peer, LoadInfo(**saved)
+    started = time.monotonic()
     try:
-        peer.empty()
-        peer.load(began + seconds)
+        peer.reset()
+        peer.load(started + seconds)
     except (subprocess.TimeoutExpired, TimeoutError):
-        if data.rows < _FEWEST * 10:
+        if data.rows < _MIN_ROWS * 10:
             raise ProgramError(f"{peer.title} could not load {data.rows:,} participants in {seconds:.0f} s") from None
-        return prepared(kind, work, dataset(work, data.rows // 10), seconds, fresh=fresh)
-    loaded = Loaded(data.rows, round(time.monotonic() - began, 1))
-    peer.come_to_rest()
-    peer.mark.write_text(json.dumps(asdict(loaded) | {"of": peer.fingerprint()}))
-    return peer, loaded
+        return prepare_peer(factory, work, dataset(work, data.rows // 10), seconds, fresh=fresh)
+    load_info = LoadInfo(data.rows, round(time.monotonic() - started, 1))
+    peer.wait_until_idle()
+    peer.marker.write_text(json.dumps(asdict(load_info) | {"of": peer.fingerprint()}))
+    return peer, load_info
 
 
 class HttpPeer(Peer):
@@ -173,18 +175,18 @@ class HttpPeer(Peer):
     def request(self, scenario: Scenario) -> Request: ...
 
     @abstractmethod
-    def read(self, answer: Answer) -> Seen: ...
+    def parse_response(self, response: Response) -> ParsedResponse: ...
 
     @property
-    def readiness(self) -> str:
+    def readiness_url(self) -> str:
         """What answers once the system is ready, and 503 or nothing before."""
         return f"http://127.0.0.1:{self.port}/"
 
     def start(self) -> None:
         self.port = free_port()
-        command, more = self.command()
-        self.program = Program(command, self.log, more)
-        self.program.wait_until_it_answers(self.readiness)
+        command, env = self.command()
+        self.program = Program(command, self.log, env)
+        self.program.wait_until_ready(self.readiness_url)
 
     def stop(self) -> None:
         if self.program:
@@ -192,19 +194,19 @@ class HttpPeer(Peer):
             self.program = None
 
     def probe(self, scenario: Scenario) -> None:
-        asked = self.rows_of(scenario)[0]
+        row = self.sample_rows(scenario)[0]
         try:
-            seen = self.read(ask(self.port, self.request(scenario).filled(asked)))
-            verify(scenario, seen, asked[0], self.data_of(asked[1]))
-        except (WrongAnswer, LookupError, TypeError, ValueError) as error:
-            raise WrongAnswer(f"{self.title}, {scenario.title}: {error or repr(error)}") from error
+            result = self.parse_response(send(self.port, self.request(scenario).render(row)))
+            verify(scenario, result, row[0], self.dataset_for(row[1]))
+        except (WrongResponseError, LookupError, TypeError, ValueError) as error:
+            raise WrongResponseError(f"{self.title}, {scenario.title}: {error or repr(error)}") from error
 
-    def drive(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Figures:
-        rows = self.rows_of(scenario)
-        return drive(self.work / "load", self.port, self.request(scenario), rows, seconds, connections)
+    def run_load(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Measurement:
+        rows = self.sample_rows(scenario)
+        return run_load(self.work / "load", self.port, self.request(scenario), rows, seconds, connections)
 
     def memory(self) -> Memory:
-        own = held(family(self.program.pid)) if self.program else []
+        own = resident_memory(process_tree(self.program.pid)) if self.program else []
         return Memory(sum(own), max(own, default=0), 0)
 
 
@@ -217,14 +219,14 @@ class PostgresPeer(HttpPeer):
         super().__init__(work, data)
         self.postgres = Postgres(self.folder / "data")
 
-    def empty(self) -> None:
+    def reset(self) -> None:
         self.postgres.remove()
-        super().empty()
+        super().reset()
 
     def load(self, deadline: float) -> None:
         with self.postgres.running():
             self.fill(deadline)
-            self.postgres.settle()
+            self.postgres.vacuum()
 
     def fill(self, deadline: float) -> None:
         self.postgres.run(TABLE)
@@ -240,5 +242,5 @@ class PostgresPeer(HttpPeer):
         self.postgres.stop()
 
     def memory(self) -> Memory:
-        mine = super().memory()
-        return Memory(mine.own, mine.largest, sum(held(self.postgres.pids())))
+        own_memory = super().memory()
+        return Memory(own_memory.own, own_memory.largest, sum(resident_memory(self.postgres.pids())))

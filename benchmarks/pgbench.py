@@ -6,17 +6,17 @@ from pathlib import Path
 from statistics import quantiles
 
 from benchmarks import statements
-from benchmarks.bare_peer import Bare
-from benchmarks.load import CONNECTIONS, THREADS, Figures
+from benchmarks.bare_peer import BareHandler
+from benchmarks.load import CONNECTIONS, THREADS, Measurement
 from benchmarks.peers import Memory
-from benchmarks.processes import ProgramError, finish, held
-from benchmarks.scenarios import GET, Scenario, WrongAnswer
+from benchmarks.processes import ProgramError, run_program, resident_memory
+from benchmarks.scenarios import GET, Scenario, WrongResponseError
 
-_LOGGED = 0.05  # of the transactions, for the percentiles
+_SAMPLING_RATE = 0.05  # of the transactions, for the percentiles
 _SESSION = {"PGOPTIONS": "-c jit=off -c random_page_cost=1.1 -c plan_cache_mode=force_generic_plan"}
 
 
-class PgBench(Bare):
+class PgBench(BareHandler):
     """PostgreSQL without anything before it; a look-up of the drawn id by its number is the one thing more."""
 
     name = "pgbench"
@@ -24,7 +24,7 @@ class PgBench(Bare):
 
     @property
     def version(self) -> str:
-        return finish([self.postgres.program("pgbench"), "--version"]).split()[2]
+        return run_program([self.postgres.program("pgbench"), "--version"]).split()[2]
 
     def start(self) -> None:
         self.postgres.start()
@@ -32,8 +32,8 @@ class PgBench(Bare):
         with rows.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["number", "sample", "cursors"])
-            drawn = zip(self.data.sample(), self.data.cursors(), strict=False)
-            self._count = sum(1 for number, pair in enumerate(drawn, 1) if writer.writerow([number, *pair]))
+            samples = zip(self.data.sample(), self.data.cursors(), strict=False)
+            self._count = sum(1 for number, pair in enumerate(samples, 1) if writer.writerow([number, *pair]))
         self.postgres.run("drop table if exists drawn; create table drawn (number int, sample uuid, cursors uuid)")
         self.postgres.copy("drawn", rows)
         self.postgres.run("alter table drawn add primary key (number); vacuum (analyze) drawn")
@@ -42,51 +42,57 @@ class PgBench(Bare):
         self.postgres.stop()
 
     def probe(self, scenario: Scenario) -> None:
-        asked = getattr(self.data, scenario.pool)()[0]
-        lines = self.postgres.run(_literal(scenario, f"'{asked}'::uuid") + ";").splitlines()
-        expected = [asked] if scenario is GET else self.data.behind(asked, scenario.limit + 1)
+        row_id = getattr(self.data, scenario.pool)()[0]
+        lines = self.postgres.run(_inline_values(scenario, f"'{row_id}'::uuid") + ";").splitlines()
+        expected = [row_id] if scenario is GET else self.data.ids_after(row_id, scenario.limit + 1)
         if [line.partition("|")[0] for line in lines] != expected:
-            raise WrongAnswer(
+            raise WrongResponseError(
                 f"{self.title}, {scenario.title}: {len(lines)} other rows than the {len(expected)} expected"
             )
 
-    def drive(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Figures:
+    def run_load(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Measurement:
         folder = self.work / "load"
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("pgbench.*"):
             old.unlink()
         file = folder / "pgbench.sql"
-        drawn = f"(select {scenario.pool} from drawn where number = :number)"
-        file.write_text(f"\\set number random(1, {self._count})\n{_literal(scenario, drawn)};\n")
-        said = finish(
+        id_expression = f"(select {scenario.pool} from drawn where number = :number)"
+        file.write_text(f"\\set number random(1, {self._count})\n{_inline_values(scenario, id_expression)};\n")
+        output = run_program(
             [
                 self.postgres.program("pgbench"), "--no-vacuum", "--protocol", "prepared", "--file", file,
                 "--client", str(connections), "--jobs", str(THREADS), "--time", str(seconds),
-                "--log", "--log-prefix", folder / "pgbench", "--sampling-rate", str(_LOGGED), self.postgres.dsn,
+                "--log", "--log-prefix", folder / "pgbench", "--sampling-rate", str(_SAMPLING_RATE), self.postgres.dsn,
             ],
-            more=_SESSION,
+            extra_env=_SESSION,
         )  # fmt: skip
-        return _figures(said, folder)
+        return _parse_output(output, folder)
 
     def memory(self) -> Memory:
-        return Memory(0, 0, sum(held(self.postgres.pids())))
+        return Memory(0, 0, sum(resident_memory(self.postgres.pids())))
 
 
-def _literal(scenario: Scenario, drawn: str) -> str:
+def _inline_values(scenario: Scenario, id_expression: str) -> str:
     """The statement of a scenario with its values in it, `drawn` in place of the id."""
-    statement = statements.get_one() if scenario is GET else statements.page()
-    values = statement.filled("", scenario.limit)
+    statement = statements.get_statement() if scenario is GET else statements.list_statement()
+    values = statement.bind("", scenario.limit)
     texts = [str(value) if isinstance(value, int) else f"'{value}'::uuid" for value in values]
-    texts[statement.id_at] = drawn
-    return re.sub(r"\$(\d+)", lambda found: texts[int(found[1]) - 1], statement.text).strip()
+    texts[statement.id_at] = id_expression
+    return re.sub(r"\$(\d+)", lambda match: texts[int(match[1]) - 1], statement.text).strip()
 
 
-def _figures(said: str, folder: Path) -> Figures:
-    rate = re.search(r"^tps = ([0-9.]+)", said, re.MULTILINE)
-    done = re.search(r"actually processed: (\d+)", said)
-    failed = re.search(r"failed transactions: (\d+)", said)
-    if not rate or not done or not failed:
-        raise ProgramError(f"pgbench gave no result: {said[-500:]}")
+def _parse_output(output: str, folder: Path) -> Measurement:
+    rate = re.search(r"^tps = ([0-9.]+)", output, re.MULTILINE)
+    processed = re.search(r"actually processed: (\d+)", output)
+    failed = re.search(r"failed transactions: (\d+)", output)
+    if not rate or not processed or not failed:
+        raise ProgramError(f"pgbench gave no result: {output[-500:]}")
     logs = [line for log in folder.glob("pgbench.*") if log.suffix != ".sql" for line in log.read_text().splitlines()]
-    cuts = quantiles([int(line.split()[2]) / 1000 for line in logs], n=100)
-    return Figures(int(done[1]), int(done[1]) / float(rate[1]), round(cuts[49], 3), round(cuts[98], 3), int(failed[1]))
+    percentiles = quantiles([int(line.split()[2]) / 1000 for line in logs], n=100)
+    return Measurement(
+        int(processed[1]),
+        int(processed[1]) / float(rate[1]),
+        round(percentiles[49], 3),
+        round(percentiles[98], 3),
+        int(failed[1]),
+    )

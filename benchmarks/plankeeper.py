@@ -8,7 +8,7 @@ from benchmarks.data import STATE, STATUS, TENANT, Dataset
 from benchmarks.database import Postgres
 from benchmarks.load import Request
 from benchmarks.peers import WORKERS, PostgresPeer
-from benchmarks.processes import finish
+from benchmarks.processes import run_program
 from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
@@ -17,9 +17,9 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
-    Answer,
+    Response,
     Scenario,
-    Seen,
+    ParsedResponse,
 )
 from plankeeper import __version__
 
@@ -28,18 +28,18 @@ MIGRATIONS = "../src/plankeeper/database/migrations"
 _PATH = "/api/public/v1/participants"
 
 
-def command_line(postgres: Postgres, *arguments: str, given: Path | str | None = None, seconds: float | None) -> str:
+def run_command(postgres: Postgres, *arguments: str, stdin: Path | str | None = None, seconds: float | None) -> str:
     """Run a command of Plankeeper's on this cluster, which it brings to its schema."""
-    more = {"PLANKEEPER_DATA_DIR": str(postgres.folder)}
-    return finish([*PROGRAM, *arguments], more=more, given=given, seconds=seconds).strip()
+    env = {"PLANKEEPER_DATA_DIR": str(postgres.folder)}
+    return run_program([*PROGRAM, *arguments], extra_env=env, stdin=stdin, seconds=seconds).strip()
 
 
 def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> None:
     """The schema, a plan manager, and what its participants refer to."""
-    command_line(postgres, "plan-managers", "create", "--name", "Benchmark", "--id", tenant, seconds=60)
+    run_command(postgres, "plan-managers", "create", "--name", "Benchmark", "--id", tenant, seconds=60)
     for resource in ("exit-reasons", "account-managers"):
         file = data.folder / f"{resource}.csv"
-        command_line(postgres, "import", resource, "-", "--plan-manager", tenant, given=file, seconds=60)
+        run_command(postgres, "import", resource, "-", "--plan-manager", tenant, stdin=file, seconds=60)
 
 
 class Plankeeper(PostgresPeer):
@@ -47,7 +47,7 @@ class Plankeeper(PostgresPeer):
 
     name = "plankeeper"
     title = "Plankeeper"
-    made_of = ("plankeeper.py", MIGRATIONS)
+    data_sources = ("plankeeper.py", MIGRATIONS)
     tenant_header = TENANT
 
     @property
@@ -60,32 +60,32 @@ class Plankeeper(PostgresPeer):
 
     def fill(self, deadline: float) -> None:
         fill_references(self.postgres, self.data)
-        command_line(
+        run_command(
             self.postgres, "import", "participants", "-", "--plan-manager", TENANT,
-            given=self.data.participants, seconds=deadline - time.monotonic(),
+            stdin=self.data.participants, seconds=deadline - time.monotonic(),
         )  # fmt: skip
-        self.make_key(TENANT)
+        self.create_key(TENANT)
 
-    def come_to_rest(self) -> None:
+    def wait_until_idle(self) -> None:
         """Until every event of the import has its place in the feed."""
         with self.running():
             while int(self.postgres.run("select count(*) from events where position is null")):
                 time.sleep(1)
-            self.postgres.settle()
+            self.postgres.vacuum()
 
-    def make_key(self, *tenants: str) -> None:
-        allowed = [part for tenant in tenants for part in ("--plan-manager", tenant)]
-        key = command_line(self.postgres, "keys", "create", "--name", "benchmark", *allowed, seconds=60)
+    def create_key(self, *tenants: str) -> None:
+        plan_manager_options = [part for tenant in tenants for part in ("--plan-manager", tenant)]
+        key = run_command(self.postgres, "keys", "create", "--name", "benchmark", *plan_manager_options, seconds=60)
         self._key.touch(mode=0o600)
         self._key.write_text(key)
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
-        more = {
+        env = {
             "PLANKEEPER_DATA_DIR": str(self.postgres.folder),
             # Counted, as in production, but never used up.
             "PLANKEEPER_RATE_LIMIT": "1000000000/minute",
         }
-        return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(WORKERS)], more
+        return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(WORKERS)], env
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {self._key.read_text()}", "X-Plan-Manager-Id": self.tenant_header}
@@ -101,10 +101,10 @@ class Plankeeper(PostgresPeer):
             return Request("GET", f"{_PATH}?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}", headers)
         return Request("GET", f"{_PATH}?limit={scenario.limit}&after={{id}}", headers)
 
-    def read(self, answer: Answer) -> Seen:
-        if "data" in answer.body:
-            return Seen(answer.body["data"], answer.body["pagination"]["total"])
-        return Seen([answer.body])
+    def parse_response(self, response: Response) -> ParsedResponse:
+        if "data" in response.body:
+            return ParsedResponse(response.body["data"], response.body["pagination"]["total"])
+        return ParsedResponse([response.body])
 
 
 class PlankeeperByCopy(Plankeeper):
@@ -116,7 +116,7 @@ class PlankeeperByCopy(Plankeeper):
 
     def fill(self, deadline: float) -> None:
         fill_by_copy(self.postgres, self.data, deadline)
-        self.make_key(TENANT)
+        self.create_key(TENANT)
 
 
 def fill_by_copy(postgres: Postgres, data: Dataset, deadline: float) -> None:

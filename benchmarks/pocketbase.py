@@ -14,7 +14,7 @@ from benchmarks import install
 from benchmarks.data import BASIC, COLUMNS, STATE, STATUS, TENANT
 from benchmarks.load import Request
 from benchmarks.peers import HttpPeer
-from benchmarks.processes import finish
+from benchmarks.processes import run_program
 from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
@@ -23,10 +23,10 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
-    Answer,
+    Response,
     Scenario,
-    Seen,
-    ask,
+    ParsedResponse,
+    send,
 )
 
 _LOGIN = {"identity": "bench@example.com", "password": "not-a-secret-of-anyone"}
@@ -38,7 +38,7 @@ _ID = {
     "autogeneratePattern": "[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}",
 }  # fmt: skip
 # It has no type for a date without a time: such dates are texts, which costs it less.
-_KINDS = {"boolean": "bool", "timestamptz": "autodate"}
+_FIELD_TYPES = {"boolean": "bool", "timestamptz": "autodate"}
 _INDEXES = {
     name: f"CREATE INDEX {name} ON participants ({columns})"
     for name, columns in {
@@ -55,40 +55,47 @@ class PocketBase(HttpPeer):
 
     name = "pocketbase"
     title = "PocketBase"
-    made_of = ("pocketbase.py",)
+    data_sources = ("pocketbase.py",)
     token = ""
 
     @property
     def version(self) -> str:
-        return finish([self._program, "--version"]).split()[-1]
+        return run_program([self._program, "--version"]).split()[-1]
 
     @property
     def _program(self) -> Path:
-        return install.folder_of(self.work, "pocketbase") / "bin" / "pocketbase"
+        return install.peer_dir(self.work, "pocketbase") / "bin" / "pocketbase"
 
     @property
-    def _data(self) -> Path:
+    def _data_dir(self) -> Path:
         return self.folder / "data"
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
-        places = ["--dir", self._data, "--hooksDir", self.folder / "hooks", "--publicDir", self.folder / "public"]
-        return [self._program, "serve", "--http", f"127.0.0.1:{self.port}", "--automigrate=false", *places], {}
+        directories = [
+            "--dir",
+            self._data_dir,
+            "--hooksDir",
+            self.folder / "hooks",
+            "--publicDir",
+            self.folder / "public",
+        ]
+        return [self._program, "serve", "--http", f"127.0.0.1:{self.port}", "--automigrate=false", *directories], {}
 
     def start(self) -> None:
         super().start()
-        asked = Request("POST", "/api/collections/_superusers/auth-with-password", body=json.dumps(_LOGIN))
-        self.token = ask(self.port, asked).body["token"]
+        login = Request("POST", "/api/collections/_superusers/auth-with-password", body=json.dumps(_LOGIN))
+        self.token = send(self.port, login).body["token"]
 
     def load(self, deadline: float) -> None:
-        finish([self._program, "superuser", "upsert", *_LOGIN.values(), "--dir", self._data], seconds=60)
+        run_program([self._program, "superuser", "upsert", *_LOGIN.values(), "--dir", self._data_dir], seconds=60)
         with self.running():
-            self._ask("POST", "/api/collections", _collection())
-            self._ask("PATCH", "/api/settings", {"logs": {"maxDays": 0}})
+            self._send("POST", "/api/collections", _collection())
+            self._send("PATCH", "/api/settings", {"logs": {"maxDays": 0}})
         # Nothing is quicker than to write its file while it does not run, and the indexes last.
-        with closing(sqlite3.connect(self._data / "data.db")) as database:
+        with closing(sqlite3.connect(self._data_dir / "data.db")) as database:
             for name in _INDEXES:
                 database.execute(f"drop index {name}")
-            for rows in _batches(self.data.participants):
+            for rows in _read_batches(self.data.participants):
                 values = ", ".join(f":{name}" for name in rows[0])
                 database.executemany(f"insert into participants ({', '.join(rows[0])}) values ({values})", rows)
                 if time.monotonic() > deadline:
@@ -100,8 +107,8 @@ class PocketBase(HttpPeer):
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {self.token}"}
-        page = f"sort=id&perPage={scenario.limit}"
-        mine = f"plan_manager_id='{TENANT}'"
+        paging = f"sort=id&perPage={scenario.limit}"
+        tenant_filter = f"plan_manager_id='{TENANT}'"
         if scenario is GET:
             return Request("GET", f"{_RECORDS}/{{id}}?{_FIELDS}", headers)
         if scenario is CREATE:
@@ -110,37 +117,37 @@ class PocketBase(HttpPeer):
         if scenario is UPDATE:
             return Request("PATCH", f"{_RECORDS}/{{id}}?{_FIELDS}", headers, UPDATE_BODY)
         if scenario is TOTAL:
-            return Request("GET", f"{_RECORDS}?filter={quote(mine)}&{page}", headers)
+            return Request("GET", f"{_RECORDS}?filter={quote(tenant_filter)}&{paging}", headers)
         if scenario is FILTERED:
-            filters = quote(f"{mine} && status='{STATUS}' && state='{STATE}'")
-            return Request("GET", f"{_RECORDS}?filter={filters}&{page}", headers)
-        behind = quote(f"{mine} && id>'{{id}}'", safe="{}")
-        return Request("GET", f"{_RECORDS}?filter={behind}&{page}&skipTotal=1", headers)
+            filters = quote(f"{tenant_filter} && status='{STATUS}' && state='{STATE}'")
+            return Request("GET", f"{_RECORDS}?filter={filters}&{paging}", headers)
+        cursor_filter = quote(f"{tenant_filter} && id>'{{id}}'", safe="{}")
+        return Request("GET", f"{_RECORDS}?filter={cursor_filter}&{paging}&skipTotal=1", headers)
 
-    def read(self, answer: Answer) -> Seen:
-        if "items" in answer.body:
-            return Seen(answer.body["items"], answer.body["totalItems"])
-        return Seen([answer.body])
+    def parse_response(self, response: Response) -> ParsedResponse:
+        if "items" in response.body:
+            return ParsedResponse(response.body["items"], response.body["totalItems"])
+        return ParsedResponse([response.body])
 
-    def _ask(self, method: str, path: str, body: dict[str, Any]) -> None:
-        ask(self.port, Request(method, path, {"Authorization": f"Bearer {self.token}"}, json.dumps(body)))
+    def _send(self, method: str, path: str, body: dict[str, Any]) -> None:
+        send(self.port, Request(method, path, {"Authorization": f"Bearer {self.token}"}, json.dumps(body)))
 
 
 def _collection() -> dict[str, Any]:
     fields: list[dict[str, Any]] = [_ID, {"name": "plan_manager_id", "type": "text"}]
-    for name, kind in COLUMNS.items():
+    for name, sql_type in COLUMNS.items():
         if name != "id":
-            created = {"onCreate": True} if kind == "timestamptz" else {}
-            fields.append({"name": name, "type": _KINDS.get(kind, "text"), **created})
+            options = {"onCreate": True} if sql_type == "timestamptz" else {}
+            fields.append({"name": name, "type": _FIELD_TYPES.get(sql_type, "text"), **options})
     return {"name": "participants", "type": "base", "fields": fields, "indexes": list(_INDEXES.values())}
 
 
-def _batches(file: Path) -> Iterator[list[dict[str, Any]]]:
+def _read_batches(file: Path) -> Iterator[list[dict[str, Any]]]:
     with file.open(newline="") as lines:
         batch: list[dict[str, Any]] = []
         for row in csv.DictReader(lines):
             batch.append(
-                {name: _value(kind, row[name]) for name, kind in COLUMNS.items()} | {"plan_manager_id": TENANT}
+                {name: _value(sql_type, row[name]) for name, sql_type in COLUMNS.items()} | {"plan_manager_id": TENANT}
             )
             if len(batch) == _BATCH:
                 yield batch
@@ -149,7 +156,7 @@ def _batches(file: Path) -> Iterator[list[dict[str, Any]]]:
             yield batch
 
 
-def _value(kind: str, text: str) -> str | int:
-    if kind == "boolean":
+def _value(sql_type: str, text: str) -> str | int:
+    if sql_type == "boolean":
         return int(text == "true")
-    return text.replace("T", " ").replace("Z", ".000Z") if kind == "timestamptz" else text
+    return text.replace("T", " ").replace("Z", ".000Z") if sql_type == "timestamptz" else text

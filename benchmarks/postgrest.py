@@ -10,7 +10,7 @@ from benchmarks import install
 from benchmarks.data import BASIC, STATE, STATUS, TENANT
 from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
-from benchmarks.processes import finish, free_port
+from benchmarks.processes import run_program, free_port
 from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
@@ -19,17 +19,17 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
-    Answer,
+    Response,
     Scenario,
-    Seen,
+    ParsedResponse,
 )
 
 _SECRET = "a secret of the benchmark, which guards nothing"
 _BASIC = ",".join(BASIC)
-_ONE = "application/vnd.pgrst.object+json"
+_SINGLE_OBJECT = "application/vnd.pgrst.object+json"
 
 # `select` around the setting: it is read once a statement and not once a row, as its users are advised to write it.
-_SECURITY = """
+_ROLES_AND_POLICIES = """
 create role authenticator login noinherit;
 create role member nologin;
 grant member to authenticator;
@@ -49,13 +49,13 @@ class PostgRest(PostgresPeer):
 
     name = "postgrest"
     title = "PostgREST"
-    made_of = ("postgrest.py",)
-    after_load = _SECURITY
+    data_sources = ("postgrest.py",)
+    after_load = _ROLES_AND_POLICIES
     admin_port = 0
 
     @property
     def version(self) -> str:
-        return finish([install.postgrest(self.work), "--version"]).split()[1]
+        return run_program([install.postgrest_program(self.work), "--version"]).split()[1]
 
     @property
     def readiness(self) -> str:
@@ -63,8 +63,8 @@ class PostgRest(PostgresPeer):
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
         self.admin_port = free_port()
-        more = {
-            "PGRST_DB_URI": self.postgres.dsn_of("authenticator"),
+        env = {
+            "PGRST_DB_URI": self.postgres.dsn_for("authenticator"),
             "PGRST_DB_POOL": "20",
             "PGRST_DB_SCHEMAS": "public",
             "PGRST_JWT_SECRET": _SECRET,
@@ -73,40 +73,40 @@ class PostgRest(PostgresPeer):
             "PGRST_SERVER_PORT": str(self.port),
             "PGRST_ADMIN_SERVER_PORT": str(self.admin_port),
         }
-        return [install.postgrest(self.work)], more
+        return [install.postgrest_program(self.work)], env
 
     def request(self, scenario: Scenario) -> Request:
-        headers = {"Authorization": f"Bearer {_token()}", "X-Plan-Manager-Id": TENANT}
-        one = headers | {"Accept": _ONE}
-        returned = one | {"Prefer": "return=representation"}
-        counted = headers | {"Prefer": "count=exact"}
-        page = f"order=id&limit={scenario.limit}"
+        headers = {"Authorization": f"Bearer {_jwt()}", "X-Plan-Manager-Id": TENANT}
+        single = headers | {"Accept": _SINGLE_OBJECT}
+        with_row = single | {"Prefer": "return=representation"}
+        with_count = headers | {"Prefer": "count=exact"}
+        paging = f"order=id&limit={scenario.limit}"
         if scenario is GET:
-            return Request("GET", f"/participants?id=eq.{{id}}&select={_BASIC}", one)
+            return Request("GET", f"/participants?id=eq.{{id}}&select={_BASIC}", single)
         if scenario is CREATE:
-            return Request("POST", f"/participants?select={_BASIC}", returned, CREATE_BODY)
+            return Request("POST", f"/participants?select={_BASIC}", with_row, CREATE_BODY)
         if scenario is UPDATE:
-            return Request("PATCH", f"/participants?id=eq.{{id}}&select={_BASIC}", returned, UPDATE_BODY)
+            return Request("PATCH", f"/participants?id=eq.{{id}}&select={_BASIC}", with_row, UPDATE_BODY)
         if scenario is TOTAL:
-            return Request("GET", f"/participants?{page}", counted)
+            return Request("GET", f"/participants?{paging}", with_count)
         if scenario is FILTERED:
-            return Request("GET", f"/participants?status=eq.{STATUS}&state=eq.{STATE}&{page}", counted)
-        return Request("GET", f"/participants?id=gt.{{id}}&{page}", headers)
+            return Request("GET", f"/participants?status=eq.{STATUS}&state=eq.{STATE}&{paging}", with_count)
+        return Request("GET", f"/participants?id=gt.{{id}}&{paging}", headers)
 
-    def read(self, answer: Answer) -> Seen:
-        if isinstance(answer.body, dict):
-            return Seen([answer.body])
-        total = answer.headers["Content-Range"].rpartition("/")[2]
-        return Seen(answer.body, int(total) if total.isdecimal() else None)
+    def parse_response(self, response: Response) -> ParsedResponse:
+        if isinstance(response.body, dict):
+            return ParsedResponse([response.body])
+        total = response.headers["Content-Range"].rpartition("/")[2]
+        return ParsedResponse(response.body, int(total) if total.isdecimal() else None)
 
 
-def _token() -> str:
+def _jwt() -> str:
     """A JSON Web Token that lasts (RFC 7519), signed with HMAC-SHA256."""
     claims = {"role": "member", "exp": 4_000_000_000}
-    head, body = (_base64(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
-    signature = hmac.new(_SECRET.encode(), f"{head}.{body}".encode(), hashlib.sha256).digest()
-    return f"{head}.{body}.{_base64(signature)}"
+    header, body = (_base64(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+    signature = hmac.new(_SECRET.encode(), f"{header}.{body}".encode(), hashlib.sha256).digest()
+    return f"{header}.{body}.{_base64(signature)}"
 
 
-def _base64(plain: bytes) -> str:
-    return base64.urlsafe_b64encode(plain).rstrip(b"=").decode()
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -26,21 +26,21 @@ class ProgramError(Exception):
 class Program:
     """A server in a session of its own: a terminal's Ctrl-C reaches us, and we end it."""
 
-    def __init__(self, command: Sequence[str | Path], log: Path, more: Mapping[str, str] | None = None) -> None:
+    def __init__(self, command: Sequence[str | Path], log: Path, extra_env: Mapping[str, str] | None = None) -> None:
         """`more` is added to the environment."""
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment(more),
-                start_new_session=True, preexec_fn=_ending_with_us(),  # noqa: PLW1509 - one system call, before any thread
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment(extra_env),
+                start_new_session=True, preexec_fn=_die_with_parent(),  # noqa: PLW1509 - one system call, before any thread
             )  # fmt: skip
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def wait_until_it_answers(self, url: str) -> None:
+    def wait_until_ready(self, url: str) -> None:
         """Until something comes back over HTTP, an error too, but not that it is not ready (503).
 
         ProgramError if the program ends or takes too long.
@@ -49,7 +49,7 @@ class Program:
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break
-            if _answers(url):
+            if _is_ready(url):
                 return
             time.sleep(0.02)
         self.stop()
@@ -65,8 +65,8 @@ class Program:
         self._process.wait()
 
 
-def finish(
-    command: Sequence[str | Path], *, more: Mapping[str, str] | None = None, given: Path | str | None = None,
+def run_program(
+    command: Sequence[str | Path], *, extra_env: Mapping[str, str] | None = None, stdin: Path | str | None = None,
     seconds: float | None = None,
 ) -> str:  # fmt: skip
     """Run a program to its end: what it wrote. `given` is its standard input: a file, or a text.
@@ -74,25 +74,31 @@ def finish(
     ProgramError if it fails; subprocess.TimeoutExpired, with the program gone, after `seconds`.
     """
     with contextlib.ExitStack() as stack:
-        source: dict[str, Any] = {"input": given or ""}
-        if isinstance(given, Path):
-            source = {"stdin": stack.enter_context(given.open())}
+        source: dict[str, Any] = {"input": stdin or ""}
+        if isinstance(stdin, Path):
+            source = {"stdin": stack.enter_context(stdin.open())}
         try:
-            done = subprocess.run(
-                command, check=False, text=True, capture_output=True, env=environment(more), timeout=seconds, **source
+            completed = subprocess.run(
+                command,
+                check=False,
+                text=True,
+                capture_output=True,
+                env=environment(extra_env),
+                timeout=seconds,
+                **source,
             )
         except FileNotFoundError:
             raise ProgramError(f"{command[0]} is not installed, or not on the PATH") from None
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise ProgramError(f"{Path(command[0]).name} failed with {done.returncode}: {said}")
-    return done.stdout
+    if completed.returncode != 0:
+        output = (completed.stderr.strip() or completed.stdout.strip())[-2000:]
+        raise ProgramError(f"{Path(command[0]).name} failed with {completed.returncode}: {output}")
+    return completed.stdout
 
 
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(extra_env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours without what would lead the programs elsewhere."""
-    astray = ("PLANKEEPER_", "PG", "UVICORN_", "WEB_CONCURRENCY")
-    return {name: value for name, value in os.environ.items() if not name.startswith(astray)} | dict(more or {})
+    excluded = ("PLANKEEPER_", "PG", "UVICORN_", "WEB_CONCURRENCY")
+    return {name: value for name, value in os.environ.items() if not name.startswith(excluded)} | dict(extra_env or {})
 
 
 def free_port() -> int:
@@ -100,19 +106,19 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
-def family(pid: int) -> list[int]:
+def process_tree(pid: int) -> list[int]:
     """A process with all its descendants; none where the system has no /proc."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
-    found = [pid] if pid in parents else []
-    for each in found:
-        found += [child for child, parent in parents.items() if parent == each]
-    return found
+    pids = [pid] if pid in parents else []
+    for each in pids:
+        pids += [child for child, parent in parents.items() if parent == each]
+    return pids
 
 
-def held(pids: Iterable[int]) -> list[int]:
+def resident_memory(pids: Iterable[int]) -> list[int]:
     """The bytes that each process holds: its own, and its share of what it has together with others (PSS)."""
     sizes: list[int] = []
     for pid in pids:
@@ -122,7 +128,7 @@ def held(pids: Iterable[int]) -> list[int]:
     return sizes
 
 
-def _answers(url: str) -> bool:
+def _is_ready(url: str) -> bool:
     try:
         urllib.request.urlopen(url, timeout=5).close()
     except urllib.error.HTTPError as error:
@@ -137,7 +143,7 @@ def _tail(log: Path) -> str:
     return log.read_text(errors="replace")[-2000:].strip()
 
 
-def _ending_with_us() -> Callable[[], None] | None:
+def _die_with_parent() -> Callable[[], None] | None:
     """What a child does before it becomes the program, so that our end, however sudden, ends it. Linux alone has it."""
     if sys.platform != "linux":
         return None

@@ -1,17 +1,17 @@
 """The tables: for a terminal, and in Markdown for the documentation."""
 
-from benchmarks.load import Figures
+from benchmarks.load import Measurement
 from benchmarks.results import SizeResults, SystemResults
 from benchmarks.scenarios import Scenario
 
-_HEAD = f"{'':26}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'Plankeeper is':>15}"
+_HEADER = f"{'':26}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'Plankeeper is':>15}"
 
 
 def table(size: SizeResults) -> str:
     """One size for a terminal: a block for each scenario, then memory and loading."""
-    lines = [f"{size.rows:,} participants", "=" * len(_HEAD)]
+    lines = [f"{size.rows:,} participants", "=" * len(_HEADER)]
     for scenario in size.scenarios:
-        lines += ["", f"{scenario.title:26}{_HEAD[26:]}"]
+        lines += ["", f"{scenario.title:26}{_HEADER[26:]}"]
         lines += [_line(size, system, scenario) for system in size.systems if system.median(scenario)]
     lines += ["", f"{'memory, MB':26}{'own':>12}{'largest':>10}{'database':>10}{'together':>15}"]
     lines += [_memory_line(system) for system in size.systems if system.memory.own]
@@ -44,37 +44,37 @@ def markdown(size: SizeResults) -> str:
     )
 
 
-def rate(figures: Figures) -> str:
+def format_rate(measurement: Measurement) -> str:
     """Requests a second with as many digits as mean something; `none` where nothing came back in time."""
-    if not figures.rate:
-        return f"none in {figures.seconds:.0f} s"
-    return f"{figures.rate:,.0f}" if figures.rate >= 100 else f"{figures.rate:.3g}"
+    if not measurement.rate:
+        return f"none in {measurement.seconds:.0f} s"
+    return f"{measurement.rate:,.0f}" if measurement.rate >= 100 else f"{measurement.rate:.3g}"
 
 
-def times(ratio: float | None) -> str:
+def format_ratio(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:,.0f} x" if ratio >= 20 else f"{ratio:.2f} x"
 
 
 def _line(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
-    figures = system.median(scenario)
-    if figures is None:
+    measurement = system.median(scenario)
+    if measurement is None:
         return ""
-    failed = f"  {figures.failed:,} of {figures.requests:,} failed" if figures.failed else ""
+    failed = f"  {measurement.failed:,} of {measurement.requests:,} failed" if measurement.failed else ""
     name = ("  (" + system.title + ")") if system.is_floor else "  " + system.title
     return (
-        f"{name:26}{rate(figures):>12}{figures.p50_ms:>10.2f}{figures.p99_ms:>10.2f}"
-        f"{times(size.ratio(system, scenario)):>15}{failed}"
+        f"{name:26}{format_rate(measurement):>12}{measurement.p50_ms:>10.2f}{measurement.p99_ms:>10.2f}"
+        f"{format_ratio(size.ratio(system, scenario)):>15}{failed}"
     )
 
 
 def _cell(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
-    figures = system.median(scenario)
-    if figures is None:
+    measurement = system.median(scenario)
+    if measurement is None:
         return ""
     ratio = size.ratio(system, scenario)
-    parts = [f"**{rate(figures)}**", f"{figures.p50_ms:.1f} / {figures.p99_ms:.1f}"]
-    parts += [times(ratio).replace(" x", "×")] if ratio else []
-    parts += [f"{figures.failed:,} failed"] if figures.failed else []
+    parts = [f"**{format_rate(measurement)}**", f"{measurement.p50_ms:.1f} / {measurement.p99_ms:.1f}"]
+    parts += [format_ratio(ratio).replace(" x", "×")] if ratio else []
+    parts += [f"{measurement.failed:,} failed"] if measurement.failed else []
     return " · ".join(parts)
 
 
@@ -89,24 +89,25 @@ def _memory_cell(system: SystemResults) -> str:
 
 
 def _megabytes(system: SystemResults) -> tuple[float, float, float]:
-    held = system.memory
-    return held.own / 1e6, held.largest / 1e6, held.postgres / 1e6
+    memory = system.memory
+    return memory.own / 1e6, memory.largest / 1e6, memory.postgres / 1e6
 
 
 def _load_line(system: SystemResults) -> str:
-    loaded = system.loaded
-    return f"  {system.title:24}{loaded.rows:>12,}{loaded.seconds:>10.1f}{_load_rate(system):>10,.0f}"
+    load_info = system.load_info
+    return f"  {system.title:24}{load_info.rows:>12,}{load_info.seconds:>10.1f}{_load_rate(system):>10,.0f}"
 
 
 def _load_rate(system: SystemResults) -> float:
-    return system.loaded.rows / max(system.loaded.seconds, 0.1)
+    return system.load_info.rows / max(system.load_info.seconds, 0.1)
 
 
 def _notes(size: SizeResults) -> list[str]:
-    fewer = [each for each in size.systems if each.loaded.rows < size.rows]
+    incomplete = [each for each in size.systems if each.load_info.rows < size.rows]
     notes = [
-        f"{each.title} could not load {size.rows:,} in time: its figures are of {each.loaded.rows:,}." for each in fewer
+        f"{each.title} could not load {size.rows:,} in time: its figures are of {each.load_info.rows:,}."
+        for each in incomplete
     ]
     return notes + [
-        f"{each.title} went wrong: {fault.splitlines()[-1]}" for each in size.systems for fault in each.faults
+        f"{each.title} went wrong: {error.splitlines()[-1]}" for each in size.systems for error in each.errors
     ]

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.load import CONNECTIONS, Figures
-from benchmarks.peers import Loaded, Memory, Peer
+from benchmarks.load import CONNECTIONS, Measurement
+from benchmarks.peers import LoadInfo, Memory, Peer
 from benchmarks.scenarios import Scenario
 
-US = "plankeeper"
+BASELINE = "plankeeper"
 
 
 @dataclass
@@ -23,32 +23,32 @@ class SystemResults:
     title: str
     version: str
     is_floor: bool
-    loaded: Loaded
-    runs: dict[str, list[Figures]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
+    load_info: LoadInfo
+    runs: dict[str, list[Measurement]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
     memory: Memory = field(default_factory=lambda: Memory(0, 0, 0))
 
-    def median(self, scenario: Scenario) -> Figures | None:
+    def median(self, scenario: Scenario) -> Measurement | None:
         """The run whose rate is the median; of an even number, the slower of the two."""
         runs = sorted(self.runs.get(scenario.name, ()), key=lambda each: each.rate)
         return runs[(len(runs) - 1) // 2] if runs else None
 
-    def remember(self, memory: Memory) -> None:
+    def record_memory(self, memory: Memory) -> None:
         """Keep the most that was held."""
         if memory.own + memory.postgres > self.memory.own + self.memory.postgres:
             self.memory = memory
 
     def as_dict(self, scenarios: list[Scenario]) -> dict[str, Any]:
         return {
-            "system": self.title, "version": self.version, "floor": self.is_floor, "loaded": asdict(self.loaded),
-            "memory_bytes": asdict(self.memory), "faults": self.faults,
+            "system": self.title, "version": self.version, "floor": self.is_floor, "loaded": asdict(self.load_info),
+            "memory_bytes": asdict(self.memory), "faults": self.errors,
             "scenarios": {
                 each.name: {
-                    "median": chosen.as_dict(),
+                    "median": median_run.as_dict(),
                     "runs": [run.as_dict() for run in self.runs[each.name]],
                 }
                 for each in scenarios
-                if (chosen := self.median(each))
+                if (median_run := self.median(each))
             },
         }  # fmt: skip
 
@@ -61,15 +61,15 @@ class SizeResults:
     scenarios: list[Scenario]
     systems: list[SystemResults] = field(default_factory=list)
 
-    def add(self, peer: Peer, loaded: Loaded) -> SystemResults:
-        self.systems.append(SystemResults(peer.name, peer.title, peer.version, peer.is_floor, loaded))
+    def add(self, peer: Peer, load_info: LoadInfo) -> SystemResults:
+        self.systems.append(SystemResults(peer.name, peer.title, peer.version, peer.is_floor, load_info))
         return self.systems[-1]
 
     def ratio(self, system: SystemResults, scenario: Scenario) -> float | None:
         """How many times the requests of a system Plankeeper answers."""
-        ours = next((each.median(scenario) for each in self.systems if each.name == US), None)
+        ours = next((each.median(scenario) for each in self.systems if each.name == BASELINE), None)
         theirs = system.median(scenario)
-        if system.name == US or not ours or not theirs or not theirs.rate:
+        if system.name == BASELINE or not ours or not theirs or not theirs.rate:
             return None
         return ours.rate / theirs.rate
 
@@ -94,14 +94,14 @@ def machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cores": os.cpu_count(),
-        "processor": _line("/proc/cpuinfo", r"model name\s*: (.+)") or platform.processor(),
-        "memory_gb": round(int(_line("/proc/meminfo", r"MemTotal:\s*(\d+)") or 0) / 1e6),
+        "processor": _first_match("/proc/cpuinfo", r"model name\s*: (.+)") or platform.processor(),
+        "memory_gb": round(int(_first_match("/proc/meminfo", r"MemTotal:\s*(\d+)") or 0) / 1e6),
         "system": platform.platform(),
         "python": platform.python_version(),
         "connections": CONNECTIONS,
     }
 
 
-def _line(path: str, pattern: str) -> str | None:
-    found = re.search(pattern, Path(path).read_text()) if Path(path).exists() else None
-    return found[1].strip() if found else None
+def _first_match(path: str, pattern: str) -> str | None:
+    match = re.search(pattern, Path(path).read_text()) if Path(path).exists() else None
+    return match[1].strip() if match else None

@@ -45,11 +45,11 @@ CREATE_BODY = json.dumps({
 UPDATE_BODY = json.dumps({"first_name": "Changed {number}"})
 
 
-class WrongAnswer(Exception):
+class WrongResponseError(Exception):
     """A system answered something else than the rows that were asked for."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """An answer as it came."""
 
     status: int
@@ -57,69 +57,71 @@ class Answer(NamedTuple):
     body: Any
 
 
-class Seen(NamedTuple):
+class ParsedResponse(NamedTuple):
     """What an answer holds, in whatever shape the system wraps it."""
 
     rows: Sequence[Json]
     total: int | None = None
 
 
-def ask(port: int, request: Request) -> Answer:
+def send(port: int, request: Request) -> Response:
     """Send one request, already filled; WrongAnswer for anything but a 2xx with JSON."""
     headers = dict(request.headers) | ({"Content-Type": "application/json"} if request.body else {})
-    asked = urllib.request.Request(
+    http_request = urllib.request.Request(
         f"http://127.0.0.1:{port}{request.path}", request.body.encode() or None, headers, method=request.method
     )
     try:
-        with urllib.request.urlopen(asked, timeout=120) as answer:
-            return Answer(answer.status, answer.headers, json.load(answer))
+        with urllib.request.urlopen(http_request, timeout=120) as response:
+            return Response(response.status, response.headers, json.load(response))
     except urllib.error.HTTPError as error:
-        said = error.read()[:500].decode(errors="replace")
-        raise WrongAnswer(f"{request.method} {request.path} answered {error.code}: {said}") from None
+        body = error.read()[:500].decode(errors="replace")
+        raise WrongResponseError(f"{request.method} {request.path} answered {error.code}: {body}") from None
     except OSError as error:
-        raise WrongAnswer(f"{request.method} {request.path} was not answered: {error}") from error
+        raise WrongResponseError(f"{request.method} {request.path} was not answered: {error}") from error
 
 
-def verify(scenario: Scenario, seen: Seen, asked_id: str, data: Dataset) -> None:
+def verify(scenario: Scenario, result: ParsedResponse, requested_id: str, data: Dataset) -> None:
     """WrongAnswer unless these are the rows of the scenario, whole."""
     if scenario.writes:
-        _verify_written(scenario, seen)
+        _verify_written(scenario, result)
         return
-    expected, total = _expected(scenario, asked_id, data)
-    found = [row["id"] for row in seen.rows]
-    if found != expected:
-        raise WrongAnswer(f"{len(found)} rows from {found[:2]}, and not {len(expected)} from {expected[:2]}")
-    if total is not None and seen.total != total:
-        raise WrongAnswer(f"a total of {seen.total}, and not {total}")
-    wanted = BASIC if scenario is GET else [name for name in COLUMNS if name not in REFERENCES]
-    for row in seen.rows:
-        if lacking := [name for name in wanted if name not in row]:
-            raise WrongAnswer(f"a row without {', '.join(lacking)}")
+    expected, total = _expected(scenario, requested_id, data)
+    ids = [row["id"] for row in result.rows]
+    if ids != expected:
+        raise WrongResponseError(f"{len(ids)} rows from {ids[:2]}, and not {len(expected)} from {expected[:2]}")
+    if total is not None and result.total != total:
+        raise WrongResponseError(f"a total of {result.total}, and not {total}")
+    columns = BASIC if scenario is GET else [name for name in COLUMNS if name not in REFERENCES]
+    for row in result.rows:
+        if missing := [name for name in columns if name not in row]:
+            raise WrongResponseError(f"a row without {', '.join(missing)}")
         if row["id"] == data.middle["id"]:
             _verify_texts(row, data.middle)
 
 
-def _expected(scenario: Scenario, asked_id: str, data: Dataset) -> tuple[list[str], int | None]:
+def _expected(scenario: Scenario, requested_id: str, data: Dataset) -> tuple[list[str], int | None]:
     if scenario is GET:
-        return [asked_id], None
+        return [requested_id], None
     if scenario is TOTAL:
         return data.ids[: scenario.limit], data.rows
     if scenario is FILTERED:
         return data.matching[: scenario.limit], len(data.matching)
-    return data.behind(asked_id, scenario.limit), None
+    return data.ids_after(requested_id, scenario.limit), None
 
 
-def _verify_texts(row: Json, written: Mapping[str, str]) -> None:
+def _verify_texts(row: Json, expected: Mapping[str, str]) -> None:
     for name, kind in COLUMNS.items():
-        if kind == "text" and name in row and (row[name] or "") != written[name]:
-            raise WrongAnswer(f"{name} is {row[name]!r}, and was loaded as {written[name]!r}")
+        if kind == "text" and name in row and (row[name] or "") != expected[name]:
+            raise WrongResponseError(f"{name} is {row[name]!r}, and was loaded as {expected[name]!r}")
 
 
-def _verify_written(scenario: Scenario, seen: Seen) -> None:
-    sent = json.loads(Request("", "", body=CREATE_BODY if scenario is CREATE else UPDATE_BODY).filled(("", "")).body)
-    [row] = seen.rows
-    for name, value in sent.items():
+def _verify_written(scenario: Scenario, result: ParsedResponse) -> None:
+    expected = json.loads(
+        Request("", "", body=CREATE_BODY if scenario is CREATE else UPDATE_BODY).render(("", "")).body
+    )
+    [row] = result.rows
+    for name, value in expected.items():
         if row.get(name) != value:
-            raise WrongAnswer(f"{name} is {row.get(name)!r}, and was sent as {value!r}")
+            raise WrongResponseError(f"{name} is {row.get(name)!r}, and was sent as {value!r}")
     if not row.get("id"):
-        raise WrongAnswer("a written row without an id")
+        raise WrongResponseError("a written row without an id")

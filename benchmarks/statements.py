@@ -9,8 +9,8 @@ from benchmarks.data import TENANT
 from plankeeper.participants import queries, store
 from plankeeper.participants.schemas import ParticipantListQuery
 
-_MARK = "0199a000-0000-7000-8000-00000000beef"  # stands for the id that each request brings
-_LIMIT = 7  # stands for the limit
+_ID_PLACEHOLDER = "0199a000-0000-7000-8000-00000000beef"  # stands for the id that each request brings
+_LIMIT_PLACEHOLDER = 7  # stands for the limit
 
 
 class Statement(NamedTuple):
@@ -21,7 +21,7 @@ class Statement(NamedTuple):
     id_at: int
     limit_at: int | None = None
 
-    def filled(self, id_: str, limit: int = 0) -> list[Any]:
+    def bind(self, id_: str, limit: int = 0) -> list[Any]:
         values = list(self.values)
         values[self.id_at] = id_
         if self.limit_at is not None:
@@ -29,41 +29,43 @@ class Statement(NamedTuple):
         return values
 
 
-class _Catcher:
+class _StatementRecorder:
     """In place of the database: keeps the statement, and finds nothing."""
 
     def __init__(self) -> None:
-        self.caught: list[tuple[str, list[Any]]] = []
+        self.statements: list[tuple[str, list[Any]]] = []
 
     async def rows(self, _shape: type, statement: str, *values: object) -> list[Any]:
-        self.caught.append((statement, list(values)))
+        self.statements.append((statement, list(values)))
         return []
 
     async def one_or_none(self, _shape: type, statement: str, *values: object) -> None:
-        self.caught.append((statement, list(values)))
+        self.statements.append((statement, list(values)))
 
 
-def get_one() -> Statement:
-    catcher: Any = _Catcher()
-    _run(store.fetch_basic(catcher, UUID(TENANT), UUID(_MARK)))
-    return _made(catcher)
+def get_statement() -> Statement:
+    recorder: Any = _StatementRecorder()
+    _run(store.get_summary(recorder, UUID(TENANT), UUID(_ID_PLACEHOLDER)))
+    return _to_statement(recorder)
 
 
-def page() -> Statement:
+def list_statement() -> Statement:
     """A page by cursor, without filters."""
-    catcher: Any = _Catcher()
-    _run(queries.page(catcher, UUID(TENANT), ParticipantListQuery(limit=_LIMIT, after=_MARK)))
-    return _made(catcher)
+    recorder: Any = _StatementRecorder()
+    _run(
+        queries.list_page(recorder, UUID(TENANT), ParticipantListQuery(limit=_LIMIT_PLACEHOLDER, after=_ID_PLACEHOLDER))
+    )
+    return _to_statement(recorder)
 
 
-def _run(work: Coroutine[Any, Any, Any]) -> None:
+def _run(coroutine: Coroutine[Any, Any, Any]) -> None:
     """To its end, which is one step away: the catcher never waits. A loop may run or not."""
     with contextlib.suppress(StopIteration):
-        work.send(None)
+        coroutine.send(None)
 
 
-def _made(catcher: _Catcher) -> Statement:
-    [(text, values)] = catcher.caught
-    plain = [str(value) for value in values]
-    limit = str(_LIMIT + 1)
-    return Statement(text, values, plain.index(_MARK), plain.index(limit) if limit in plain else None)
+def _to_statement(recorder: _StatementRecorder) -> Statement:
+    [(text, values)] = recorder.statements
+    texts = [str(value) for value in values]
+    limit = str(_LIMIT_PLACEHOLDER + 1)
+    return Statement(text, values, texts.index(_ID_PLACEHOLDER), texts.index(limit) if limit in texts else None)

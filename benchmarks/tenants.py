@@ -3,9 +3,9 @@
 import time
 from pathlib import Path
 
-from benchmarks.data import Dataset, tenants
+from benchmarks.data import Dataset, tenant_ids
 from benchmarks.load import Row
-from benchmarks.plankeeper import Plankeeper, command_line, fill_references
+from benchmarks.plankeeper import Plankeeper, run_command, fill_references
 from benchmarks.scenarios import Scenario
 
 # What a first plan manager has for its participants to refer to, once more for each of the others.
@@ -26,13 +26,13 @@ class ManyTenants(Plankeeper):
     """As many participants in all as `data` has, in `count` plan managers."""
 
     name = "tenants"
-    made_of = ("tenants.py", *Plankeeper.made_of)
+    data_sources = ("tenants.py", *Plankeeper.data_sources)
     tenant_header = "{tenant}"
 
     def __init__(self, work: Path, data: Dataset, count: int = 200) -> None:
-        self.tenants = tenants(count)
+        self.tenants = tenant_ids(count)
         super().__init__(work, data)
-        self.each = data.rows // count
+        self.rows_per_tenant = data.rows // count
 
     @property
     def store(self) -> str:
@@ -43,18 +43,18 @@ class ManyTenants(Plankeeper):
         fill_references(self.postgres, self.data, first)
         self.postgres.run(_REFERENCES.format(others=",".join(others), first=first))
         for number, tenant in enumerate(self.tenants):
-            command_line(
+            run_command(
                 self.postgres, "import", "participants", "-", "--plan-manager", tenant,
-                given=self.data.lines(number, self.each), seconds=max(0.0, deadline - time.monotonic()),
+                stdin=self.data.lines(number, self.rows_per_tenant), seconds=max(0.0, deadline - time.monotonic()),
             )  # fmt: skip
-        self.make_key(*self.tenants)
+        self.create_key(*self.tenants)
 
-    def data_of(self, tenant: str) -> Dataset:
-        return self.data.part(self.tenants.index(tenant), self.each)
+    def dataset_for(self, tenant: str) -> Dataset:
+        return self.data.part(self.tenants.index(tenant), self.rows_per_tenant)
 
-    def rows_of(self, scenario: Scenario) -> list[Row]:
+    def sample_rows(self, scenario: Scenario) -> list[Row]:
         """As many ids of each plan manager as there is room for, no two neighbours of the same."""
-        parts = [getattr(self.data_of(tenant), scenario.pool)()[:250] for tenant in self.tenants]
+        parts = [getattr(self.dataset_for(tenant), scenario.pool)()[:250] for tenant in self.tenants]
         return [
             (row_id, tenant)
             for ids in zip(*parts, strict=False)

@@ -11,8 +11,8 @@ import pytest
 from msgspec import Struct
 
 from plankeeper.accounts import sessions as signing
-from plankeeper.accounts.schemas import SignedIn
-from plankeeper.cli.demo import fill
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.cli.demo import load_demo_data
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.schemas import json_text
 from plankeeper.import_export.registry import RESOURCES
@@ -32,7 +32,7 @@ class Written(Struct):
 
 @pytest.fixture(scope="module")
 def key(server: RunningServer) -> str:
-    return server.run(fill(server.db, server.settings))[2]
+    return server.run(load_demo_data(server.db, server.settings))[2]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_filling_again_changes_nothing_and_makes_another_key(
     server: RunningServer, clients: list[Client], key: str
 ) -> None:
     before = [written(server, each.id) for each in plan_managers()]
-    id_, name, second, *_ = server.run(fill(server.db, server.settings))
+    id_, name, second, *_ = server.run(load_demo_data(server.db, server.settings))
     assert (id_, name) == (WATTLEBIRD.id, WATTLEBIRD.name)
     assert second != key
     after = [written(server, each.id) for each in plan_managers()]
@@ -183,9 +183,9 @@ def test_teams_note_types_and_viewings_are_shown(clients: list[Client]) -> None:
 
 
 def test_each_filling_gives_a_sign_in_to_both_plan_managers(server: RunningServer, key: str) -> None:
-    for made in [server.run(fill(server.db, server.settings)) for _ in range(2)][1:]:
+    for made in [server.run(load_demo_data(server.db, server.settings)) for _ in range(2)][1:]:
         entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
-        assert isinstance(entered, SignedIn)
-        session = server.run(signing.session(server.db, entered.token))
+        assert isinstance(entered, LoginResult)
+        session = server.run(signing.get_session(server.db, entered.token))
         assert session is not None
         assert session.roles == {each.id: "owner" for each in plan_managers()}

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp
 
 from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import routes as account_managers
-from plankeeper.api_keys.cache import Keyring
-from plankeeper.console.application import console
-from plankeeper.console.endpoint import Frame
+from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.console.application import build_console
+from plankeeper.console.endpoint import ConsoleDependencies
 from plankeeper.database.client import Database
 from plankeeper.error_catalogue.routes import routes as error_catalogue
 from plankeeper.events.routes import routes as events
@@ -74,7 +74,7 @@ def application(settings: Settings) -> ASGIApp:
         pool_size=settings.pool_size,
         statement_timeout=settings.statement_timeout,
     )
-    keyring, limiter = Keyring(db), Limiter(db)
+    keyring, limiter = ApiKeyCache(db), Limiter(db)
     gathering = Gathering(db) if settings.request_log_retention else None
     tell = Telling(log=settings.access_log, answered=gathering.answered if gathering else None)
     edge = Edge(db, Admission(keyring.authenticate, limiter, settings), service, tell, settings)
@@ -83,7 +83,7 @@ def application(settings: Settings) -> ASGIApp:
     if settings.metrics_port is None:
         routes.append(Route("/metrics", Keyless(Metrics(metrics.text, metrics.CONTENT_TYPE))))
     routes += documentation_routes(document(operations()))
-    pages = console(Frame(db, edge.admission, tell, settings))
+    pages = build_console(ConsoleDependencies(db, edge.admission, tell, settings))
     routes += Route("/console", pages), Route("/console/{rest:path}", pages)
     lifespan = _lifespan(edge, keyring, limiter, tell, gathering)
     rest = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
@@ -96,9 +96,9 @@ def application(settings: Settings) -> ASGIApp:
     )  # fmt: skip
 
 
-def _lifespan(edge: Edge, keyring: Keyring, limiter: Limiter, tell: Telling, gathering: Gathering | None) -> Any:
+def _lifespan(edge: Edge, keyring: ApiKeyCache, limiter: Limiter, tell: Telling, gathering: Gathering | None) -> Any:
     # What the protocol of the connections needs to know.
-    state = {"max_connections": edge.settings.max_connections, "client_timeout": edge.settings.client_timeout}
+    state = {"max_connections": edge.settings.max_connections, "client_timeout": edge.settings.client_io_timeout}
 
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncGenerator[dict[str, int]]:

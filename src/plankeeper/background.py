@@ -11,12 +11,12 @@ from plankeeper import metrics
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database, Queries
 from plankeeper.events import sequencer
-from plankeeper.events import store as events
+from plankeeper.events import store as event_store
 from plankeeper.http.parsing import first_id_at
 from plankeeper.idempotency.store import purge as forget_replays
 from plankeeper.import_files.store import purge as forget_files
 from plankeeper.invoice_view_sessions import service as viewing
-from plankeeper.participants.totals import fold_totals
+from plankeeper.participants.totals import compact_counts
 from plankeeper.rate_limits.store import purge as forget_quotas
 from plankeeper.request_log.retention import Trimming
 from plankeeper.settings import Settings
@@ -35,13 +35,13 @@ async def sequence(db: Database, settings: Settings) -> None:
     """Until cancelled: be the sequencer, or stand by to become it."""
 
     async def warn_of_expiry(_session: object) -> None:
-        await service.warn(db, settings)
+        await service.record_expiry_warnings(db, settings)
 
     async def end_views(_session: object) -> None:
-        await viewing.end_silent(db, settings)
+        await viewing.end_stale(db, settings)
 
     chores = [
-        fold_totals, forget_replays, forget_quotas, forget_files, warn_of_expiry, end_views, metrics.watch_events,
+        compact_counts, forget_replays, forget_quotas, forget_files, warn_of_expiry, end_views, metrics.watch_events,
         *_purges(settings),
     ]  # fmt: skip
     await sequencer.run(db, chores, FanOut())
@@ -52,7 +52,7 @@ def _purges(settings: Settings) -> list[Callable[[Queries], Awaitable[object]]]:
     purges: list[Callable[[Queries], Awaitable[object]]] = [Trimming(settings.request_log_retention or 0)]
     if settings.event_retention:
         kept = timedelta(days=settings.event_retention)
-        purges.append(lambda session: events.purge(session, first_id_at(datetime.now(UTC) - kept)))
+        purges.append(lambda session: event_store.purge(session, first_id_at(datetime.now(UTC) - kept)))
     if settings.delivery_retention:
         days = settings.delivery_retention
         purges.append(lambda session: delivery_queue.purge(session, days))

@@ -14,7 +14,7 @@ from prometheus_client import (
 )
 
 from plankeeper.database.client import Database, Queries
-from plankeeper.events import store as events
+from plankeeper.events import store as event_store
 from plankeeper.webhooks.figures import ATTEMPTS
 
 _multiprocess: Any = multiprocess  # its functions have no types that a strict check can use
@@ -49,9 +49,9 @@ async def watch(db: Database, admission: Inside) -> None:
 
 async def watch_events(session: Queries) -> None:
     """How far the sequencer is behind."""
-    found = await events.backlog(session)
+    found = await event_store.get_backlog(session)
     EVENTS_WAITING.set(found.waiting)
-    EVENT_LAG.set(found.seconds)
+    EVENT_LAG.set(found.oldest_age_seconds)
 
 
 def registry() -> CollectorRegistry:

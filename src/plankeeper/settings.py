@@ -154,7 +154,7 @@ class Settings:
         "The requests that a key may send in a clock minute, over all servers: `600/minute`, or `off`. A key can have a"
         " figure of its own (`plankeeper keys create --rate-limit`).",
     )  # fmt: skip
-    auth_failure_limit: int = setting(
+    auth_failure_rate_limit: int = setting(
         "PLANKEEPER_AUTH_FAILURE_LIMIT", "60/minute", limit_of,
         "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
         " Good keys from the same address are not touched. As many times, counted apart, an address may try to sign in"
@@ -165,7 +165,7 @@ class Settings:
         "The addresses or networks of the proxies whose X-Forwarded-For says who the client is, with commas between"
         " them. Empty: none, the client is who connects.",
     )  # fmt: skip
-    max_requests: int = setting(
+    max_concurrent_requests: int = setting(
         "PLANKEEPER_MAX_REQUESTS", "200", _positive,
         "The requests that one worker works on at a time; further ones are refused at once (503), so that those inside"
         " stay quick.",
@@ -174,7 +174,7 @@ class Settings:
         "PLANKEEPER_MAX_CONNECTIONS", "1000", _positive,
         "The client connections that one worker holds; further ones are closed.",
     )  # fmt: skip
-    client_timeout: int = setting(
+    client_io_timeout: int = setting(
         "PLANKEEPER_CLIENT_TIMEOUT", "20", _positive,
         "The seconds that a client may take to send a request's headers, to send its body, and to take in the answer.",
     )  # fmt: skip
@@ -185,11 +185,11 @@ class Settings:
         "PLANKEEPER_METRICS_PORT", "", _optional_port,
         "A port of its own for `/metrics`. Empty: the port of the API.",
     )  # fmt: skip
-    worker: bool = setting(
+    webhook_worker: bool = setting(
         "PLANKEEPER_WORKER", "on", _flag,
         "Whether `serve` runs the worker that sends webhooks too: `on` or `off`.",
     )  # fmt: skip
-    webhook_endpoints: int = setting(
+    max_webhook_endpoints: int = setting(
         "PLANKEEPER_WEBHOOK_ENDPOINTS", "20", _positive, "The most webhook endpoints of a plan manager."
     )
     webhook_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = setting(

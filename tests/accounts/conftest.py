@@ -10,8 +10,8 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members, sessions
-from plankeeper.accounts.policy import hash_of
-from plankeeper.accounts.schemas import Refused, Session, SignedIn
+from plankeeper.accounts.policy import hash_token
+from plankeeper.accounts.schemas import LoginError, Session, LoginResult
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import SYSTEM, Actor, Write
 from support.server import RunningServer
@@ -53,7 +53,7 @@ class Someone:
 
         return self.server.run(run())
 
-    def sign_in(self, password: str = PASSWORD, email: str | None = None) -> SignedIn | Refused:
+    def sign_in(self, password: str = PASSWORD, email: str | None = None) -> LoginResult | LoginError:
         work = sessions.sign_in(
             self.server.db, self.server.settings, email or self.email, password, "192.0.2.7", "Browser 1"
         )
@@ -61,20 +61,20 @@ class Someone:
 
     def token(self) -> str:
         found = self.sign_in()
-        assert isinstance(found, SignedIn), found
+        assert isinstance(found, LoginResult), found
         return found.token
 
-    def second_step(self, token: str, code: str) -> SignedIn | Refused:
-        return self.server.run(sessions.second_step(self.server.db, self.server.settings, token, code))
+    def second_step(self, token: str, code: str) -> LoginResult | LoginError:
+        return self.server.run(sessions.verify_two_factor(self.server.db, self.server.settings, token, code))
 
     def session(self, token: str) -> Session | None:
-        return self.server.run(sessions.session(self.server.db, token))
+        return self.server.run(sessions.get_session(self.server.db, token))
 
     def own(self, work: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
         """What somebody does who is signed in, in a transaction."""
 
         async def run() -> Any:
-            found = await sessions.session(self.server.db, token)
+            found = await sessions.get_session(self.server.db, token)
             assert found
             async with self.server.db.transaction() as tx:
                 return await work(tx, found)
@@ -83,7 +83,7 @@ class Someone:
 
     def let_wait_pass(self) -> None:
         statement = "update account_failures set locked_until = failed_at where subject = $1"
-        self.server.run(self.server.db.execute(statement, hash_of(self.email.lower())))
+        self.server.run(self.server.db.execute(statement, hash_token(self.email.lower())))
 
 
 def told(server: RunningServer, plan_manager_id: UUID) -> list[Told]:

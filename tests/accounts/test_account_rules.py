@@ -3,34 +3,34 @@
 import pytest
 
 from plankeeper.accounts.policy import (
-    LONGEST_WAIT,
+    MAX_WAIT,
     ROLES,
-    csrf_of,
-    fault_of_password,
-    hash_of,
+    csrf_token,
+    validate_password,
+    hash_token,
     is_locked,
-    line,
-    may,
+    single_line,
+    is_role_at_least,
     new_recovery_codes,
     new_token,
-    recovery_code_of,
-    wait_after,
+    parse_recovery_code,
+    login_delay,
 )
 
 
 def test_a_role_may_do_what_the_lesser_ones_may() -> None:
-    allowed = {(role, needed) for role in ROLES for needed in ROLES if may(role, needed)}
+    allowed = {(role, needed) for role in ROLES for needed in ROLES if is_role_at_least(role, needed)}
     assert allowed == {
         ("viewer", "viewer"), ("manager", "viewer"), ("manager", "manager"),
         ("owner", "viewer"), ("owner", "manager"), ("owner", "owner"),
     }  # fmt: skip
-    assert not may(None, "viewer")
-    assert not may("admin", "viewer")
+    assert not is_role_at_least(None, "viewer")
+    assert not is_role_at_least("admin", "viewer")
 
 
 @pytest.mark.parametrize("password", ["nine violet umbrellas", "x7!kQ#92mZp&", "Zwölf grüne Äpfel", "p" * 60 + "abcde"])
 def test_a_good_password_is_taken(password: str) -> None:
-    assert fault_of_password(password, "ada@example.com") is None
+    assert validate_password(password, "ada@example.com") is None
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,27 @@ def test_a_good_password_is_taken(password: str) -> None:
     ],
 )  # fmt: skip
 def test_a_password_that_is_guessed_first_is_refused(password: str) -> None:
-    assert fault_of_password(password, "ada@example.com") == "is one that is guessed first"
+    assert validate_password(password, "ada@example.com") == "is one that is guessed first"
 
 
 def test_a_password_has_12_to_128_characters() -> None:
     wrong = "must be 12 to 128 characters long"
     good = "violet umbrellas under nine green hats "
-    assert fault_of_password(good[:11], "a@example.com") == wrong
-    assert fault_of_password(good[:12], "a@example.com") is None
-    assert fault_of_password((good * 4)[:128], "a@example.com") is None
-    assert fault_of_password((good * 4)[:129], "a@example.com") == wrong
+    assert validate_password(good[:11], "a@example.com") == wrong
+    assert validate_password(good[:12], "a@example.com") is None
+    assert validate_password((good * 4)[:128], "a@example.com") is None
+    assert validate_password((good * 4)[:129], "a@example.com") == wrong
 
 
 @pytest.mark.parametrize("password", ["Ada.Okafor@Example.com", "xx ada.okafor@example.com", "okafor@example.com"])
 def test_a_password_is_not_the_email(password: str) -> None:
-    assert fault_of_password(password, "ada.okafor@example.com") == "must not be the email address"
+    assert validate_password(password, "ada.okafor@example.com") == "must not be the email address"
 
 
 def test_the_wait_doubles_from_the_third_failure_to_15_minutes() -> None:
-    waits = [wait_after(failures) for failures in range(15)]
+    waits = [login_delay(failures) for failures in range(15)]
     assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
-    assert wait_after(10**9) == LONGEST_WAIT
+    assert login_delay(10**9) == MAX_WAIT
     assert [is_locked(failures) for failures in (0, 12, 13, 10**9)] == [False, False, True, True]
 
 
@@ -71,9 +71,9 @@ def test_tokens_differ_and_tell_nothing_of_themselves_in_forms() -> None:
     assert len(tokens) == 100
     assert {len(each) for each in tokens} == {43}
     token = tokens.pop()
-    assert csrf_of(token) == csrf_of(token) != csrf_of(tokens.pop())
-    assert hash_of(token).hex() not in csrf_of(token)
-    assert token not in csrf_of(token)
+    assert csrf_token(token) == csrf_token(token) != csrf_token(tokens.pop())
+    assert hash_token(token).hex() not in csrf_token(token)
+    assert token not in csrf_token(token)
 
 
 def test_a_recovery_code_is_read_however_it_is_typed() -> None:
@@ -81,9 +81,9 @@ def test_a_recovery_code_is_read_however_it_is_typed() -> None:
     assert len(set(codes)) == 10
     for code in codes:
         typed = (code, code.upper(), code.replace("-", ""), f" {code.replace('-', ' ')} ")
-        assert {recovery_code_of(each) for each in typed} == {code}
+        assert {parse_recovery_code(each) for each in typed} == {code}
 
 
 def test_a_text_from_outside_becomes_a_line() -> None:
-    assert line("a\0b\nc\u2028d\ud800e\x85f", 100) == "abcdef"
-    assert line("abc", 2) == "ab"
+    assert single_line("a\0b\nc\u2028d\ud800e\x85f", 100) == "abcdef"
+    assert single_line("abc", 2) == "ab"

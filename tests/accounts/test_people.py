@@ -10,8 +10,8 @@ from uuid_utils.compat import uuid7
 
 from accounts.conftest import PASSWORD, Someone, told
 from plankeeper.accounts import member_store, members, sessions
-from plankeeper.accounts.policy import hash_of
-from plankeeper.accounts.schemas import Refused, SignedIn
+from plankeeper.accounts.policy import hash_token
+from plankeeper.accounts.schemas import LoginError, LoginResult
 from plankeeper.http.context import Actor, Write
 from plankeeper.http.errors import Invalid, NotFound, Refusal
 
@@ -31,18 +31,18 @@ def fresh_email() -> str:
 
 
 def roles(ada: Someone) -> dict[str, str]:
-    found = ada.server.run(member_store.people(ada.server.db, ada.plan_manager_id))
+    found = ada.server.run(member_store.list_members(ada.server.db, ada.plan_manager_id))
     return {each.email: each.role for each in found}
 
 
 def test_who_is_invited_makes_an_account_and_is_signed_in(ada: Someone) -> None:
     email = fresh_email()
     token = invited(ada, f" {email} ", "manager")
-    found = ada.server.run(sessions.invitation(ada.server.db, token))
+    found = ada.server.run(sessions.get_invitation(ada.server.db, token))
     assert found
-    assert (found.plan_manager_name, found.known, found.invitation.email) == ("Test plan manager", False, email)
+    assert (found.plan_manager_name, found.has_account, found.invitation.email) == ("Test plan manager", False, email)
     signed_in = accepted(ada, token)
-    assert isinstance(signed_in, SignedIn)
+    assert isinstance(signed_in, LoginResult)
     session = ada.session(signed_in.token)
     assert session
     assert (session.email, session.name, session.roles) == (email, "Sam", {ada.plan_manager_id: "manager"})
@@ -55,8 +55,8 @@ def test_who_is_invited_makes_an_account_and_is_signed_in(ada: Someone) -> None:
         ("account.signed_in", str(session.account_id)),
     ]
     assert token not in str(events)
-    assert hash_of(token).hex() not in str(events)
-    assert isinstance(ada.sign_in(PASSWORD, email), SignedIn)
+    assert hash_token(token).hex() not in str(events)
+    assert isinstance(ada.sign_in(PASSWORD, email), LoginResult)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -70,7 +70,7 @@ def test_an_invitation_is_used_once_even_by_two_at_once(
         return await asyncio.gather(*(sessions.accept(db, settings, token, "Sam", PASSWORD) for _ in range(2)))
 
     found = ada.server.run(twice())
-    assert sorted(type(each).__name__ for each in found) == ["NoneType", "SignedIn"]
+    assert sorted(type(each).__name__ for each in found) == ["LoginResult", "NoneType"]
     assert accepted(ada, token) is None
     assert len(roles(ada)) == 2
 
@@ -78,8 +78,8 @@ def test_an_invitation_is_used_once_even_by_two_at_once(
 def test_an_invitation_ends(ada: Someone) -> None:
     token = invited(ada, fresh_email())
     statement = "update account_invitations set expires_at = now() where token_hash = $1"
-    ada.server.run(ada.server.db.execute(statement, hash_of(token)))
-    assert ada.server.run(sessions.invitation(ada.server.db, token)) is None
+    ada.server.run(ada.server.db.execute(statement, hash_token(token)))
+    assert ada.server.run(sessions.get_invitation(ada.server.db, token)) is None
     assert accepted(ada, token) is None
     assert accepted(ada, "nobody's") is None
 
@@ -88,8 +88,8 @@ def test_who_is_invited_again_has_the_newest_link_alone(ada: Someone) -> None:
     email = fresh_email()
     first, second = invited(ada, email), invited(ada, email.upper(), "manager")
     assert accepted(ada, first) is None
-    assert len(ada.server.run(member_store.open_invitations(ada.server.db, ada.plan_manager_id))) == 1
-    assert isinstance(accepted(ada, second), SignedIn)
+    assert len(ada.server.run(member_store.list_pending_invitations(ada.server.db, ada.plan_manager_id))) == 1
+    assert isinstance(accepted(ada, second), LoginResult)
     assert set(roles(ada).values()) == {"owner", "manager"}
 
 
@@ -97,10 +97,10 @@ def test_an_invitation_can_be_withdrawn_by_its_plan_manager_alone(
     ada: Someone, new_person: Callable[..., Someone]
 ) -> None:
     token, stranger = invited(ada, fresh_email()), new_person()
-    [kept] = ada.server.run(member_store.open_invitations(ada.server.db, ada.plan_manager_id))
+    [kept] = ada.server.run(member_store.list_pending_invitations(ada.server.db, ada.plan_manager_id))
     with pytest.raises(NotFound):
-        stranger.write(lambda call: members.withdraw(call, kept.id))
-    ada.write(lambda call: members.withdraw(call, kept.id))
+        stranger.write(lambda call: members.revoke_invitation(call, kept.id))
+    ada.write(lambda call: members.revoke_invitation(call, kept.id))
     assert accepted(ada, token) is None
     assert told(ada.server, ada.plan_manager_id)[-1].type == "account.invitation_withdrawn"
 
@@ -112,7 +112,7 @@ def test_a_bad_name_or_password_leaves_the_invitation_open(ada: Someone, name: s
     token = invited(ada, fresh_email())
     with pytest.raises(Invalid):
         accepted(ada, token, name, password)
-    assert isinstance(accepted(ada, token), SignedIn)
+    assert isinstance(accepted(ada, token), LoginResult)
 
 
 def test_who_has_an_account_joins_with_its_password_and_no_other(
@@ -120,13 +120,13 @@ def test_who_has_an_account_joins_with_its_password_and_no_other(
 ) -> None:
     sam = new_person(name="Sam")
     token = invited(ada, sam.email.upper())
-    found = ada.server.run(sessions.invitation(ada.server.db, token))
+    found = ada.server.run(sessions.get_invitation(ada.server.db, token))
     assert found
-    assert found.known
-    assert accepted(ada, token, "Mallory", "another long password") == Refused(0)
+    assert found.has_account
+    assert accepted(ada, token, "Mallory", "another long password") == LoginError(0)
     assert sam.email not in roles(ada)
     signed_in = accepted(ada, token, "Mallory", PASSWORD)
-    assert isinstance(signed_in, SignedIn)
+    assert isinstance(signed_in, LoginResult)
     session = ada.session(signed_in.token)
     assert session
     assert (session.account_id, session.name) == (sam.id, "Sam")
@@ -169,7 +169,7 @@ def test_people_of_another_plan_manager_can_not_be_changed(ada: Someone, new_per
     assert ada.write(lambda call: members.change_role(call, stranger.id, "viewer"), as_self=True) is None
     assert ada.write(lambda call: members.remove(call, stranger.id), as_self=True) is None
     assert roles(stranger) == {stranger.email: "owner"}
-    assert isinstance(stranger.sign_in(), SignedIn)
+    assert isinstance(stranger.sign_in(), LoginResult)
 
 
 def test_the_only_owner_stays_unless_the_system_removes_them(ada: Someone) -> None:
@@ -200,7 +200,7 @@ def test_of_two_owners_who_leave_at_once_one_stays(ada: Someone, new_person: Cal
 
 def test_who_is_removed_keeps_the_roles_elsewhere(ada: Someone, new_person: Callable[..., Someone]) -> None:
     sam = new_person(name="Sam")
-    assert isinstance(accepted(ada, invited(ada, sam.email)), SignedIn)
+    assert isinstance(accepted(ada, invited(ada, sam.email)), LoginResult)
     ada.write(lambda call: members.remove(call, sam.id), as_self=True)
     session = sam.session(sam.token())
     assert session
@@ -220,7 +220,7 @@ def test_who_is_no_owner_any_more_changes_nobody(ada: Someone, new_person: Calla
         lambda call: members.change_role(call, kim.id, "owner"),
         lambda call: members.remove(call, kim.id),
         lambda call: sessions.invite(call, "late@example.com", "owner"),
-        lambda call: members.withdraw(call, uuid7()),
+        lambda call: members.revoke_invitation(call, uuid7()),
     ):
         with pytest.raises(Refusal) as refused:
             bob.write(late, as_self=True)

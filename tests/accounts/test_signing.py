@@ -12,27 +12,27 @@ from uuid_utils.compat import uuid7
 
 from accounts.conftest import PASSWORD, Someone, told
 from plankeeper.accounts import member_store, members, passwords, sessions, store
-from plankeeper.accounts.policy import hash_of
-from plankeeper.accounts.schemas import Refused, SignedIn
+from plankeeper.accounts.policy import hash_token
+from plankeeper.accounts.schemas import LoginError, LoginResult
 from plankeeper.http.errors import NotFound
 from support.server import RunningServer
 
 
 def test_an_email_and_its_password_open_a_session(ada: Someone) -> None:
     found = ada.sign_in()
-    assert isinstance(found, SignedIn)
-    assert not found.second_step_due
+    assert isinstance(found, LoginResult)
+    assert not found.two_factor_pending
     session = ada.session(found.token)
     assert session
     assert (session.account_id, session.email, session.name) == (ada.id, ada.email, "Ada")
     assert session.roles == {ada.plan_manager_id: "owner"}
     assert session.plan_manager_id == ada.plan_manager_id
     assert session.plan_manager_names == {ada.plan_manager_id: "Test plan manager"}
-    assert not session.second_step_due
+    assert not session.two_factor_pending
 
 
 def test_the_email_is_taken_in_either_case_and_with_blanks_around(ada: Someone) -> None:
-    assert isinstance(ada.sign_in(email=f"  {ada.email.upper()} "), SignedIn)
+    assert isinstance(ada.sign_in(email=f"  {ada.email.upper()} "), LoginResult)
 
 
 def test_each_sign_in_has_a_session_of_its_own(ada: Someone) -> None:
@@ -51,35 +51,35 @@ def test_a_token_that_nobody_has_opens_nothing(ada: Someone, token: str) -> None
 def test_a_session_ends_by_itself(ada: Someone) -> None:
     token = ada.token()
     statement = "update account_sessions set expires_at = now() where token_hash = $1"
-    ada.server.run(ada.server.db.execute(statement, hash_of(token)))
+    ada.server.run(ada.server.db.execute(statement, hash_token(token)))
     assert ada.session(token) is None
     ada.token()
     gone = "select count(*) from account_sessions where token_hash = $1"
-    assert ada.server.run(ada.server.db.one(int, gone, hash_of(token))) == 0
+    assert ada.server.run(ada.server.db.one(int, gone, hash_token(token))) == 0
 
 
 @pytest.mark.parametrize("password", ["", "wrong", PASSWORD + " ", PASSWORD.upper(), "x" * 100_000, "\0", "\ud800"])
 def test_a_wrong_password_opens_nothing(ada: Someone, password: str) -> None:
-    assert ada.sign_in(password) == Refused(0)
+    assert ada.sign_in(password) == LoginError(0)
     assert [each.type for each in told(ada.server, ada.plan_manager_id)] == ["account.joined", "account.sign_in_failed"]
 
 
 @pytest.mark.parametrize("email", ["", "\0", "\ud800", "nobody", "x" * 10_000, "'; drop table accounts; --"])
 def test_an_email_that_is_none_opens_nothing(ada: Someone, email: str) -> None:
     ada.server.run(ada.server.db.execute("delete from account_failures"))
-    assert ada.sign_in(email=email or " ") == Refused(0)
+    assert ada.sign_in(email=email or " ") == LoginError(0)
 
 
 def test_failures_are_told_and_waited_for_and_a_success_forgets_them(ada: Someone) -> None:
     waits = []
     for _ in range(6):
         found = ada.sign_in("wrong")
-        assert isinstance(found, Refused)
-        waits.append(found.seconds)
+        assert isinstance(found, LoginError)
+        waits.append(found.retry_after)
         ada.let_wait_pass()
     assert waits == [0, 0, 1, 2, 4, 8]
     ada.token()
-    assert ada.sign_in("wrong") == Refused(0)
+    assert ada.sign_in("wrong") == LoginError(0)
     failed = [each for each in told(ada.server, ada.plan_manager_id) if each.type == "account.sign_in_failed"]
     assert len(failed) == 7
     assert failed[0].data == {
@@ -96,8 +96,8 @@ def test_the_right_password_does_not_help_while_it_must_be_waited(ada: Someone) 
     ada.sign_in("wrong")
     for password in (PASSWORD, "wrong"):
         found = ada.sign_in(password)
-        assert isinstance(found, Refused)
-        assert 0 < found.seconds <= 16
+        assert isinstance(found, LoginError)
+        assert 0 < found.retry_after <= 16
     ada.let_wait_pass()
     ada.token()
 
@@ -105,13 +105,13 @@ def test_the_right_password_does_not_help_while_it_must_be_waited(ada: Someone) 
 def test_an_account_is_locked_for_15_minutes_at_last(ada: Someone) -> None:
     statement = "update account_failures set failures = 12 where subject = $1"
     ada.sign_in("wrong")
-    ada.server.run(ada.server.db.execute(statement, hash_of(ada.email)))
-    assert ada.sign_in("wrong") == Refused(900)
+    ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
+    assert ada.sign_in("wrong") == LoginError(900)
     assert [each.type for each in told(ada.server, ada.plan_manager_id)][-2:] == [
         "account.sign_in_failed",
         "account.locked",
     ]
-    assert isinstance(ada.sign_in(), Refused)
+    assert isinstance(ada.sign_in(), LoginError)
 
 
 def test_old_failures_are_forgotten(ada: Someone) -> None:
@@ -121,8 +121,8 @@ def test_old_failures_are_forgotten(ada: Someone) -> None:
             locked_until = now() - interval '24 hours'
         where subject = $1
     """
-    ada.server.run(ada.server.db.execute(statement, hash_of(ada.email)))
-    assert ada.sign_in("wrong") == Refused(0)
+    ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
+    assert ada.sign_in("wrong") == LoginError(0)
 
 
 def test_old_failures_are_forgotten_before_they_are_cleared_away(ada: Someone) -> None:
@@ -138,8 +138,8 @@ def test_old_failures_are_forgotten_before_they_are_cleared_away(ada: Someone) -
             locked_until = now() - interval '24 hours'
         where subject = $1
     """
-    ada.server.run(ada.server.db.execute(statement, hash_of(ada.email)))
-    assert ada.sign_in("wrong") == Refused(0)
+    ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
+    assert ada.sign_in("wrong") == LoginError(0)
     left = "select count(*) from account_failures where failed_at < now() - interval '1 day'"
     assert 0 < ada.server.run(ada.server.db.one(int, left)) <= 10
 
@@ -154,7 +154,7 @@ def test_many_attempts_at_once_are_not_free(ada: Someone) -> None:
     found = ada.server.run(all_at_once())
     failed = [each for each in told(ada.server, ada.plan_manager_id) if each.type == "account.sign_in_failed"]
     assert len(failed) == 3
-    assert [each.seconds > 0 for each in found].count(True) == 18
+    assert [each.retry_after > 0 for each in found].count(True) == 18
 
 
 def test_an_unknown_email_is_refused_like_a_known_one(ada: Someone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,10 +168,10 @@ def test_an_unknown_email_is_refused_like_a_known_one(ada: Someone, monkeypatch:
     monkeypatch.setattr(PasswordHasher, "verify", verify)
     unknown = f"{uuid7().hex}@example.com"
     for email in (ada.email, unknown):
-        assert [ada.sign_in("nobody's", email) for _ in range(3)] == [Refused(0), Refused(0), Refused(1)]
+        assert [ada.sign_in("nobody's", email) for _ in range(3)] == [LoginError(0), LoginError(0), LoginError(1)]
         again = ada.sign_in("nobody's", email)
-        assert isinstance(again, Refused)
-        assert again.seconds > 0
+        assert isinstance(again, LoginError)
+        assert again.retry_after > 0
     # As many hashes, with the same parameters.
     assert [each.rsplit("$", 2)[0] for each in hashed] == [hashed[0].rsplit("$", 2)[0]] * 6
     assert len(set(hashed)) == 2
@@ -199,13 +199,13 @@ def test_who_has_two_plan_managers_chooses_and_loses_a_choice_with_the_role(
     other, foreign = new_plan_manager(), new_plan_manager()
     ada.write(lambda call: member_store.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
     token = ada.token()
-    ada.own(lambda tx, session: sessions.choose(tx, session, other), token)
+    ada.own(lambda tx, session: sessions.switch_plan_manager(tx, session, other), token)
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, session.roles) == (other, {ada.plan_manager_id: "owner", other: "viewer"})
     with pytest.raises(NotFound):
-        ada.own(lambda tx, found: sessions.choose(tx, found, foreign), token)
-    ada.write(lambda call: member_store.remove(call.tx, other, ada.id))
+        ada.own(lambda tx, found: sessions.switch_plan_manager(tx, found, foreign), token)
+    ada.write(lambda call: member_store.delete(call.tx, other, ada.id))
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, set(session.roles)) == (ada.plan_manager_id, {ada.plan_manager_id})
@@ -216,14 +216,14 @@ def test_who_is_removed_is_out_at_once(ada: Someone, new_person: Callable[..., S
     token = leaving.token()
     ada.write(lambda call: members.remove(call, leaving.id), as_self=True)
     assert leaving.session(token) is None
-    assert leaving.sign_in() == Refused(0)
+    assert leaving.sign_in() == LoginError(0)
 
 
 def test_a_hash_with_old_parameters_is_made_anew_at_the_next_sign_in(ada: Someone) -> None:
     weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     ada.write(lambda call: store.set_password(call.tx, ada.id, weak))
     ada.token()
-    kept = ada.server.run(store.by_email(ada.server.db, ada.email))
+    kept = ada.server.run(store.get_by_email(ada.server.db, ada.email))
     assert kept
     assert not passwords.is_outdated(kept.password_hash)
     assert kept.password_hash.startswith("$argon2id$")
@@ -239,7 +239,7 @@ def test_no_secret_is_kept_in_plain_or_told(ada: Someone) -> None:
         ) as all_of_it
     """
     kept = ada.server.run(ada.server.db.one(str, every))
-    assert hash_of(token).hex() in kept
+    assert hash_token(token).hex() in kept
     for secret in (token, PASSWORD, token.encode().hex(), PASSWORD.encode().hex()):
         assert secret not in kept
 
@@ -248,6 +248,6 @@ def test_another_spelling_of_an_email_waits_too(ada: Someone) -> None:
     ada.server.run(ada.server.db.execute("update accounts set email = $2 where id = $1", ada.id, "v" + ada.email + "i"))
     email = "v" + ada.email + "i"
     for _ in range(4):
-        assert isinstance(ada.sign_in("wrong", email), Refused)
+        assert isinstance(ada.sign_in("wrong", email), LoginError)
     found = ada.sign_in(PASSWORD, email[:-1] + "\u0130")  # what the database takes for an i, where it does
-    assert isinstance(found, Refused)
+    assert isinstance(found, LoginError)

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from plankeeper.api_keys.format import checksum, hash_of, new_key, well_formed
+from plankeeper.api_keys.format import checksum, hash_key, new_key, is_well_formed
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -39,7 +39,7 @@ def test_the_checksum_is_the_crc_32_in_six_digits_of_base62(body: str, crc: int,
     assert crc32("123456789") == 0xCBF43926  # the check value of the standard
     assert (crc32(body), number_of(digits)) == (crc, crc)
     assert checksum(body) == digits
-    assert well_formed(body + digits)
+    assert is_well_formed(body + digits)
 
 
 def test_a_new_key_is_a_prefix_32_random_characters_and_their_checksum() -> None:
@@ -50,7 +50,7 @@ def test_a_new_key_is_a_prefix_32_random_characters_and_their_checksum() -> None
         assert len(key) == 42
         assert set(key[4:]) <= set(BASE62)
         assert number_of(key[-6:]) == crc32(key[:-6])
-        assert well_formed(key)
+        assert is_well_formed(key)
     # Every character comes up: 6,400 draws miss one of 62 once in 10^43.
     assert set("".join(key[4:36] for key in keys)) == set(BASE62)
 
@@ -59,14 +59,14 @@ def test_a_key_with_any_one_character_changed_is_refused() -> None:
     key = new_key()
     for place, digit in enumerate(key):
         other = BASE62[(BASE62.index(digit) + 1) % 62] if digit in BASE62 else "-"
-        assert not well_formed(key[:place] + other + key[place + 1 :])
+        assert not is_well_formed(key[:place] + other + key[place + 1 :])
 
 
 def test_a_key_with_two_neighbours_swapped_is_refused() -> None:
     key = KNOWN[1][0] + KNOWN[1][2]
     for place in range(len(key) - 1):
         swapped = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
-        assert well_formed(swapped) == (swapped == key)
+        assert is_well_formed(swapped) == (swapped == key)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,15 @@ def test_a_key_with_two_neighbours_swapped_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_junk_is_refused(junk: str) -> None:
-    assert not well_formed(junk)
+    assert not is_well_formed(junk)
 
 
 def test_a_key_that_is_too_short_is_refused_even_with_its_checksum() -> None:
     body = "plk_" + "0" * 31
-    assert not well_formed(body + checksum(body))
+    assert not is_well_formed(body + checksum(body))
 
 
 def test_of_a_key_its_sha_256_is_kept() -> None:
-    assert hash_of("abc") == bytes.fromhex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    assert hash_key("abc") == bytes.fromhex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     key = new_key()
-    assert hash_of(key) == hashlib.sha256(key.encode()).digest()
+    assert hash_key(key) == hashlib.sha256(key.encode()).digest()

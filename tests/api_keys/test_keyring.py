@@ -15,8 +15,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import Keyring
-from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.client import Database, Queries
@@ -34,7 +34,7 @@ T = TypeVar("T")
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings ask more often, so that the tests need not wait."""
-    monkeypatch.setattr("plankeeper.api_keys.cache.PERIOD", 0.02)
+    monkeypatch.setattr("plankeeper.api_keys.cache.POLL_INTERVAL", 0.02)
 
 
 class Watched(Database):
@@ -88,8 +88,8 @@ async def db(server: RunningServer) -> AsyncIterator[Watched]:
 
 
 @asynccontextmanager
-async def keyring_on(db: Database) -> AsyncGenerator[Keyring]:
-    keyring = Keyring(db)
+async def keyring_on(db: Database) -> AsyncGenerator[ApiKeyCache]:
+    keyring = ApiKeyCache(db)
     watching = asyncio.create_task(keyring.watch())
     try:
         yield keyring
@@ -100,12 +100,12 @@ async def keyring_on(db: Database) -> AsyncGenerator[Keyring]:
 
 async def revoke(db: Database, server: RunningServer, plan_manager_id: str, key: str) -> None:
     async with db.transaction() as tx:
-        kept = await store.by_hash(tx, hash_of(key))
+        kept = await store.get_by_hash(tx, hash_key(key))
         assert kept
         await service.revoke(Write(tx, UUID(plan_manager_id), server.settings, SYSTEM), kept.id)
 
 
-async def refusal_of(keyring: Keyring, key: str) -> str | None:
+async def refusal_of(keyring: ApiKeyCache, key: str) -> str | None:
     """The code that a key is refused with; null where it is taken."""
     try:
         await keyring.authenticate(key)
@@ -115,7 +115,7 @@ async def refusal_of(keyring: Keyring, key: str) -> str | None:
 
 
 async def test_junk_is_refused_without_a_query() -> None:
-    keyring = Keyring(Database("postgresql://nowhere.invalid"))  # never opened: a query would fail
+    keyring = ApiKeyCache(Database("postgresql://nowhere.invalid"))  # never opened: a query would fail
     key = new_key()
     for junk in ("", "junk", key[:-1], key + "0", key[:-1] + ("0" if key[-1] != "0" else "1"), "plk_" + "0" * 38):
         assert await refusal_of(keyring, junk) == "invalid_api_key"
@@ -137,7 +137,7 @@ async def test_a_confirmed_key_costs_one_look_up(db: Watched, api: Client) -> No
 async def test_a_key_that_nobody_confirms_is_looked_up_each_time(
     db: Watched, server: RunningServer, api: Client
 ) -> None:
-    keyring = Keyring(db)
+    keyring = ApiKeyCache(db)
     assert [await refusal_of(keyring, api.key) for _ in range(3)] == [None] * 3
     assert db.look_ups == 3
     await revoke(db, server, api.plan_manager_id, api.key)
@@ -150,7 +150,7 @@ async def test_a_key_that_nobody_confirms_is_looked_up_each_time(
 async def test_a_key_is_looked_up_again_when_the_database_does_not_say_whether_it_is_still_good(
     db: Watched, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.api_keys.cache.TRUSTED_FOR", 0.2)
+    monkeypatch.setattr("plankeeper.api_keys.cache.CACHE_TTL", 0.2)
     async with keyring_on(db) as keyring:
         await db.confirmed()
         assert await refusal_of(keyring, api.key) is None
@@ -241,7 +241,7 @@ def test_a_plan_manager_that_is_taken_from_a_key_is_refused_by_every_server(
     async def take() -> None:
         async with server.db.transaction() as tx:
             await tx.execute("delete from api_key_plan_managers where plan_manager_id = $1", api.plan_manager_id)
-            await store.touch(tx)
+            await store.bump_version(tx)
 
     beside = Client(second_server.url, api.key, api.plan_manager_id)
     with closing(beside.http):

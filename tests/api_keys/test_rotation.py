@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import PERIOD
-from plankeeper.api_keys.format import hash_of
+from plankeeper.api_keys.cache import POLL_INTERVAL
+from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.http.context import Actor, Write
 from support.client import Client
@@ -41,7 +41,7 @@ class Keys:
 
     async def rotating(self, key_id: UUID, overlap: timedelta, lasts: timedelta | None = None) -> str:
         async with self._server.db.transaction() as tx:
-            old = await store.fetch_for_update(tx, key_id)
+            old = await store.select_for_update(tx, key_id)
             assert old
             return await service.rotate(Write(tx, key_id, self._server.settings, BY), old, overlap, lasts)
 
@@ -54,7 +54,7 @@ class Keys:
         self._server.run(work())
 
     def kept(self, key: str) -> ApiKey:
-        found = self._server.run(store.by_hash(self._server.db, hash_of(key)))
+        found = self._server.run(store.get_by_hash(self._server.db, hash_key(key)))
         assert found
         return found
 
@@ -139,7 +139,7 @@ def test_every_server_learns_that_the_old_key_ends(
     with closing(there.http):
         # For longer than two of its looks for changes: so it remembers the key as one without an end.
         begun = time.monotonic()
-        while time.monotonic() - begun < 2 * PERIOD + 0.2:
+        while time.monotonic() - begun < 2 * POLL_INTERVAL + 0.2:
             assert there.get("/participants").status_code == 200
         keys.rotate(old_key, timedelta(seconds=1))
         wait_until(lambda: there.get("/participants").status_code == 401, 20)

@@ -11,8 +11,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import Keyring
-from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -30,8 +30,8 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings report whenever they ask, and ask often."""
-    monkeypatch.setattr("plankeeper.api_keys.cache.PERIOD", 0.02)
-    monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_PERIOD", 0.0)
+    monkeypatch.setattr("plankeeper.api_keys.cache.POLL_INTERVAL", 0.02)
+    monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_INTERVAL", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,8 @@ async def db(dsn: str) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def keyring_on(db: Database) -> AsyncGenerator[Keyring]:
-    keyring = Keyring(db)
+async def keyring_on(db: Database) -> AsyncGenerator[ApiKeyCache]:
+    keyring = ApiKeyCache(db)
     watching = asyncio.create_task(keyring.watch())
     try:
         yield keyring
@@ -76,7 +76,7 @@ async def key_of(db: Database, *owners: UUID, lasts: timedelta | None = None) ->
 
 
 async def kept(db: Database, key: str) -> ApiKey:
-    found = await store.by_hash(db, hash_of(key))
+    found = await store.get_by_hash(db, hash_key(key))
     assert found
     return found
 
@@ -123,7 +123,7 @@ async def test_a_refused_key_is_not_told_as_used(db: Database) -> None:
 async def test_reports_come_a_few_times_a_minute_and_not_with_every_request() -> None:
     from plankeeper.api_keys import cache
 
-    assert 10 <= cache.REPORT_PERIOD <= 20
+    assert 10 <= cache.REPORT_INTERVAL <= 20
 
 
 async def test_an_older_report_that_comes_late_changes_nothing(db: Database) -> None:
@@ -132,9 +132,9 @@ async def test_an_older_report_that_comes_late_changes_nothing(db: Database) -> 
     moment = datetime(2026, 7, 1, 12, 30, 40, tzinfo=UTC)
     to_the_minute = moment.replace(second=0)
     for each in (moment, moment - timedelta(hours=1), moment - timedelta(seconds=30)):
-        await store.used(db, [ident], [each])
+        await store.record_usage(db, [ident], [each])
         assert await last_used(db, key) == to_the_minute
-    await store.used(db, [ident], [moment + MINUTE])
+    await store.record_usage(db, [ident], [moment + MINUTE])
     assert await last_used(db, key) == to_the_minute + MINUTE
 
 
@@ -147,7 +147,7 @@ async def test_workers_that_report_the_same_keys_at_once_neither_deadlock_nor_go
     async def worker(number: int) -> None:
         for round_ in range(25):
             order = chance.sample(ids, len(ids))
-            await store.used(db, order, [begin + MINUTE * (round_ + number)] * len(ids))
+            await store.record_usage(db, order, [begin + MINUTE * (round_ + number)] * len(ids))
 
     async with asyncio.timeout(60):
         await asyncio.gather(*(worker(number) for number in range(8)))
@@ -168,7 +168,7 @@ async def test_a_key_that_expires_soon_is_told_of_once_under_each_of_its_plan_ma
     owners = sorted([await owner(db), await owner(db)])
     key = await kept(db, await key_of(db, *owners, lasts=timedelta(days=13)))
     for _ in range(3):
-        await service.warn(db, Settings.read({}))
+        await service.record_expiry_warnings(db, Settings.read({}))
         assert await told(db) == [(each, str(key.id)) for each in owners]
 
 
@@ -180,14 +180,14 @@ async def test_keys_that_are_far_from_their_end_or_past_it_or_revoked_are_not_to
     async with db.transaction() as tx:
         await service.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
     soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=1)))
-    await service.warn(db, Settings.read({}))
+    await service.record_expiry_warnings(db, Settings.read({}))
     assert await told(db) == [(mine, str(soon.id))]
 
 
 async def test_servers_that_warn_at_once_tell_of_each_key_once(db: Database) -> None:
     mine = await owner(db)
     keys = [await kept(db, await key_of(db, mine, lasts=timedelta(hours=1))) for _ in range(20)]
-    await asyncio.gather(*(service.warn(db, Settings.read({})) for _ in range(6)))
+    await asyncio.gather(*(service.record_expiry_warnings(db, Settings.read({})) for _ in range(6)))
     assert await told(db) == sorted((mine, str(each.id)) for each in keys)
 
 
@@ -195,11 +195,11 @@ async def test_a_key_that_another_server_is_telling_of_is_left_to_it(db: Databas
     mine = await owner(db)
     key = await kept(db, await key_of(db, mine, lasts=timedelta(hours=1)))
     async with db.transaction() as beside:
-        assert await store.fetch_unwarned(beside, datetime.now(UTC) + timedelta(days=1), 100)
+        assert await store.select_unwarned_for_update(beside, datetime.now(UTC) + timedelta(days=1), 100)
         async with asyncio.timeout(20):
-            await service.warn(db, Settings.read({}))
+            await service.record_expiry_warnings(db, Settings.read({}))
         assert await told(db) == []
-    await service.warn(db, Settings.read({}))
+    await service.record_expiry_warnings(db, Settings.read({}))
     assert await told(db) == [(mine, str(key.id))]
 
 
@@ -208,7 +208,7 @@ async def test_more_keys_than_are_told_of_at_a_time_are_all_told_of(db: Database
     for _ in range(105):
         await key_of(db, mine, lasts=timedelta(hours=1))
     for _ in range(2):
-        await service.warn(db, Settings.read({}))
+        await service.record_expiry_warnings(db, Settings.read({}))
     assert len(await told(db)) == 105
 
 
@@ -251,5 +251,5 @@ async def test_doctor_warns_of_keys_that_expire_soon_and_is_content(
         " run `plankeeper keys rotate`"
     )
     # Told of by an event or not: it stays in the list until it has ended.
-    await service.warn(db, Settings.read({}))
+    await service.record_expiry_warnings(db, Settings.read({}))
     assert warning in doctor()

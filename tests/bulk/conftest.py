@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from bulk.samples import BOOK, Events, Import, Row, Told, by_json, clean
-from plankeeper.import_export.importer import Report
+from plankeeper.import_export.importer import ImportReport
 from support.client import Client
 from support.importing import import_bytes
 from support.server import RunningServer
@@ -15,7 +15,7 @@ from support.server import RunningServer
 def taken(server: RunningServer) -> Import:
     """Imports rows, or a whole file, for a client's plan manager."""
 
-    def work(client: Client, resource: str, content: bytes | list[Row]) -> Report:
+    def work(client: Client, resource: str, content: bytes | list[Row]) -> ImportReport:
         file = content if isinstance(content, bytes) else by_json(content)
         return server.run(import_bytes(server, UUID(client.plan_manager_id), resource, file))
 

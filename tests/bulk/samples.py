@@ -10,12 +10,12 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.schemas import json_text
-from plankeeper.import_export.importer import Report
-from plankeeper.import_export.upsert import Tally
+from plankeeper.import_export.importer import ImportReport
+from plankeeper.import_export.upsert import ImportCounts
 from support.client import Client
 
 Row = dict[str, Any]
-Import = Callable[..., Report]
+Import = Callable[..., ImportReport]
 
 
 class Told(Struct):
@@ -55,10 +55,10 @@ def cell(value: Any) -> str:
     return json.dumps(value)
 
 
-def clean(report: Report, created: int = 0, changed: int = 0, unchanged: int = 0) -> None:
-    assert report.bad == []
-    assert report.tally == Tally(created, changed, unchanged)
-    assert report.lines == created + changed + unchanged
+def clean(report: ImportReport, created: int = 0, changed: int = 0, unchanged: int = 0) -> None:
+    assert report.errors == []
+    assert report.counts == ImportCounts(created, changed, unchanged)
+    assert report.row_count == created + changed + unchanged
 
 
 def shown(client: Client, path: str, **params: Any) -> Any:

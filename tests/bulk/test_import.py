@@ -34,8 +34,8 @@ from bulk.samples import (
     shown,
 )  # fmt: skip
 from plankeeper.demo import plan_managers, records
-from plankeeper.import_export.reader import BadLine
-from plankeeper.import_export.upsert import Tally
+from plankeeper.import_export.reader import RowError
+from plankeeper.import_export.upsert import ImportCounts
 from support.client import Client
 
 in_both = pytest.mark.parametrize("written", [by_json, by_csv])
@@ -98,8 +98,8 @@ def test_the_demonstration_twice_is_the_demonstration_once(api: Client, taken: I
     for resource, rows in records(plan_managers()[1].id):
         file = by_json(list(rows))
         first = taken(api, resource, file)
-        clean(first, created=first.lines)
-        clean(taken(api, resource, file), unchanged=first.lines)
+        clean(first, created=first.row_count)
+        clean(taken(api, resource, file), unchanged=first.row_count)
     created = [event.type for event in told(api) if event.type.endswith((".created", ".started", ".ended"))]
     assert len(created) == len(told(api)) - created.count("invoice.updated")
 
@@ -179,9 +179,9 @@ def test_one_bad_line_keeps_its_whole_file_out(stocked: Client, taken: Import, t
     good = {resource: [new_one(resource)] for resource in BOOK}
     for resource, row, field, reason in BAD:
         report = taken(stocked, resource, [*good[resource], row])
-        assert report.bad[0][:2] == (2, field), (resource, row)
-        assert report.bad[0].reason.startswith(reason)
-        assert report.bad_lines == {2}
+        assert report.errors[0][:2] == (2, field), (resource, row)
+        assert report.errors[0].message.startswith(reason)
+        assert report.rejected_lines == {2}
     assert told(stocked) == before
     for resource, rows in good.items():
         clean(taken(stocked, resource, rows), created=1)
@@ -196,11 +196,13 @@ def new_one(resource: str) -> Row:
 
 
 def test_what_another_plan_manager_has_is_as_good_as_nothing(stocked: Client, other: Client, taken: Import) -> None:
-    assert taken(other, "participants", [PARTICIPANT]).bad_lines == {1}
-    assert taken(other, "team-members", [MEMBER]).bad_lines == {1}
+    assert taken(other, "participants", [PARTICIPANT]).rejected_lines == {1}
+    assert taken(other, "team-members", [MEMBER]).rejected_lines == {1}
     by_number = {"participant_number": "430000001", "email": "lee@example.com"}
-    assert taken(other, "team-members", [by_number]).bad == [BadLine(1, "participant_number", "is no participant's")]
-    assert taken(other, "exit-reasons", [{"name": "x", "parent_id": REASON}]).bad_lines == {1}
+    assert taken(other, "team-members", [by_number]).errors == [
+        RowError(1, "participant_number", "is no participant's")
+    ]
+    assert taken(other, "exit-reasons", [{"name": "x", "parent_id": REASON}]).rejected_lines == {1}
     for resource in ("exit-reasons", "account-managers", "participants", "team-members"):
         rows = [row | ({"email": f"{resource}@example.com"} if "email" in row else {}) for row in BOOK[resource]]
         clean(taken(other, resource, rows), created=len(rows))
@@ -211,28 +213,28 @@ def test_what_another_plan_manager_has_is_as_good_as_nothing(stocked: Client, ot
 def test_a_hundred_faults_are_shown_and_all_bad_lines_are_counted(api: Client, taken: Import) -> None:
     wrong = [{"state": "XX", "active": 1}, {"entity_name": "right"}] * 120
     report = taken(api, "providers", wrong)
-    assert [bad.number for bad in report.bad] == [n for n in range(1, 101, 2) for _field in "as"]
-    assert report.bad_lines == set(range(1, 241, 2))
+    assert [bad.line_number for bad in report.errors] == [n for n in range(1, 101, 2) for _field in "as"]
+    assert report.rejected_lines == set(range(1, 241, 2))
     missing = taken(api, "exit-reasons", [{"id": an_id()} for _ in range(2500)])
-    assert [bad.number for bad in missing.bad] == list(range(1, 101))
-    assert len(missing.bad_lines) == 2500
+    assert [bad.line_number for bad in missing.errors] == list(range(1, 101))
+    assert len(missing.rejected_lines) == 2500
     twice = {"id": an_id(), "name": "x"}
     beside = taken(api, "exit-reasons", [twice, twice, *({"id": an_id()} for _ in range(1200))])
-    assert beside.bad_lines == set(range(3, 1203))
-    assert report.all_known
-    assert missing.all_known
+    assert beside.rejected_lines == set(range(3, 1203))
+    assert report.is_complete
+    assert missing.is_complete
 
 
 def test_of_many_bad_references_some_are_looked_up_and_the_rest_is_not_counted(api: Client, taken: Import) -> None:
     rows = [{"account_manager_id": an_id()} for _ in range(1002)]
     report = taken(api, "participants", rows)
-    assert (len(report.bad), len(report.bad_lines), report.all_known) == (100, 1000, False)
-    assert taken(api, "participants", rows[:150]).all_known
+    assert (len(report.errors), len(report.rejected_lines), report.is_complete) == (100, 1000, False)
+    assert taken(api, "participants", rows[:150]).is_complete
 
 
 def test_only_the_lines_with_a_bad_reference_are_told(api: Client, taken: Import) -> None:
     rows: list[Row] = [{"first_name": str(n), "account_manager_id": an_id() if n % 3 == 2 else None} for n in range(9)]
-    assert [(bad.number, bad.field) for bad in taken(api, "participants", rows).bad] == [
+    assert [(bad.line_number, bad.field) for bad in taken(api, "participants", rows).errors] == [
         (3, "account_manager_id"), (6, "account_manager_id"), (9, "account_manager_id"),
     ]  # fmt: skip
     assert shown(api, "/participants")["pagination"]["total"] == 0
@@ -242,7 +244,7 @@ def test_a_parent_may_stand_behind_its_child_beside_a_bad_line_too(api: Client, 
     child, parent = {"id": an_id(), "name": "child"}, {"id": an_id(), "name": "parent"}
     family = [child | {"parent_id": parent["id"]}, parent]
     bad = taken(api, "exit-reasons", [*family, {"name": "orphan", "parent_id": an_id()}])
-    assert [fault.number for fault in bad.bad] == [3]
+    assert [fault.line_number for fault in bad.errors] == [3]
     clean(taken(api, "exit-reasons", family), created=2)
 
 
@@ -297,13 +299,13 @@ def test_odd_numbers_are_taken_and_pointed_out(
     first = 2 if written is by_csv else 1
     people = taken(api, "participants", written([{"participant_number": number} for number in numbers]))
     clean(people, created=7)
-    assert [doubt.number - first for doubt in people.doubts] == [1, 2, 3, 4, 5]
-    assert people.doubts[0].reason == "participant_number '43000001' has not the 9 digits of a scheme number"
-    assert people.doubtful == 5
+    assert [doubt.line_number - first for doubt in people.warnings] == [1, 2, 3, 4, 5]
+    assert people.warnings[0].message == "participant_number '43000001' has not the 9 digits of a scheme number"
+    assert people.warning_count == 5
     businesses = ["53004085616", "53 004 085 616", "53004085617", "1", None]
     odd = taken(api, "providers", written([{"abn": number} for number in businesses]))
     clean(odd, created=5)
-    assert [(doubt.number - first, doubt.reason) for doubt in odd.doubts] == [
+    assert [(doubt.line_number - first, doubt.message) for doubt in odd.warnings] == [
         (2, "abn '53004085617' has not 11 digits with a right check digit"),
         (3, "abn '1' has not 11 digits with a right check digit"),
     ]
@@ -327,7 +329,7 @@ def test_hidden_account_managers_can_be_imported_and_referred_to(api: Client, ta
 def test_a_file_larger_than_a_batch_is_one_transaction(api: Client, taken: Import, told: Events) -> None:
     rows: list[Row] = [{"id": an_id(), "entity_name": str(n)} for n in range(2100)]
     report = taken(api, "providers", [*rows, {"state": "XX"}])
-    assert (report.bad_lines, report.tally) == ({2101}, Tally(created=2100))
+    assert (report.rejected_lines, report.counts) == ({2101}, ImportCounts(created=2100))
     assert told(api) == []
     clean(taken(api, "providers", rows), created=2100)
     assert [event.resource_id for event in told(api)] == [row["id"] for row in rows]

@@ -211,9 +211,9 @@ BAD_AMOUNT = "must be a number below 10^12 with at most 10 decimal places"
 def test_what_an_invoice_cannot_say_is_a_bad_line(
     api: Client, taken: Import, content: str, field: str, reason: str
 ) -> None:
-    [bad] = taken(api, "invoices", content.encode()).bad
-    assert (bad.number, bad.field) == (1, field)
-    assert bad.reason.startswith(reason)
+    [bad] = taken(api, "invoices", content.encode()).errors
+    assert (bad.line_number, bad.field) == (1, field)
+    assert bad.message.startswith(reason)
     assert shown(api, "/invoices")["data"] == []
 
 

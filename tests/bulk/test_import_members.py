@@ -11,9 +11,9 @@ import pytest
 from bulk.samples import Import, Row, an_id, by_csv, by_json, clean, shown
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
-from plankeeper.import_export.constraint_errors import EXPLANATIONS
-from plankeeper.import_export.importer import Report, load
-from plankeeper.import_export.reader import BadLine
+from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.import_export.importer import ImportReport, import_file
+from plankeeper.import_export.reader import RowError
 from plankeeper.import_export.registry import RESOURCES
 from support.client import Client
 from support.server import RunningServer
@@ -48,7 +48,7 @@ def test_a_number_that_two_participants_share_names_nobody(api: Client, taken: I
         {"first_name": "b", "participant_id": person, "participant_number": "430000009"},
     ]
     shared = "is shared by two participants; use participant_id"
-    assert taken(api, "team-members", rows).bad == [BadLine(1, "participant_number", shared)]
+    assert taken(api, "team-members", rows).errors == [RowError(1, "participant_number", shared)]
     assert team(api, person) == {}
     clean(taken(api, "team-members", rows[1:]), created=1)
 
@@ -103,7 +103,7 @@ def test_another_s_email_cannot_be_taken(api: Client, taken: Import) -> None:
     one, two = {"id": an_id(), "email": "a@example.com"}, {"id": an_id(), "email": "b@example.com"}
     clean(taken(api, "account-managers", [one, two]), created=2)
     bad = taken(api, "account-managers", [{"id": an_id(), "first_name": "x"}, two | {"email": "A@example.com"}])
-    assert bad.bad == [BadLine(2, "email", "is another user's of this plan manager")]
+    assert bad.errors == [RowError(2, "email", "is another user's of this plan manager")]
 
 
 @pytest.mark.parametrize("given", [{}, {"pm_profile_id": None}, {"email": None}])
@@ -131,7 +131,7 @@ def test_ids_that_contradict_each_other_are_bad_lines(api: Client, taken: Import
         base | {"user_id": an_id(), "email": "m@example.com"},
         base | {"user_id": manager},
     ]
-    assert taken(api, "team-members", rows).bad_lines == {1, 2, 3, 4, 5}
+    assert taken(api, "team-members", rows).rejected_lines == {1, 2, 3, 4, 5}
     assert team(api, person) == {}
     assert shown(api, f"/account-managers/{manager}")["email"] == "m@example.com"
 
@@ -147,8 +147,8 @@ def test_an_email_and_what_it_allows_cannot_be_taken_away(api: Client, taken: Im
         {"participant_id": person, "first_name": "x", "permissions": []},
     ]
     no = "a member without an email can hold only no_access"
-    assert sorted(taken(api, "team-members", rows).bad)[:3] == [
-        BadLine(1, "email", "cannot be cleared"), BadLine(2, "permissions", no), BadLine(3, "permissions", no),
+    assert sorted(taken(api, "team-members", rows).errors)[:3] == [
+        RowError(1, "email", "cannot be cleared"), RowError(2, "permissions", no), RowError(3, "permissions", no),
     ]  # fmt: skip
     clean(taken(api, "team-members", rows[4:]), created=1)
     clean(taken(api, "team-members", [known | {"permissions": ["no_access", "view_invoices"]}]), changed=1)
@@ -189,9 +189,9 @@ def test_a_priority_that_another_holds_is_a_bad_line_that_names_the_holder(
     holder, base = an_id(), {"participant_id": person, "contact_priority": 1}
     clean(taken(api, "team-members", [base | {"id": holder, "first_name": "holder"}]), created=1)
     report = taken(api, "team-members", [{"participant_id": person, "first_name": "ok"}, base | {"first_name": "x"}])
-    assert report.bad == [BadLine(2, "", f"Team member {holder} holds contact priority 1 of this participant.")]
+    assert report.errors == [RowError(2, "", f"Team member {holder} holds contact priority 1 of this participant.")]
     both = [base | {"first_name": "x", "contact_priority": 2}, base | {"first_name": "y", "contact_priority": 2}]
-    assert taken(api, "team-members", both).bad_lines == {2}
+    assert taken(api, "team-members", both).rejected_lines == {2}
     assert set(team(api, person)) == {"holder"}
 
 
@@ -211,15 +211,17 @@ def test_a_user_on_many_teams_does_not_break_a_batch_into_its_lines(
     api: Client, server: RunningServer, import_rows: Import
 ) -> None:
     people = [{"id": an_id()} for _ in range(50)]
-    assert import_rows(api, "participants", people).bad == []
+    assert import_rows(api, "participants", people).errors == []
     rows = [{"participant_id": each["id"], "email": "Coordinator@example.com", "first_name": "c"} for each in people]
 
-    async def work() -> tuple[Counted, Report]:
+    async def work() -> tuple[Counted, ImportReport]:
         async with server.db.transaction() as tx:
             counted = Counted(tx._run)  # noqa: SLF001 - the same connection, and every savepoint on it
             call = Write(counted, UUID(api.plan_manager_id), server.settings)
             file = io.BytesIO(by_json(rows))
-            return counted, await load(call, RESOURCES["team-members"], file, EXPLANATIONS, lambda _lines: None)
+            return counted, await import_file(
+                call, RESOURCES["team-members"], file, CONSTRAINT_ERRORS, lambda _lines: None
+            )
 
     for created in (50, 0):
         counted, report = server.run(work())
@@ -232,5 +234,5 @@ def test_an_account_manager_s_email_cannot_be_cleared(api: Client, taken: Import
     known = {"id": an_id(), "email": "a@example.com"}
     clean(taken(api, "account-managers", [known, {"id": an_id(), "email": None}]), created=2)
     bad = taken(api, "account-managers", [known | {"email": None}])
-    assert bad.bad == [BadLine(1, "email", "cannot be cleared")]
+    assert bad.errors == [RowError(1, "email", "cannot be cleared")]
     assert shown(api, f"/account-managers/{known['id']}")["email"] == "a@example.com"

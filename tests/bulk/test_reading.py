@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from plankeeper.import_export.reader import BadLine, Line, Unreadable, read
+from plankeeper.import_export.reader import RowError, ImportRow, UnreadableFileError, read_rows
 from plankeeper.import_export.registry import RESOURCES
 
 NUL = "must not contain the character U+0000"
@@ -22,18 +22,18 @@ def parts(content: bytes | str, resource: str = "providers") -> list[Any]:
     """Every line of a file as (number, what it says), every fault as a BadLine."""
     file = io.BytesIO(content.encode() if isinstance(content, str) else content)
     return [
-        each if isinstance(each, BadLine) else (each.number, said(each))
-        for each in read(file, RESOURCES[resource].shape)
+        each if isinstance(each, RowError) else (each.line_number, said(each))
+        for each in read_rows(file, RESOURCES[resource].import_schema)
     ]
 
 
-def said(line: Line[Any]) -> dict[str, Any]:
+def said(line: ImportRow[Any]) -> dict[str, Any]:
     values = {name: getattr(line.values, name) for name in line.values.__struct_fields__}
     return {name: value for name, value in values.items() if value is not UNSET}
 
 
 def unreadable(content: bytes | str) -> str:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(UnreadableFileError) as refused:
         parts(content)
     return str(refused.value)
 
@@ -114,32 +114,32 @@ def test_both_formats_take_the_same_datetimes(moment: str) -> None:
 @pytest.mark.parametrize(
     "content,bad",
     [
-        ('{"entity_name": "\\u0000"}\n', BadLine(1, "entity_name", NUL)),
-        ("entity_name,city\nx,a\0b\n", BadLine(2, "city", NUL)),
-        (b"entity_name,city\nx,caf\xe9\n", BadLine(2, "city", "is not UTF-8")),
-        (b'{"city": "caf\xe9"}\n', BadLine(1, "", "Not valid JSON: it is not UTF-8.")),
-        ('{"state": "XX"}\n', BadLine(1, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")),
-        ("state\nXX\n", BadLine(2, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")),
-        ('{"email": "nobody"}\n', BadLine(1, "email", "must be an email address, such as name@example.com")),
-        ("email\nnobody\n", BadLine(2, "email", "must be an email address, such as name@example.com")),
-        ("id\n1234\n", BadLine(2, "id", "must be a UUID with its hyphens")),
-        ("active\nyes\n", BadLine(2, "active", "must be true or false, not a string")),
-        ("created_at\n2026-01-31\n", BadLine(2, "created_at", "must be a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ")),
-        ("created_at\n2026-01-31T10:00:00\n", BadLine(2, "created_at", "must be a datetime with a zone")),
-        ('{"abn": 53004085616}\n', BadLine(1, "abn", "must be a string or null, not a whole number")),
-        ('{"foo": 1}\n', BadLine(1, "foo", f"is not known; known are {FIELDS}")),
-        ("entity_name\n" + "x" * 256 + "\n", BadLine(2, "entity_name", "must be at most 255 characters long")),
-        ("{}\n[]\n", BadLine(2, "", "A JSON object is needed, not another value.")),
-        ("{}\n{\n", BadLine(2, "", "Not valid JSON: input data was truncated.")),
-        ("{}\n" + "[" * 20_000 + "\n", BadLine(2, "", "Nested more than 32 levels deep.")),
-        ("entity_name,city\na\n", BadLine(2, "", "has 1 cells, and the header 2")),
-        ("entity_name,city\na,b,c\n", BadLine(2, "", "has 3 cells, and the header 2")),
+        ('{"entity_name": "\\u0000"}\n', RowError(1, "entity_name", NUL)),
+        ("entity_name,city\nx,a\0b\n", RowError(2, "city", NUL)),
+        (b"entity_name,city\nx,caf\xe9\n", RowError(2, "city", "is not UTF-8")),
+        (b'{"city": "caf\xe9"}\n', RowError(1, "", "Not valid JSON: it is not UTF-8.")),
+        ('{"state": "XX"}\n', RowError(1, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")),
+        ("state\nXX\n", RowError(2, "state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")),
+        ('{"email": "nobody"}\n', RowError(1, "email", "must be an email address, such as name@example.com")),
+        ("email\nnobody\n", RowError(2, "email", "must be an email address, such as name@example.com")),
+        ("id\n1234\n", RowError(2, "id", "must be a UUID with its hyphens")),
+        ("active\nyes\n", RowError(2, "active", "must be true or false, not a string")),
+        ("created_at\n2026-01-31\n", RowError(2, "created_at", "must be a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ")),
+        ("created_at\n2026-01-31T10:00:00\n", RowError(2, "created_at", "must be a datetime with a zone")),
+        ('{"abn": 53004085616}\n', RowError(1, "abn", "must be a string or null, not a whole number")),
+        ('{"foo": 1}\n', RowError(1, "foo", f"is not known; known are {FIELDS}")),
+        ("entity_name\n" + "x" * 256 + "\n", RowError(2, "entity_name", "must be at most 255 characters long")),
+        ("{}\n[]\n", RowError(2, "", "A JSON object is needed, not another value.")),
+        ("{}\n{\n", RowError(2, "", "Not valid JSON: input data was truncated.")),
+        ("{}\n" + "[" * 20_000 + "\n", RowError(2, "", "Nested more than 32 levels deep.")),
+        ("entity_name,city\na\n", RowError(2, "", "has 1 cells, and the header 2")),
+        ("entity_name,city\na,b,c\n", RowError(2, "", "has 3 cells, and the header 2")),
     ],
 )  # fmt: skip
-def test_a_bad_line_is_told_with_number_field_and_reason(content: bytes | str, bad: BadLine) -> None:
-    faults = [each for each in parts(content) if isinstance(each, BadLine)]
-    assert [(fault.number, fault.field) for fault in faults] == [(bad.number, bad.field)]
-    assert faults[0].reason.startswith(bad.reason)
+def test_a_bad_line_is_told_with_number_field_and_reason(content: bytes | str, bad: RowError) -> None:
+    faults = [each for each in parts(content) if isinstance(each, RowError)]
+    assert [(fault.line_number, fault.field) for fault in faults] == [(bad.line_number, bad.field)]
+    assert faults[0].message.startswith(bad.message)
 
 
 def test_all_faults_of_a_line_are_told_and_the_lines_behind_it_are_read() -> None:
@@ -155,8 +155,8 @@ def test_json_in_a_cell_is_held_to_the_same_rules(place: str, text: str) -> None
     document = '[{"description": "%s"}]' if place == "line_items" else '{"ignored_errors": ["%s"]}'
     cell = (document % text).replace('"', '""')
     [fault] = parts(f'{place}\n"{cell}"\n', "invoices")
-    assert isinstance(fault, BadLine)
-    assert (fault.number, fault.field.partition("[")[0].partition(".")[0]) == (2, place)
+    assert isinstance(fault, RowError)
+    assert (fault.line_number, fault.field.partition("[")[0].partition(".")[0]) == (2, place)
 
 
 @pytest.mark.parametrize(
@@ -164,15 +164,15 @@ def test_json_in_a_cell_is_held_to_the_same_rules(place: str, text: str) -> None
 )
 def test_a_cell_that_is_not_the_json_of_its_field_is_bad(cell: str) -> None:
     [fault] = parts(f"invoice_number,line_items\n1,{cell}\n", "invoices")
-    assert isinstance(fault, BadLine)
-    assert (fault.number, fault.field.partition("[")[0]) == (2, "line_items")
+    assert isinstance(fault, RowError)
+    assert (fault.line_number, fault.field.partition("[")[0]) == (2, "line_items")
 
 
 @pytest.mark.parametrize("content", ['{"%s": "%s"}\n', "%s\n%s\n"])
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
 def test_a_moment_that_no_calendar_has_in_utc_is_bad(content: str, moment: str) -> None:
     [fault] = parts(content % ("created_at", moment))
-    assert isinstance(fault, BadLine)
+    assert isinstance(fault, RowError)
     assert fault.field == "created_at"
 
 
@@ -196,7 +196,7 @@ def test_a_file_that_is_none_of_ours_is_refused_as_a_whole(content: bytes | str,
 
 def test_a_quote_that_never_ends_says_where_the_reading_stopped() -> None:
     assert parts('abn,city\n1,"a\n2,b\n') == [
-        BadLine(2, "", "not valid CSV: unexpected end of data; the rest of the file was not read")
+        RowError(2, "", "not valid CSV: unexpected end of data; the rest of the file was not read")
     ]
     stopped = parts('abn,city\n0,x\n1,"a"b\n2,b\n')
     assert stopped[0] == (2, {"abn": "0", "city": "x"})
@@ -234,8 +234,8 @@ class Dripping(io.RawIOBase):
 @pytest.mark.parametrize("content", ["{}", '\ufeff{"abn": "1"}\n', '\n{"abn": "1"}\n', "abn\n1\n", "\ufeffabn\n1\n"])
 def test_a_slow_pipe_is_read_as_a_file_is(content: str) -> None:
     dripping: Any = io.BufferedReader(Dripping(content.encode()))
-    lines = [each for each in read(dripping, RESOURCES["providers"].shape) if isinstance(each, Line)]
-    assert [(each.number, said(each)) for each in lines] == parts(content)
+    lines = [each for each in read_rows(dripping, RESOURCES["providers"].import_schema) if isinstance(each, ImportRow)]
+    assert [(each.line_number, said(each)) for each in lines] == parts(content)
 
 
 @pytest.mark.parametrize("line", [b'{"abn": "1"}\n', b"1\n"])
@@ -254,7 +254,7 @@ def test_a_file_is_read_line_by_line(line: bytes) -> None:
             size, self.rest = len(self.rest), b""
             return size
 
-    lines = read(io.BufferedReader(Endless()), RESOURCES["providers"].shape)
-    assert said(next(line for _, line in zip(range(5000), lines, strict=False) if isinstance(line, Line))) == {
+    lines = read_rows(io.BufferedReader(Endless()), RESOURCES["providers"].import_schema)
+    assert said(next(line for _, line in zip(range(5000), lines, strict=False) if isinstance(line, ImportRow))) == {
         "abn": "1"
     }

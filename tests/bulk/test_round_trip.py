@@ -17,9 +17,9 @@ from uuid_utils.compat import uuid7
 from bulk.samples import BOOK, Row, an_id, by_json, clean
 from plankeeper.database import schema
 from plankeeper.demo import plan_managers, records
-from plankeeper.import_export.reader import Line, read
+from plankeeper.import_export.reader import ImportRow, read_rows
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.import_export.writer import Csv, JsonLines
+from plankeeper.import_export.writer import CsvWriter, JsonLinesWriter
 from plankeeper.plan_managers import store
 from support.importing import import_bytes
 from support.server import RunningServer
@@ -52,10 +52,10 @@ async def _made(server: RunningServer, id_: UUID) -> None:
 
 async def _exported(server: RunningServer, id_: UUID, resource: str, format_: str) -> bytes:
     chosen = RESOURCES[resource]
-    writer = Csv(chosen.record) if format_ == "csv" else JsonLines()
+    writer = CsvWriter(chosen.export_schema) if format_ == "csv" else JsonLinesWriter()
     async with server.db.transaction(snapshot=True) as tx:
-        lines = [writer.line(each) async for each in chosen.export(tx, id_)]
-    return (writer.head() + "".join(lines)).encode()
+        lines = [writer.row(each) async for each in chosen.export(tx, id_)]
+    return (writer.header() + "".join(lines)).encode()
 
 
 def there_and_back(server: RunningServer, elsewhere: RunningServer, id_: UUID, format_: str) -> dict[str, bytes]:
@@ -65,7 +65,7 @@ def there_and_back(server: RunningServer, elsewhere: RunningServer, id_: UUID, f
     for resource in RESOURCES:
         files[resource] = server.run(_exported(server, id_, resource, format_))
         report = elsewhere.run(import_bytes(elsewhere, id_, resource, files[resource]))
-        clean(report, created=report.lines)
+        clean(report, created=report.row_count)
     for resource, file in files.items():
         assert elsewhere.run(_exported(elsewhere, id_, resource, format_)) == file, resource
     return files
@@ -76,7 +76,7 @@ def test_the_demonstration_comes_back_as_it_was(server: RunningServer, elsewhere
     id_ = cast("UUID", uuid7())
     server.run(_made(server, id_))
     for resource, rows in records(plan_managers()[1].id):
-        assert server.run(import_bytes(server, id_, resource, by_json(list(rows)))).bad == []
+        assert server.run(import_bytes(server, id_, resource, by_json(list(rows)))).errors == []
     files = there_and_back(server, elsewhere, id_, format_)
     assert [len(file.splitlines()) > 1 for file in files.values()] == [True] * len(RESOURCES)
 
@@ -115,7 +115,7 @@ def test_nasty_texts_come_back_as_they_were(server: RunningServer, elsewhere: Ru
     server.run(_made(server, id_))
     for resource, rows in BOOK.items():
         content = by_json([*rows, *(nasty(resource, 1000 + n, text) for n, text in enumerate(NASTY))])
-        assert server.run(import_bytes(server, id_, resource, content)).bad == []
+        assert server.run(import_bytes(server, id_, resource, content)).errors == []
     files = there_and_back(server, elsewhere, id_, format_)
     assert len(read_by_python(files["participants"], format_)) == len(NASTY) + 1
     names = [row["preferred_name"] for row in read_by_python(files["participants"], format_)[1:]]
@@ -152,11 +152,11 @@ class Nested(Struct):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(TEXTS | SPECIAL | st.none(), SPECIAL, AMOUNTS, st.lists(TEXTS | SPECIAL)), max_size=4))
 def test_whatever_is_written_as_csv_is_read_as_it_was(rows: list[tuple[Any, str, Decimal | None, list[str]]]) -> None:
-    shape = RESOURCES["invoices"].record
-    writer = Csv(shape)
-    file = writer.head() + "".join(writer.line(_invoice(*row)) for row in rows)
-    lines = list(read(io.BytesIO(file.encode()), RESOURCES["invoices"].shape))
-    assert [type(line) for line in lines] == [Line] * len(rows)
+    shape = RESOURCES["invoices"].export_schema
+    writer = CsvWriter(shape)
+    file = writer.header() + "".join(writer.row(_invoice(*row)) for row in rows)
+    lines = list(read_rows(io.BytesIO(file.encode()), RESOURCES["invoices"].import_schema))
+    assert [type(line) for line in lines] == [ImportRow] * len(rows)
     found = [
         (line.values.invoice_number, line.values.s3_key, line.values.total, line.values.state_management.ignored_errors)
         for line in cast("list[Line[Any]]", lines)
@@ -165,12 +165,12 @@ def test_whatever_is_written_as_csv_is_read_as_it_was(rows: list[tuple[Any, str,
 
 
 def _invoice(number: str | None, key: str, total: Decimal | None, ignored: list[str]) -> Any:
-    names = RESOURCES["invoices"].record.__struct_fields__
+    names = RESOURCES["invoices"].export_schema.__struct_fields__
     values: dict[str, Any] = dict.fromkeys(names) | {"line_items": []}
     state = Nested(errors=[], ignored_errors=ignored)
     values |= {"invoice_number": number, "s3_key": key, "total": total, "state_management": state}
     values |= {"claim_status": "new", "approval_status": "not_required"}
-    return RESOURCES["invoices"].record(**values)
+    return RESOURCES["invoices"].export_schema(**values)
 
 
 @settings(max_examples=5, deadline=None)

@@ -22,14 +22,14 @@ from alembic.config import Config
 
 from cli.test_files import read
 from plankeeper.cli import pg_tools
-from plankeeper.cli.demo import fill
+from plankeeper.cli.demo import load_demo_data
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres import binaries
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.import_export.writer import JsonLines
-from plankeeper.plan_managers.store import fetch_all
+from plankeeper.import_export.writer import JsonLinesWriter
+from plankeeper.plan_managers.store import list_all
 from plankeeper.settings import Settings
 from support.folder import open_folder
 from support.program import Serving, environment, plankeeper
@@ -42,9 +42,9 @@ async def _exported(dsn: str) -> dict[str, str]:
     async with Database(dsn).opened() as db, db.transaction(snapshot=True) as tx:
         return {
             f"{resource} of {each.name}": "".join(
-                [JsonLines().line(record) async for record in RESOURCES[resource].export(tx, each.id)]
+                [JsonLinesWriter().row(record) async for record in RESOURCES[resource].export(tx, each.id)]
             )
-            for each in await fetch_all(tx)
+            for each in await list_all(tx)
             for resource in RESOURCES
         }
 
@@ -97,7 +97,7 @@ def source(cluster: Cluster) -> str:
 
     async def demonstrate() -> None:
         async with Database(dsn).opened() as db:
-            await fill(db, Settings.read({URL: dsn}))
+            await load_demo_data(db, Settings.read({URL: dsn}))
 
     asyncio.run(demonstrate())
     return dsn
@@ -350,12 +350,12 @@ def test_a_terminal_shows_how_far_it_is(
 def test_the_nearest_programs_that_the_server_understands_are_chosen(
     monkeypatch: pytest.MonkeyPatch, server: int, majors: list[int], chosen: int | None
 ) -> None:
-    monkeypatch.setattr(pg_tools, "_on_path", lambda: [Path(str(each)) for each in majors])
-    monkeypatch.setattr(pg_tools, "_packaged", list)
-    monkeypatch.setattr(pg_tools, "_major", lambda folder: int(folder.name))
+    monkeypatch.setattr(pg_tools, "_folders_on_path", lambda: [Path(str(each)) for each in majors])
+    monkeypatch.setattr(pg_tools, "_bundled_folders", list)
+    monkeypatch.setattr(pg_tools, "_major_version", lambda folder: int(folder.name))
     found = Settings.read({URL: "postgresql://somewhere/db"})
     if chosen is None:
         with pytest.raises(click.ClickException, match=f"no pg_dump of version {server} or newer"):
-            pg_tools.choose(found, server)
+            pg_tools.find_tools(found, server)
     else:
-        assert pg_tools.choose(found, server).folder == Path(str(chosen))
+        assert pg_tools.find_tools(found, server).folder == Path(str(chosen))

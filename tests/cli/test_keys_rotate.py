@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from plankeeper.api_keys.format import well_formed
+from plankeeper.api_keys.format import is_well_formed
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.program import plankeeper
@@ -62,7 +62,7 @@ def test_a_rotated_key_has_a_successor_and_ends_after_the_overlap(env: dict[str,
     begun = datetime.now(UTC)
     done = plankeeper("keys", "rotate", old_id, "--overlap", "90s", "--expires-in", "30d", **env)
     new = done.stdout.removesuffix("\n")
-    assert (done.returncode, done.stderr, well_formed(new), new == old) == (0, "", True, False)
+    assert (done.returncode, done.stderr, is_well_formed(new), new == old) == (0, "", True, False)
     before, after = asked(
         env["PLANKEEPER_DATABASE_URL"],
         "select id, name, last_four, scopes, rate_limit, created_by, original_id, expires_at, revoked_at"

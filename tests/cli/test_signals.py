@@ -19,7 +19,7 @@ async def _deaf() -> None:
 
 
 def test_work_that_misses_its_cancellation_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "CANCELLED_AGAIN", 0.05)
+    monkeypatch.setattr(context, "CANCEL_RETRY_INTERVAL", 0.05)
     with pytest.raises(KeyboardInterrupt):
         context.run(_deaf())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

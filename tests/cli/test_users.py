@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import sessions
 from plankeeper.accounts.policy import invitation_path
-from plankeeper.accounts.schemas import Refused, SignedIn
+from plankeeper.accounts.schemas import LoginError, LoginResult
 from support.program import plankeeper
 from support.server import RunningServer
 
@@ -35,7 +35,7 @@ class Users:
         assert code == 0
         return [line for line in out.splitlines() if self.email in line]
 
-    def sign_in(self) -> SignedIn | Refused:
+    def sign_in(self) -> LoginResult | LoginError:
         return self.server.run(sessions.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", ""))
 
 
@@ -48,7 +48,7 @@ def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users:
     code, out, err = users.create("--password-stdin", stdin=f"{PASSWORD}\n".encode())
     assert (code, err) == (0, "")
     ident = str(UUID(out.strip()))
-    assert isinstance(users.sign_in(), SignedIn)
+    assert isinstance(users.sign_in(), LoginResult)
     assert users.lines() == [f"{ident}  {users.email}  one step  owner:{users.plan_manager_id}  Ada O"]
     assert users.run("remove", users.email.upper(), "--plan-manager", str(users.plan_manager_id)) == (
         0,
@@ -56,7 +56,7 @@ def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users:
         "",
     )
     assert users.lines() == []
-    assert users.sign_in() == Refused(0)
+    assert users.sign_in() == LoginError(0)
 
 
 def test_without_a_password_it_is_an_invitation(users: Users) -> None:
@@ -68,7 +68,7 @@ def test_without_a_password_it_is_an_invitation(users: Users) -> None:
     assert users.lines() == []
     server = users.server
     found = server.run(sessions.accept(server.db, server.settings, token, "Ada O", PASSWORD))
-    assert isinstance(found, SignedIn)
+    assert isinstance(found, LoginResult)
     assert f"manager:{users.plan_manager_id}" in users.lines()[0]
 
 
@@ -93,17 +93,17 @@ def test_an_email_has_one_account(users: Users) -> None:
 def test_a_reset_gives_a_way_back_in_and_ends_what_was_open(users: Users) -> None:
     users.create("--password-stdin", stdin=b"another violet umbrella\n")
     for _ in range(4):  # from the third on one must wait
-        assert isinstance(users.sign_in(), Refused)
+        assert isinstance(users.sign_in(), LoginError)
     code, printed, err = users.run("reset", users.email)
     assert (code, err) == (0, "")
     server = users.server
     enter = sessions.sign_in(server.db, server.settings, users.email, printed.strip(), "", "")
     opened = server.run(enter)
-    assert isinstance(opened, SignedIn)
+    assert isinstance(opened, LoginResult)
     done = users.run("reset", users.email.upper(), "--password-stdin", stdin=PASSWORD.encode())
     assert done == (0, f"The password of {users.email.upper()} is changed.\n", "")
-    assert server.run(sessions.session(server.db, opened.token)) is None
-    assert isinstance(users.sign_in(), SignedIn)
+    assert server.run(sessions.get_session(server.db, opened.token)) is None
+    assert isinstance(users.sign_in(), LoginResult)
 
 
 def test_a_reset_turns_the_second_step_off_where_that_is_asked_for(users: Users) -> None:
@@ -115,8 +115,8 @@ def test_a_reset_turns_the_second_step_off_where_that_is_asked_for(users: Users)
     assert users.run("reset", users.email, "--second-step-off", "--password-stdin", stdin=PASSWORD.encode())[0] == 0
     assert "one step" in users.lines()[0]
     entered = users.sign_in()
-    assert isinstance(entered, SignedIn)
-    assert not entered.second_step_due
+    assert isinstance(entered, LoginResult)
+    assert not entered.two_factor_pending
 
 
 def test_a_reset_that_cannot_be_says_why_and_changes_nothing(users: Users) -> None:
@@ -126,7 +126,7 @@ def test_a_reset_that_cannot_be_says_why_and_changes_nothing(users: Users) -> No
     for wrong in (b"short\n", b""):
         refused = users.run("reset", users.email, "--password-stdin", stdin=wrong)
         assert refused == (1, "", "Error: The password must be 12 to 128 characters long.\n")
-    assert isinstance(users.sign_in(), SignedIn)
+    assert isinstance(users.sign_in(), LoginResult)
 
 
 def test_a_plan_manager_or_a_person_that_there_is_not(users: Users) -> None:

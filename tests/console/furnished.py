@@ -12,8 +12,8 @@ from uuid_utils.compat import uuid7
 from console.people import Browser, Person, made
 from plankeeper.accounts import sessions
 from plankeeper.api_keys import service
-from plankeeper.console.application import entries
-from plankeeper.console.routing import Download, Entry
+from plankeeper.console.application import page_routes
+from plankeeper.console.routing import Download, PageRoute
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.plan_managers import store as plan_managers
@@ -24,20 +24,20 @@ from support.server import RunningServer, wait_until
 Text = Callable[[str], str]  # what stands in the field of a name
 
 
-def is_file(entry: Entry) -> bool:
+def is_file(entry: PageRoute) -> bool:
     return get_type_hints(entry.handler)["return"] is Download
 
 
-PAGES = [each for each in entries() if each.method == "GET"]
+PAGES = [each for each in page_routes() if each.method == "GET"]
 FILES = [each for each in PAGES if is_file(each)]
-FORMS = [each for each in entries() if each.method == "POST"]
+FORMS = [each for each in page_routes() if each.method == "POST"]
 
 
 _numbers = count(101)
 REQUESTS = 4  # that _asked_for makes
 
 
-def name_of(entry: Entry) -> str:
+def name_of(entry: PageRoute) -> str:
     return f"{entry.method} {entry.path}"
 
 
@@ -53,7 +53,7 @@ class Furnished:
     texts: dict[str, str]
     preview: str = ""  # the page that tells what an import would do
 
-    def path(self, entry: Entry) -> str:
+    def path(self, entry: PageRoute) -> str:
         return entry.path.format(**self.ids)
 
     def browser(self) -> Browser:
@@ -119,7 +119,7 @@ def _imported(server: RunningServer, plan_manager_id: UUID, texts: _Texts) -> di
     rows = _people_rows(ids, texts) | _work_rows(ids, texts)
     for resource, row in rows.items():
         report = server.run(import_all(server, plan_manager_id, resource, [row]))
-        assert not report.bad, (resource, report.bad)
+        assert not report.errors, (resource, report.errors)
     return ids
 
 
@@ -209,7 +209,7 @@ async def _people(server: RunningServer, plan_manager_id: UUID, owner: Person, t
     async with server.db.transaction() as tx:
         call = Write(tx, plan_manager_id, server.settings, SYSTEM)
         token = await sessions.invite(call, f"{uuid7()}@example.com", "manager", named["invited_name"])
-    invited = await sessions.invitation(server.db, token)
+    invited = await sessions.get_invitation(server.db, token)
     assert invited is not None
     await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", named["user_agent"])
     return {"account_id": str(other.account_id), "token": token, "invitation_id": str(invited.invitation.id)}
@@ -217,7 +217,7 @@ async def _people(server: RunningServer, plan_manager_id: UUID, owner: Person, t
 
 def without_ids(found: Furnished) -> Iterator[str]:
     """The names in paths that stand for nothing yet."""
-    for entry in entries():
-        for name in entry.ids:
+    for entry in page_routes():
+        for name in entry.path_params:
             if name not in found.ids:
                 yield f"{name_of(entry)}: {name}"

@@ -17,8 +17,8 @@ import httpx
 from pyotp import TOTP
 
 from console.furnished import is_file
-from plankeeper.console.application import entries
-from plankeeper.console.routing import PREFIX, Entry
+from plankeeper.console.application import page_routes
+from plankeeper.console.routing import PREFIX, PageRoute
 from support.program import Serving
 from support.receiver import Receiver
 
@@ -31,7 +31,7 @@ def file_name(path: str) -> str:
     return "-".join(re.sub(r"\{.*?\}", "one", path).strip("/").split("/")[1:])
 
 
-def matching(address: str, pages: list[Entry]) -> Entry | None:
+def matching(address: str, pages: list[PageRoute]) -> PageRoute | None:
     """The page that an address leads to; one without ids goes before one with."""
     for entry in sorted(pages, key=lambda each: each.path.count("{")):
         if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(entry.path)), address):
@@ -41,7 +41,7 @@ def matching(address: str, pages: list[Entry]) -> Entry | None:
 
 def found_by_links(page: Any, start: str) -> dict[str, str]:
     """An address of each page that links lead to, by its path."""
-    pages = [each for each in entries() if each.method == "GET" and not is_file(each)]
+    pages = [each for each in page_routes() if each.method == "GET" and not is_file(each)]
     found, waiting = dict[str, str](), [start]
     while waiting:
         address = waiting.pop(0)

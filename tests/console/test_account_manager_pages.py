@@ -181,7 +181,7 @@ def test_hidden_ones_are_not_there(server: RunningServer, owner: Browser, ama: K
         {"id": str(uuid7()), "first_name": "Staff", "email": "x@plankeeper.example"},
     ]
     report = server.run(import_all(server, plan_manager_id, "account-managers", hidden))
-    assert report.tally.created == 3
+    assert report.counts.created == 3
     page = owner.get(HERE).text
     assert [name in page for name in ("Ama", "Gone", "Inner", "Staff")] == [True, False, False, False]
     for each in hidden:
@@ -208,7 +208,7 @@ def test_a_viewer_sees_and_another_plan_manager_does_not(
 
 def test_the_list_is_filtered_and_goes_on(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
     rows = [{"first_name": f"N{at:02}", "email": f"n{at}@example.com", "active": at < 55} for at in range(60)]
-    assert server.run(import_all(server, plan_manager_id, "account-managers", rows)).tally.created == 60
+    assert server.run(import_all(server, plan_manager_id, "account-managers", rows)).counts.created == 60
     first = owner.get(HERE, params={"active": "true"}).text
     following = re.search(r'href="([^"]+)" rel="next"', first)
     assert following

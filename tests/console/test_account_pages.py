@@ -11,8 +11,8 @@ import pytest
 from pyotp.totp import TOTP
 
 from console.people import PASSWORD, Browser, Person
-from plankeeper.accounts.policy import hash_of
-from plankeeper.console.pages.account import browser_of
+from plankeeper.accounts.policy import hash_token
+from plankeeper.console.pages.account import describe_browser
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer
 
@@ -172,7 +172,7 @@ def test_a_session_is_ended_and_all_others_are_and_nobody_elses(
     told: Callable[[], list[str]],
 ) -> None:  # fmt: skip
     lost, second, third, stranger = (new_browser(each) for each in (person, person, person, new_person("owner")))
-    tokens = {each: hash_of(each.http.cookies["plankeeper"]).hex() for each in (own, lost, stranger)}
+    tokens = {each: hash_token(each.http.cookies["plankeeper"]).hex() for each in (own, lost, stranger)}
     page = own.get(ACCOUNT).text
     assert (tokens[lost] in page, tokens[own] in page, tokens[stranger] in page) == (True, False, False)
     assert own.send(f"{ACCOUNT}/sessions/end", {"session": tokens[lost]}).headers["location"] == ACCOUNT
@@ -211,7 +211,7 @@ WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
     ],
 )
 def test_a_browser_is_told_in_words(agent: str, words: str) -> None:
-    assert browser_of(agent) == words
+    assert describe_browser(agent) == words
 
 
 @pytest.fixture(scope="module")

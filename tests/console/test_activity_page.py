@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from console.people import Browser, Person, made
-from plankeeper.console.concurrency import Places
-from plankeeper.console.csv_export import MARK, row
+from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.pages import activity
 from plankeeper.http.errors import Refusal
 from support.client import Client
@@ -37,7 +37,7 @@ def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: 
 def sheet(answer: httpx.Response) -> list[dict[str, str]]:
     """The rows of a file as a spreadsheet would read them."""
     assert answer.status_code == 200
-    assert answer.content.startswith(MARK)
+    assert answer.content.startswith(UTF8_BOM)
     assert answer.content.endswith(b"\r\n")
     found = list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
     assert found[0] == COLUMNS
@@ -72,7 +72,7 @@ def test_the_file_has_every_event_newest_first_with_before_and_after(
 
 
 def test_the_file_goes_on_where_a_part_ends(owner: Browser, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "PART", 4)
+    monkeypatch.setattr(activity, "EXPORT_BATCH_SIZE", 4)
     names = [f"Type {number}" for number in range(12)]
     for name in names:
         client.made("/note-types", {"note_type": name})
@@ -136,8 +136,8 @@ def test_the_file_has_nothing_of_another_plan_manager(
 
 def test_no_cell_is_a_formula(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
     for text in ("=1+1", "+1", "-1", "@sum(A1)", "\t=1", "\r=1"):
-        assert next(csv.reader(io.StringIO(row([text, "x"]).decode(), newline=""))) == [f"'{text}", "x"]
-    assert row(["1=2", None, "a,b"]) == b'1=2,,"a,b"\r\n'
+        assert next(csv.reader(io.StringIO(csv_row([text, "x"]).decode(), newline=""))) == [f"'{text}", "x"]
+    assert csv_row(["1=2", None, "a,b"]) == b'1=2,,"a,b"\r\n'
     sly = server.run(made(server, plan_manager_id, "viewer", '=HYPERLINK("https://evil.example","Click")'))
     browser = Browser(server.url)
     assert browser.sign_in(sly).status_code == 303
@@ -158,7 +158,7 @@ def test_a_browser_that_leaves_ends_the_file(
             parts.append(1)
             yield b"x" * 100_000
 
-    monkeypatch.setattr(activity, "lines", endless)
+    monkeypatch.setattr(activity, "export_chunks", endless)
     with owner.http.stream("GET", f"{ACTIVITY}.csv") as answer:
         assert next(answer.iter_raw())
     monkeypatch.undo()
@@ -180,7 +180,7 @@ def test_an_event_names_what_it_is_about_and_leads_to_it(owner: Browser, plan_ma
 def test_a_worker_sends_few_files_at_a_time(owner: Browser) -> None:
     for _ in range(6):  # each place is given back
         assert owner.get("/console/activity.csv").status_code == 200
-    places = Places(1)
+    places = ConcurrencyLimit(1)
     with places, pytest.raises(Refusal) as refused:
-        places.require()
+        places.require_available()
     assert refused.value.status == 503

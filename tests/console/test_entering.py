@@ -9,7 +9,7 @@ import pytest
 
 from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts import member_store, sessions
-from plankeeper.console.cookies import signed
+from plankeeper.console.cookies import sign
 from plankeeper.http.context import SYSTEM, Write
 from support.server import RunningServer
 
@@ -106,7 +106,7 @@ def test_who_works_for_two_changes_between_them_and_to_no_other(
 
 
 def test_what_is_told_once_is_told_by_the_server_alone(owner: Browser) -> None:
-    owner.http.cookies.set("plankeeper-flash", signed("another", "Call this number"), domain="127.0.0.1", path="/")
+    owner.http.cookies.set("plankeeper-flash", sign("another", "Call this number"), domain="127.0.0.1", path="/")
     assert "Call this number" not in owner.get("/console/activity").text
 
 

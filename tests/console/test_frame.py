@@ -10,14 +10,14 @@ from uuid_utils.compat import uuid7
 
 from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts.policy import ROLES
-from plankeeper.console.application import entries
+from plankeeper.console.application import page_routes
 from plankeeper.console.cookies import Cookies
-from plankeeper.console.routing import Entry
-from plankeeper.console.templating import ASSETS, asset_path
+from plankeeper.console.routing import PageRoute
+from plankeeper.console.templating import STATIC_DIR, static_url
 from support.server import RunningServer
 
-ENTRIES = {f"{each.method} {each.path}": each for each in entries()}
-CLOSED = {name: each for name, each in ENTRIES.items() if each.need != "anyone"}
+ENTRIES = {f"{each.method} {each.path}": each for each in page_routes()}
+CLOSED = {name: each for name, each in ENTRIES.items() if each.role != "anyone"}
 # Pages that need no session.
 OPEN = {
     "GET /console/sign-in",
@@ -68,19 +68,19 @@ HEADERS = {
 }
 
 
-def sent(browser: Browser, entry: Entry, **more: Any) -> Any:
+def sent(browser: Browser, entry: PageRoute, **more: Any) -> Any:
     """A request for a page, with ids that nothing has."""
-    path = entry.path.format(**dict.fromkeys(entry.ids, uuid7()))
+    path = entry.path.format(**dict.fromkeys(entry.path_params, uuid7()))
     return browser.get(path) if entry.method == "GET" else browser.send(path, **more)
 
 
 def test_every_page_says_what_it_needs() -> None:
-    assert {name for name, each in ENTRIES.items() if each.need == "anyone"} == OPEN
-    assert {name for name, each in ENTRIES.items() if each.need == "half"} == HALF
-    assert {name for name, each in ENTRIES.items() if each.need == "viewer"} == VIEWED
-    assert {name for name, each in ENTRIES.items() if each.need == "owner"} == OWNED
-    assert {name for name, each in ENTRIES.items() if each.guess} == GUESSED
-    managed = {name for name, each in ENTRIES.items() if each.need in ("manager", "owner")}
+    assert {name for name, each in ENTRIES.items() if each.role == "anyone"} == OPEN
+    assert {name for name, each in ENTRIES.items() if each.role == "password_verified"} == HALF
+    assert {name for name, each in ENTRIES.items() if each.role == "viewer"} == VIEWED
+    assert {name for name, each in ENTRIES.items() if each.role == "owner"} == OWNED
+    assert {name for name, each in ENTRIES.items() if each.rate_limited} == GUESSED
+    managed = {name for name, each in ENTRIES.items() if each.role in ("manager", "owner")}
     assert set(ENTRIES) - OPEN - HALF - ACCOUNT - VIEWED == managed
 
 
@@ -96,9 +96,9 @@ def test_a_page_is_for_who_has_its_role(
     new_browser: Callable[..., Browser], new_person: Callable[..., Person], role: str
 ) -> None:
     browser = new_browser(new_person(role))
-    needing = {name: each for name, each in ENTRIES.items() if each.need in ROLES}
+    needing = {name: each for name, each in ENTRIES.items() if each.role in ROLES}
     denied = {name for name, each in needing.items() if sent(browser, each).status_code == 403}
-    assert denied == {name for name, each in needing.items() if ROLES.index(each.need) > ROLES.index(role)}
+    assert denied == {name for name, each in needing.items() if ROLES.index(each.role) > ROLES.index(role)}
 
 
 def test_before_signing_in_a_form_needs_its_cookie_too(
@@ -170,8 +170,8 @@ def test_head_answers_as_get_without_a_body(owner: Browser) -> None:
 
 
 def test_files_are_served_from_the_package_and_none_besides(owner: Browser) -> None:
-    for each in ASSETS.iterdir():
-        answer = owner.get(asset_path(each.name))
+    for each in STATIC_DIR.iterdir():
+        answer = owner.get(static_url(each.name))
         assert (answer.status_code, answer.content) == (200, each.read_bytes())
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert {each: answer.headers.get(each) for each in HEADERS} == HEADERS
@@ -190,7 +190,7 @@ def test_the_session_cookie_is_for_the_server_alone(
 
 
 def test_over_tls_a_cookie_is_bound_to_its_host() -> None:
-    over_tls = Cookies.of(b"plankeeper=planted; __Host-plankeeper=real", secure=True)
+    over_tls = Cookies.parse(b"plankeeper=planted; __Host-plankeeper=real", secure=True)
     assert over_tls.get("plankeeper") == "real"
     assert over_tls.set("plankeeper", "t") == b"__Host-plankeeper=t; Path=/; HttpOnly; SameSite=Lax; Secure"
-    assert Cookies.of(b"plankeeper=planted", secure=True).get("plankeeper") == ""
+    assert Cookies.parse(b"plankeeper=planted", secure=True).get("plankeeper") == ""

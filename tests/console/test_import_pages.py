@@ -18,9 +18,9 @@ from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
 from plankeeper.console.pages import import_preview
-from plankeeper.console.pages.imports import KINDS
-from plankeeper.import_export.csv_templates import sample
-from plankeeper.import_export.reader import BadLine, read
+from plankeeper.console.pages.imports import IMPORT_KINDS
+from plankeeper.import_export.csv_templates import csv_template
+from plankeeper.import_export.reader import RowError, read_rows
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_files import store as files
 from support.server import RunningServer, wait_until
@@ -225,15 +225,15 @@ def test_of_many_changes_the_first_are_shown_and_the_others_counted(owner: Brows
     assert len(answer.content) < 80_000
 
 
-@pytest.mark.parametrize("resource", KINDS)
+@pytest.mark.parametrize("resource", IMPORT_KINDS)
 def test_each_has_a_file_to_begin_with(owner: Browser, resource: str) -> None:
     assert f'href="{HERE}/{resource}.csv"' in owner.get(HERE).text
     answer = owner.get(f"{HERE}/{resource}.csv")
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert answer.headers["content-disposition"] == f'attachment; filename="{resource}.csv"'
-    assert answer.content == sample(resource).encode()
-    lines = list(read(io.BytesIO(answer.content), RESOURCES[resource].shape))
-    assert (len(lines), [each for each in lines if isinstance(each, BadLine)]) == (1, [])
+    assert answer.content == csv_template(resource).encode()
+    lines = list(read_rows(io.BytesIO(answer.content), RESOURCES[resource].import_schema))
+    assert (len(lines), [each for each in lines if isinstance(each, RowError)]) == (1, [])
     if resource == "team-members":  # who belongs to somebody
         assert owner.send(onward(check(owner, b"participant_number\n430000001\n"))).status_code == 200
     assert figures(owner.send(onward(check(owner, answer.content, resource)))) == ["1", "0", "0"]
@@ -353,7 +353,7 @@ def test_beside_another_import_it_says_so_and_can_be_sent_again(
 
     async def hold() -> None:
         async with server.db.transaction() as tx:
-            assert await files.claim(tx, plan_manager_id)
+            assert await files.try_lock_import(tx, plan_manager_id)
             taken.set()
             await free.wait()
 
@@ -380,7 +380,7 @@ def test_an_import_that_takes_too_long_is_given_up(
     content = (HEAD + "".join(f"{uuid7()},Ada,x,NSW\n" for _ in range(3000))).encode()
     path = onward(check(owner, content))
     for seconds in (0.0, 0.05):
-        monkeypatch.setattr(import_preview, "MOST_SECONDS", seconds)
+        monkeypatch.setattr(import_preview, "MAX_SECONDS", seconds)
         for answer in (owner.send(path), check(owner, content)):
             assert (answer.status_code, "use plankeeper import" in answer.text) == (422, True)
     assert told() == []
@@ -390,7 +390,7 @@ def test_an_import_that_takes_too_long_is_given_up(
 
 def test_a_worker_has_few_places_for_imports(owner: Browser) -> None:
     path = onward(check(owner, PEOPLE))
-    with import_preview.PLACES, import_preview.PLACES:
+    with import_preview.IMPORT_LIMIT, import_preview.IMPORT_LIMIT:
         assert (check(owner, PEOPLE).status_code, owner.send(path).status_code) == (503, 503)
     assert owner.send(path).status_code == 200
 

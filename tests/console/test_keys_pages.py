@@ -23,7 +23,7 @@ NEW = {"name": "Nightly report", "scope": ["read"], "lasts": "90"}
 @pytest.fixture
 def keys(server: RunningServer) -> Callable[[UUID], list[ApiKey]]:
     """The keys of a plan manager, newest first."""
-    return lambda plan_manager_id: server.run(store.fetch_of(server.db, plan_manager_id))
+    return lambda plan_manager_id: server.run(store.list_by_plan_manager(server.db, plan_manager_id))
 
 
 def shown(answer: httpx.Response) -> str:

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from console.people import Browser, Person
-from plankeeper.console.colors import shade
+from plankeeper.console.colors import parse_color
 from plankeeper.note_types import store
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery
 from support.server import RunningServer
@@ -38,7 +38,7 @@ def told(server: RunningServer, plan_manager_id: UUID) -> Callable[[str], list[T
 
 @pytest.fixture
 def kept(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[NoteType]]:
-    return lambda: server.run(store.page(server.db, plan_manager_id, NoteTypeListQuery(limit=1000)))
+    return lambda: server.run(store.list_page(server.db, plan_manager_id, NoteTypeListQuery(limit=1000)))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def mark(browser: Browser, path: str) -> str:
     ],
 )  # fmt: skip
 def test_a_colour_is_drawn_with_a_value_made_anew(text: str, drawn: str) -> None:
-    assert shade(text) == drawn
+    assert parse_color(text) == drawn
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_colour_is_drawn_with_a_value_made_anew(text: str, drawn: str) -> None
     ],
 )  # fmt: skip
 def test_what_is_no_colour_is_drawn_with_nothing(text: str | None) -> None:
-    assert shade(text) is None
+    assert parse_color(text) is None
 
 
 def test_note_types_are_made_shown_with_their_colours_and_deleted(
@@ -174,7 +174,7 @@ def test_note_types_go_on_page_by_page(server: RunningServer, owner: Browser, pl
         async with server.db.transaction() as tx:
             ids = await store.next_ids(tx, 60)
             rows: list[Any] = [f'{{"id": {each}, "note_type": "Kind {at:02}"}}' for at, each in enumerate(ids)]
-            await store.put(tx, plan_manager_id, f"[{','.join(rows)}]")
+            await store.upsert(tx, plan_manager_id, f"[{','.join(rows)}]")
 
     server.run(fill())
     first = owner.get(NOTE_TYPES).text

@@ -11,12 +11,12 @@ import pytest
 from console.furnished import FILES, FORMS, PAGES, Furnished, furnished, name_of, without_ids
 from console.people import Browser, made
 from plankeeper.accounts.policy import ROLES
-from plankeeper.console.routing import Entry
+from plankeeper.console.routing import PageRoute
 from support.server import RunningServer
 
 NO_IDS = {"token", "name"}  # a secret of who is invited, and a file that all may have
-WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.ids) - NO_IDS]
-WITH_ROLES = [each for each in [*PAGES, *FORMS] if each.need in ROLES[1:]]
+WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.path_params) - NO_IDS]
+WITH_ROLES = [each for each in [*PAGES, *FORMS] if each.role in ROLES[1:]]
 
 # What a form carries that is looked at before the id is.
 FORM = {"engaged_ms": "0", "active_ms": "0", "idle_count": "0"}
@@ -67,7 +67,7 @@ def stranger(server: RunningServer) -> Iterator[Browser]:
     found.client.http.close()
 
 
-def ask(browser: Browser, found: Furnished, entry: Entry, **more: Any) -> Any:
+def ask(browser: Browser, found: Furnished, entry: PageRoute, **more: Any) -> Any:
     path = found.path(entry)
     return browser.get(path) if entry.method == "GET" else browser.send(path, **more)
 
@@ -77,13 +77,13 @@ def test_the_plan_manager_has_something_for_every_page(home: Furnished) -> None:
 
 
 @pytest.mark.parametrize("entry", PAGES, ids=name_of)
-def test_every_page_is_shown_to_the_owner(home: Furnished, signed_in: Browser, entry: Entry) -> None:
+def test_every_page_is_shown_to_the_owner(home: Furnished, signed_in: Browser, entry: PageRoute) -> None:
     answer = ask(signed_in, home, entry)
     assert answer.status_code in (200, 303), answer.text
 
 
 @pytest.mark.parametrize("entry", WITH_IDS, ids=name_of)
-def test_what_is_another_plan_managers_is_not_there(home: Furnished, stranger: Browser, entry: Entry) -> None:
+def test_what_is_another_plan_managers_is_not_there(home: Furnished, stranger: Browser, entry: PageRoute) -> None:
     before = home.events()
     answer = ask(stranger, home, entry, **({} if entry.method == "GET" else {"form": FORM}))
     assert answer.status_code == 404, answer.text
@@ -92,16 +92,16 @@ def test_what_is_another_plan_managers_is_not_there(home: Furnished, stranger: B
 
 
 @pytest.mark.parametrize("entry", WITH_ROLES, ids=name_of)
-def test_a_role_that_is_too_low_opens_nothing(home: Furnished, by_role: dict[str, Browser], entry: Entry) -> None:
+def test_a_role_that_is_too_low_opens_nothing(home: Furnished, by_role: dict[str, Browser], entry: PageRoute) -> None:
     before = home.events()
-    answer = ask(by_role[ROLES[ROLES.index(entry.need) - 1]], home, entry)
+    answer = ask(by_role[ROLES[ROLES.index(entry.role) - 1]], home, entry)
     assert answer.status_code == 403, answer.text
     assert home.events() == before
 
 
 @pytest.mark.parametrize("entry", FORMS, ids=name_of)
 def test_a_form_that_is_not_ours_does_nothing(
-    home: Furnished, signed_in: Browser, stranger: Browser, entry: Entry
+    home: Furnished, signed_in: Browser, stranger: Browser, entry: PageRoute
 ) -> None:
     path, before, ours = home.path(entry), home.events(), {"Origin": signed_in.url}
     forgeries = {

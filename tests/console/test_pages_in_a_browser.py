@@ -12,7 +12,7 @@ from pyotp import TOTP
 from console.furnished import FILES, PAGES, Furnished, furnished, name_of
 from console.people import PASSWORD, enter, made
 from console.test_in_a_browser import CHROMIUM, chromium
-from plankeeper.console.routing import Entry
+from plankeeper.console.routing import PageRoute
 from support.server import RunningServer
 
 pytestmark = pytest.mark.skipif(
@@ -78,7 +78,7 @@ def violations(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_axe_finds_nothing(looked_at: Any, home: Furnished, entry: Entry) -> None:
+def test_axe_finds_nothing(looked_at: Any, home: Furnished, entry: PageRoute) -> None:
     looked_at.goto(home.path(entry))
     assert violations(looked_at) == []
 
@@ -151,7 +151,7 @@ def phone(chromium: Any, home: Furnished) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_a_page_fits_a_phone_and_weighs_little(phone: Any, home: Furnished, entry: Entry) -> None:
+def test_a_page_fits_a_phone_and_weighs_little(phone: Any, home: Furnished, entry: PageRoute) -> None:
     answers: list[Any] = []
     note = lambda answer: answers.append(answer)  # noqa: E731, PLW0108 - Playwright takes no method of a list
     phone.on("response", note)
@@ -176,7 +176,7 @@ def bitten(chromium: Any, hostile: Furnished) -> Iterator[tuple[Any, list[str]]]
 
 
 @pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_no_text_bites(bitten: tuple[Any, list[str]], hostile: Furnished, entry: Entry) -> None:
+def test_no_text_bites(bitten: tuple[Any, list[str]], hostile: Furnished, entry: PageRoute) -> None:
     page, hits = bitten
     page.goto(hostile.path(entry), wait_until="load")
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from console.people import PASSWORD, Browser, Person, made
 from plankeeper.accounts import member_store
-from plankeeper.accounts import members as rules_of_people
+from plankeeper.accounts import members as member_service
 from plankeeper.accounts.schemas import Invitation
 from plankeeper.http.context import SYSTEM, Write
 from support.server import RunningServer
@@ -41,7 +41,7 @@ def told(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[Told
 @pytest.fixture
 def roles(server: RunningServer) -> Callable[[UUID], dict[UUID, str]]:
     def work(plan_manager_id: UUID) -> dict[UUID, str]:
-        everybody = server.run(member_store.people(server.db, plan_manager_id))
+        everybody = server.run(member_store.list_members(server.db, plan_manager_id))
         return {each.id: each.role for each in everybody}
 
     return work
@@ -49,7 +49,7 @@ def roles(server: RunningServer) -> Callable[[UUID], dict[UUID, str]]:
 
 @pytest.fixture
 def invitations(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[Invitation]]:
-    return lambda: server.run(member_store.open_invitations(server.db, plan_manager_id))
+    return lambda: server.run(member_store.list_pending_invitations(server.db, plan_manager_id))
 
 
 def link_on(answer: httpx.Response) -> str:
@@ -202,7 +202,7 @@ def test_a_sign_in_to_another_plan_manager_is_neither_shown_nor_touched(
         async with server.db.transaction() as tx:
             call = Write(tx, plan_manager_id, server.settings, SYSTEM)
             await member_store.insert(tx, plan_manager_id, shared.account_id, "viewer", datetime.now(UTC))
-            await rules_of_people.change_role(call, shared.account_id, "manager")
+            await member_service.change_role(call, shared.account_id, "manager")
 
     server.run(join())
     page = owner.get(PEOPLE).text
@@ -222,11 +222,11 @@ def test_an_invitation_of_another_plan_manager_is_not_there(
     foreign = new_plan_manager()
     theirs = new_browser(new_person("owner", foreign))
     link_on(theirs.send(PEOPLE, {"email": f"{foreign}@example.com", "name": "", "role": "viewer"}))
-    (known,) = server.run(member_store.open_invitations(server.db, foreign))
+    (known,) = server.run(member_store.list_pending_invitations(server.db, foreign))
     assert known.email not in owner.get(PEOPLE).text
     for step in ("again", "withdraw"):
         assert owner.send(f"{PEOPLE}/invitations/{known.id}/{step}").status_code == 404
-    assert server.run(member_store.open_invitations(server.db, foreign)) == [known]
+    assert server.run(member_store.list_pending_invitations(server.db, foreign)) == [known]
 
 
 @pytest.mark.parametrize("role", ["viewer", "manager"])

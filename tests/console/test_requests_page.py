@@ -10,8 +10,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
-from plankeeper.api_keys import store as keys
-from plankeeper.api_keys.format import hash_of
+from plankeeper.api_keys import store as api_key_store
+from plankeeper.api_keys.format import hash_key
 from plankeeper.http.schemas import json_text
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import KEPT, Batch, Request
@@ -116,7 +116,7 @@ def test_of_more_than_are_promised_the_newest_are_shown(owner: Browser, write: W
 def test_filters_let_through_what_they_say_and_stay_in_the_links(
     server: RunningServer, owner: Browser, write: Write, new_key: Callable[..., str], plan_manager_id: UUID
 ) -> None:
-    key = server.run(keys.by_hash(server.db, hash_of(new_key(plan_manager_id))))
+    key = server.run(api_key_store.get_by_hash(server.db, hash_key(new_key(plan_manager_id))))
     assert key
     write(120, key_id=str(key.id), status=404, method="PUT")
     write(3, status=503)

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
 from plankeeper.invoice_view_sessions import service
-from plankeeper.invoice_view_sessions.rules import Figures, possible
+from plankeeper.invoice_view_sessions.rules import Durations, clamp
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -174,7 +174,7 @@ def test_figures_are_never_more_than_can_be_and_never_less_than_before(
 def test_what_is_possible(
     sent: tuple[int, int, int], elapsed: int, before: tuple[int, int, int], kept: tuple[int, int, int]
 ) -> None:
-    assert possible(*sent, timedelta(seconds=elapsed), Figures(*before)) == kept
+    assert clamp(*sent, timedelta(seconds=elapsed), Durations(*before)) == kept
 
 
 @pytest.mark.parametrize("wrong", ["", "-1", "1.5", "1e3", "x", "٣", "1" * 13, "NaN", "+1", "1_0"])
@@ -211,7 +211,7 @@ def test_an_imported_session_is_nobodys_to_keep_or_to_end(
     before = read(api, row["id"])
     for step in ("heartbeat", "end"):
         assert told(viewer, row["id"], step) == 404
-    server.run(service.end_silent(server.db, server.settings))
+    server.run(service.end_stale(server.db, server.settings))
     assert read(api, row["id"]) == before
 
 
@@ -229,11 +229,11 @@ def test_silence_ends_a_session_where_it_was_last_heard_of(
 ) -> None:
     age(session_id, 90)
     assert told(viewer, session_id, active_ms=80_000, engaged_ms=70_000, idle_count=1) == 204
-    server.run(service.end_silent(server.db, server.settings))
+    server.run(service.end_stale(server.db, server.settings))
     assert read(api, session_id)["session_ended"] is None
     age(session_id, 61, 61)
     # The sequencer's process does it too, every second.
-    server.run(service.end_silent(server.db, server.settings))
+    server.run(service.end_stale(server.db, server.settings))
     session = wait_until(lambda: (found := read(api, session_id))["session_ended"] and found)
     assert session["session_ended"] == session["last_heartbeat"]
     assert figures(session)[1:] == (80, 70, 1)
@@ -262,4 +262,4 @@ def test_a_heartbeat_that_comes_too_late_ends_the_session(
 
 def test_nobody_begins_sessions_without_end(viewer: Browser, invoice_id: str) -> None:
     found = [viewer.send(f"/console/invoices/{invoice_id}/view-session").status_code for _ in range(62)]
-    assert found == [200] * service.MOST_A_MINUTE + [429] * 2
+    assert found == [200] * service.MAX_STARTS_PER_MINUTE + [429] * 2

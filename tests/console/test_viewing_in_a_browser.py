@@ -208,7 +208,7 @@ def test_a_page_whose_session_ended_in_silence_begins_another(
             last_heartbeat = last_heartbeat - interval '61 seconds' where id = $1
     """
     server.run(server.db.execute(silence, first["id"]))
-    server.run(service.end_silent(server.db, server.settings))
+    server.run(service.end_stale(server.db, server.settings))
     silent = wait_until(lambda: (found := sessions(api)[0])["session_ended"] and found)
     assert silent["session_ended"] == silent["last_heartbeat"]
     signed_in.clock.run_for(15_000)

@@ -27,7 +27,7 @@ NEW = {
 
 @pytest.fixture
 def endpoints(server: RunningServer) -> Callable[[UUID], list[WebhookEndpoint]]:
-    return lambda owner: server.run(endpoint_store.page(server.db, owner, UuidListQuery()))
+    return lambda owner: server.run(endpoint_store.list_page(server.db, owner, UuidListQuery()))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from plankeeper.app import SLICES
-from plankeeper.import_export.constraint_errors import EXPLANATIONS
+from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from support.server import RunningServer
 
 _OWN_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"
@@ -128,6 +128,6 @@ def test_a_slice_answers_for_its_own_tables(server: RunningServer) -> None:
 
 def test_an_import_explains_what_the_slices_answer_and_what_only_a_file_can_break(server: RunningServer) -> None:
     answered = {name for slice_ in SLICES for name in slice_.constraints}
-    assert set(EXPLANATIONS) == answered | BREAKABLE_BY_IMPORT
+    assert set(CONSTRAINT_ERRORS) == answered | BREAKABLE_BY_IMPORT
     assert set(UNBREAKABLE) >= BREAKABLE_BY_IMPORT
-    assert set(EXPLANATIONS) <= set(constraints(server))
+    assert set(CONSTRAINT_ERRORS) <= set(constraints(server))

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 from contract.leaks import HEADERS, QUOTA, assert_nothing_of, assert_plain, without_moment
 from contract.world import OPERATIONS, WRITES, World, filled, new_client, send
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.database import schema
 from plankeeper.embedded_postgres import binaries
 from plankeeper.embedded_postgres.cluster import Cluster
@@ -60,14 +60,14 @@ class Makes:
         ident = self._id(key)
 
         async def work(call: Write) -> str:
-            old = await store.fetch_for_update(call.tx, ident)
+            old = await store.select_for_update(call.tx, ident)
             assert old
             return await service.rotate(call, old, overlap, None)
 
         return self._done(work)
 
     def _id(self, key: str) -> UUID:
-        found = self._server.run(store.by_hash(self._server.db, hash_of(key)))
+        found = self._server.run(store.get_by_hash(self._server.db, hash_key(key)))
         assert found
         return found.id
 
@@ -276,7 +276,7 @@ def test_a_dump_of_the_database_opens_nothing(dumped: tuple[RunningServer, Calla
         assert client.post("/participants", {"first_name": planted}).is_success
         text = dump()
         assert "COPY public.idempotency_records" in text
-        assert {hash_of(key).hex() in text for key in keys} == {True}
+        assert {hash_key(key).hex() in text for key in keys} == {True}
         for key in keys:
             for secret in (key, key[:-6], key[4:], key[4:-6]):
                 assert not [way for way, pattern in shapes_of(secret).items() if pattern.search(text)]

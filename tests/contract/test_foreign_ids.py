@@ -94,7 +94,7 @@ def owner(stranger: World) -> World:
         "session_started": "2026-01-02T03:04:05Z",
     }  # fmt: skip
     server = stranger.server
-    assert not server.run(import_all(server, stranger.plan_manager_id, "invoice-view-sessions", [seen])).bad
+    assert not server.run(import_all(server, stranger.plan_manager_id, "invoice-view-sessions", [seen])).errors
     return stranger
 
 

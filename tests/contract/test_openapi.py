@@ -43,17 +43,17 @@ PARAMETERS = {
 }
 # The members that the contract gives its bodies and answers.
 BODIES = {
-    "ParticipantChange": {"first_name", "last_name", "participant_number", "email", "state"},
-    "ProviderChange": {"entity_name", "abn", "email"},
+    "ParticipantUpdate": {"first_name", "last_name", "participant_number", "email", "state"},
+    "ProviderUpdate": {"entity_name", "abn", "email"},
     "NoteTypeCreate": {"note_type", "badge_color", "highlight_color"},
-    "TeamMemberChange": {
+    "TeamMemberUpdate": {
         "first_name", "last_name", "role", "permissions", "phone_number", "note", "secondary_email",
         "secondary_phone_number", "address_line_1", "city", "postcode", "state", "contact_priority",
     },
     "ErrorBody": {"success", "error", "detail"},
     "PaginationMeta": {"limit", "offset", "has_more", "total", "next_cursor"},
-    "BasicParticipant": {"id", "first_name", "last_name", "participant_number", "email", "state"},
-    "BasicProvider": {"id", "entity_name", "abn", "email"},
+    "ParticipantSummary": {"id", "first_name", "last_name", "participant_number", "email", "state"},
+    "ProviderSummary": {"id", "entity_name", "abn", "email"},
     "AccountManager": {"id", "first_name", "last_name", "name", "email", "active"},
     "NoteType": {"id", "note_type", "plan_manager_id", "badge_color", "highlight_color"},
     "Permission": {"id", "name", "label", "order"},

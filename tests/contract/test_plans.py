@@ -127,10 +127,10 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 MANAGER = "017a5f00-0000-7000-8000-000000000011"
 DEEP = "01900000-0000-7000-8000-000000090000"
 LISTS: dict[str, tuple[type[Any], Any, Any]] = {
-    "participants": (ParticipantListQuery, participants.page, participant_totals.count),
-    "providers": (ProviderListQuery, providers.page, providers.count),
-    "invoices": (InvoiceListQuery, invoices.page, invoice_totals.count),
-    "invoices with warnings": (InvoiceListQuery, doubtful.page, None),
+    "participants": (ParticipantListQuery, participants.list_page, participant_totals.count),
+    "providers": (ProviderListQuery, providers.list_page, providers.count),
+    "invoices": (InvoiceListQuery, invoices.list_page, invoice_totals.count),
+    "invoices with warnings": (InvoiceListQuery, doubtful.list_page, None),
 }
 # A total without any filter, or with what most rows have, is counted over an index: there is no other way.
 ASKED = {
@@ -184,18 +184,18 @@ def test_a_list_is_read_off_an_index(crowded: str, resource: str, query: str) ->
 
 
 SEARCHES: tuple[tuple[str, Any, type[Any], str, str, int], ...] = (
-    ("participants", participant_search.page, ParticipantListQuery, "lee42", "limit=50", 51),
-    ("participants", participant_search.page, ParticipantListQuery, "ANN42", "limit=50&status=Inactive", 51),
-    ("participants", participant_search.page, ParticipantListQuery, "ann42 lee421", "limit=50", 1),
-    ("participants", participant_search.page, ParticipantListQuery, "Lee421, Ann42", "limit=50&state=nsw", 0),
-    ("participants", participant_search.page, ParticipantListQuery, "430 050 000", "limit=50", 1),
-    ("participants", participant_search.page, ParticipantListQuery, "43", "limit=50", 0),
-    ("participants", participant_search.page, ParticipantListQuery, "P50000@", "limit=50", 1),
-    ("participants", participant_search.page, ParticipantListQuery, "nobody", "limit=50", 0),
-    ("providers", provider_search.page, ProviderListQuery, "care 5000", "limit=50", 11),
-    ("providers", provider_search.page, ProviderListQuery, "51 824 803 556", "limit=50", 1),
-    ("providers", provider_search.page, ProviderListQuery, "p50000@", "limit=50", 1),
-    ("providers", provider_search.page, ProviderListQuery, "nobody", "limit=50", 0),
+    ("participants", participant_search.search_page, ParticipantListQuery, "lee42", "limit=50", 51),
+    ("participants", participant_search.search_page, ParticipantListQuery, "ANN42", "limit=50&status=Inactive", 51),
+    ("participants", participant_search.search_page, ParticipantListQuery, "ann42 lee421", "limit=50", 1),
+    ("participants", participant_search.search_page, ParticipantListQuery, "Lee421, Ann42", "limit=50&state=nsw", 0),
+    ("participants", participant_search.search_page, ParticipantListQuery, "430 050 000", "limit=50", 1),
+    ("participants", participant_search.search_page, ParticipantListQuery, "43", "limit=50", 0),
+    ("participants", participant_search.search_page, ParticipantListQuery, "P50000@", "limit=50", 1),
+    ("participants", participant_search.search_page, ParticipantListQuery, "nobody", "limit=50", 0),
+    ("providers", provider_search.search_page, ProviderListQuery, "care 5000", "limit=50", 11),
+    ("providers", provider_search.search_page, ProviderListQuery, "51 824 803 556", "limit=50", 1),
+    ("providers", provider_search.search_page, ProviderListQuery, "p50000@", "limit=50", 1),
+    ("providers", provider_search.search_page, ProviderListQuery, "nobody", "limit=50", 0),
 )
 
 

@@ -42,7 +42,7 @@ class People:
         report = self._server.run(
             import_all(self._server, UUID(self._client.plan_manager_id), "participants", rows),
         )
-        assert not report.bad
+        assert not report.errors
         self.there |= {str(ident) for ident in new}
         self.ever |= self.there
 

@@ -117,7 +117,7 @@ def filled(server: RunningServer, client: Client) -> World:
     }  # fmt: skip
     for resource, rows in files.items():
         report = server.run(import_all(server, UUID(client.plan_manager_id), resource, rows))
-        assert not report.bad, report.bad
+        assert not report.errors, report.errors
     [event] = server.run(
         server.db.rows(
             UUID, "select id from events where plan_manager_id = $1 order by id limit 1", client.plan_manager_id

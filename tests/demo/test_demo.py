@@ -12,9 +12,9 @@ import pytest
 from email_validator import validate_email
 from stdnum.au import abn
 
-from plankeeper.demo import PlanManager, plan_managers, records
-from plankeeper.demo.addresses import REGIONS, SUBURBS
-from plankeeper.invoices.warnings import WARNINGS, Facts, Line, findings, is_item_code
+from plankeeper.demo import DemoPlanManager, plan_managers, records
+from plankeeper.demo.addresses import SERVICE_REGIONS, SUBURBS
+from plankeeper.invoices.warnings import WARNINGS, CheckInput, CheckLine, find_warnings, is_item_code
 
 Rows = list[dict[str, Any]]
 Book = dict[str, Rows]
@@ -79,7 +79,7 @@ MOBILE = re.compile(
 LANDLINE = re.compile(r"\(0[2378]\) 5550 [0-9]{4}")
 
 
-def book_of(plan_manager: PlanManager, seed: int = 1) -> Book:
+def book_of(plan_manager: DemoPlanManager, seed: int = 1) -> Book:
     return {resource: list(rows) for resource, rows in records(plan_manager.id, seed)}
 
 
@@ -112,7 +112,7 @@ def warnings_of(book: Book) -> dict[str, list[str]]:
     for row in book["invoices"]:
         person = participants.get(row["participant_id"], {})
         twin = (row["pm_provider_id"], row["invoice_number"])
-        facts = Facts(
+        facts = CheckInput(
             row["invoice_number"],
             day(row["invoice_date"]),
             row["total"],
@@ -123,9 +123,9 @@ def warnings_of(book: Book) -> dict[str, list[str]]:
             day(person.get("plan_end_date")),
             row["pm_provider_id"] in providers,
             twin in seen,
-            [Line(*(line[name] for name in Line._fields)) for line in row["line_items"]],
+            [CheckLine(*(line[name] for name in CheckLine._fields)) for line in row["line_items"]],
         )
-        found[row["id"]] = findings(facts, LAST_DAY)
+        found[row["id"]] = find_warnings(facts, LAST_DAY)
         if None not in twin and not row["is_deleted"]:
             seen.add(twin)
     return found
@@ -279,7 +279,7 @@ def test_participants_are_unique_and_live_where_their_postcode_is(book: Book) ->
     for row in (*rows, *book["providers"]):
         assert (row["city"], row["postcode"]) in SUBURBS[row["state"]]
         if "service_region_id" in row:
-            assert row["service_region_id"] == REGIONS.get(row["postcode"])
+            assert row["service_region_id"] == SERVICE_REGIONS.get(row["postcode"])
     assert 0 < sum(row["service_region_id"] is not None for row in rows) < len(rows) / 10
 
 

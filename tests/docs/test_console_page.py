@@ -7,22 +7,22 @@ import pytest
 
 from console.furnished import FILES, PAGES, name_of
 from console.screenshots import WIDTHS, file_name
-from plankeeper.console.routing import Entry
+from plankeeper.console.routing import PageRoute
 from support.pages import PROJECT, text_of
 
 PICTURES = PROJECT / "docs/console"
 SHOWN = [each for each in PAGES if each not in FILES and each.path != "/console"]
 NEEDS = {
-    "anyone": "anybody", "half": "who gave a password", "account": "who is signed in",
+    "anyone": "anybody", "password_verified": "who gave a password", "signed_in": "who is signed in",
     "viewer": "viewer", "manager": "manager", "owner": "owner",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_every_page_has_a_row_with_its_pictures(entry: Entry) -> None:
+def test_every_page_has_a_row_with_its_pictures(entry: PageRoute) -> None:
     name = file_name(entry.path)
     pictures = f"[wide](console/{name}-{WIDTHS[0]}.png), [phone](console/{name}-{WIDTHS[1]}.png)"
-    assert f"| `{entry.path}` | {NEEDS[entry.need]} | {pictures} |" in text_of("docs/console.md")
+    assert f"| `{entry.path}` | {NEEDS[entry.role]} | {pictures} |" in text_of("docs/console.md")
 
 
 def test_every_picture_is_shown_and_there() -> None:

@@ -19,20 +19,20 @@ from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import ListQuery, custom_schema
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
-from plankeeper.invoices.schemas import Invoice, LineImport, LineItem
+from plankeeper.invoices.schemas import Invoice, InvoiceLineImport, LineItem
 from plankeeper.note_types.schemas import NoteType
-from plankeeper.participants.schemas import BasicParticipant, Participant
-from plankeeper.providers.schemas import BasicProvider, Provider
+from plankeeper.participants.schemas import ParticipantSummary, Participant
+from plankeeper.providers.schemas import ProviderSummary, Provider
 from plankeeper.settings import Settings
 from plankeeper.team_members.schemas import Permission, TeamMember
 from support.pages import PROJECT, pages, prose, rows, section, text_of
 
 SHAPES: dict[tuple[str, str], type[Struct]] = {
-    ("participants", "Basic shape"): BasicParticipant,
+    ("participants", "Basic shape"): ParticipantSummary,
     ("participants", "Full shape"): Participant,
     ("team-members", "Fields"): TeamMember,
     ("team-members", "Permissions"): Permission,
-    ("providers", "Basic shape"): BasicProvider,
+    ("providers", "Basic shape"): ProviderSummary,
     ("providers", "Full shape"): Provider,
     ("note-types", "Fields"): NoteType,
     ("account-managers", "Fields"): AccountManager,
@@ -104,11 +104,11 @@ def test_every_type_of_event_is_listed() -> None:
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_the_columns_of_an_import_are_listed(resource: str) -> None:
-    _assert_columns(resource, RESOURCES[resource].shape)
+    _assert_columns(resource, RESOURCES[resource].import_schema)
 
 
 def test_the_fields_of_an_invoice_s_lines_are_listed() -> None:
-    _assert_columns("line_items of an invoice", LineImport)
+    _assert_columns("line_items of an invoice", InvoiceLineImport)
 
 
 def _assert_columns(heading: str, shape: type[Struct]) -> None:

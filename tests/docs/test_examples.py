@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from plankeeper.cli.demo import fill
+from plankeeper.cli.demo import load_demo_data
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.pages import ANSWERS, Block, blocks, json_differences, pages, text_differences, text_of
@@ -72,7 +72,7 @@ def demonstration(
     dsn = cluster.dsn.replace("/plankeeper?", "/documentation?")
     schema.migrate(dsn)
     running = RunningServer(dsn).start()
-    plan_manager_id, _, key, *_ = running.run(fill(running.db, running.settings))
+    plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings))
     folder = tmp_path_factory.mktemp("documentation")
     (folder / "answers").mkdir()
     (folder / "shim").write_text(SHIM)

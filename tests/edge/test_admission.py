@@ -14,8 +14,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.cache import Keyring
-from plankeeper.api_keys.format import checksum, hash_of, new_key
+from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.api_keys.format import checksum, hash_key, new_key
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.admission import Admission, network_of
@@ -240,7 +240,7 @@ def dead_keys(server: RunningServer, new_plan_manager: Callable[[], UUID], new_k
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            key = await store.by_hash(tx, hash_of(revoked))
+            key = await store.get_by_hash(tx, hash_key(revoked))
             assert key is not None
             await service.revoke(Write(tx, owner, server.settings, SYSTEM), key.id)
 
@@ -319,7 +319,7 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: Cluster
     settings: Any = SimpleNamespace(rate_limit=600, auth_failure_limit=10**6, max_requests=200)
     scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
     async with Database(cluster.dsn, pool_size=8).opened() as db:
-        keyring, limiter = Keyring(db), Limiter(db)
+        keyring, limiter = ApiKeyCache(db), Limiter(db)
         watching = asyncio.create_task(keyring.watch())
         admission = Admission(keyring.authenticate, limiter, settings)
 

@@ -10,7 +10,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_of
+from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.format import new_key as unknown_key
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
@@ -115,7 +115,7 @@ def test_a_revoked_key_is_refused_by_every_server_and_others_go_on(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            kept = await store.by_hash(tx, hash_of(api.key))
+            kept = await store.get_by_hash(tx, hash_key(api.key))
             assert kept is not None
             await service.revoke(Write(tx, owner, server.settings, SYSTEM), kept.id)
 

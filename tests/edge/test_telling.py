@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as families_
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_of, new_key
+from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, Write
 from support.client import PREFIX, Client
@@ -68,7 +68,7 @@ def log(api: Client, capfd: pytest.CaptureFixture[str]) -> Log:
 
 
 def key_id_of(server: RunningServer, key: str) -> str:
-    found = server.run(store.by_hash(server.db, hash_of(key)))
+    found = server.run(store.get_by_hash(server.db, hash_key(key)))
     assert found is not None
     return str(found.id)
 
@@ -152,7 +152,7 @@ def test_a_line_tells_nothing_of_a_key(talking: RunningServer, api: Client, log:
         async with talking.db.transaction() as tx:
             call = Write(tx, owner, talking.settings, SYSTEM)
             made = await service.create(call, "Gone", [owner], ["read"], None)
-            found = await store.by_hash(tx, hash_of(made))
+            found = await store.get_by_hash(tx, hash_key(made))
             assert found is not None
             await service.revoke(call, found.id)
             return made

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events import store
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.providers import store as providers
@@ -86,8 +86,8 @@ async def provider_in(tx: Transaction, server: RunningServer, client: Client) ->
     """A new provider with its event, as the route writes them."""
     made = Provider(id=uuid7(), created_at=datetime.now(UTC))
     call = Write(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
-    await providers.put(tx, call.plan_manager_id, json_text([made]))
-    await record(call, "provider.created", None, made)
+    await providers.upsert(tx, call.plan_manager_id, json_text([made]))
+    await record_event(call, "provider.created", None, made)
     return made.id
 
 
@@ -177,7 +177,7 @@ async def test_one_sequencer_leads_however_many_servers_there_are(second_server:
     leading = await until(lambda: leaders(db), len)
     assert len(leading) == 1
     async with db.session() as session:
-        assert await store.lead(session) is False
+        assert await store.try_lead(session) is False
     assert await leaders(db) == leading
 
 
@@ -203,7 +203,7 @@ async def test_positions_are_given_in_batches_by_ascending_id(server: RunningSer
     async with undone(db) as tx:
         made = [str(await provider_in(tx, server, api)) for _ in range(5)]
         for size in (2, 2, 1, 0):
-            assert sum(each.events for each in await store.sequence(tx, 2)) == size
+            assert sum(each.events for each in await store.assign_positions(tx, 2)) == size
             placed = await tx.rows(
                 str,
                 """

@@ -11,8 +11,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
-from plankeeper.api_keys.format import hash_of
-from plankeeper.api_keys.store import by_hash, fetch_for_update
+from plankeeper.api_keys.format import hash_key
+from plankeeper.api_keys.store import get_by_hash, select_for_update
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.idempotency.store import purge
 from support.client import Client
@@ -113,9 +113,9 @@ def test_a_rotated_key_goes_on_with_the_retries_of_the_old_one(server: RunningSe
 
     async def rotate() -> str:
         async with server.db.transaction() as tx:
-            known = await by_hash(tx, hash_of(api.key))
+            known = await get_by_hash(tx, hash_key(api.key))
             assert known
-            old = await fetch_for_update(tx, known.id)
+            old = await select_for_update(tx, known.id)
             assert old
             from datetime import timedelta
 
@@ -169,7 +169,7 @@ def test_one_that_still_runs_is_waited_for_and_then_told_of(server: RunningServe
                 "insert into idempotency_records (plan_manager_id, original_key_id, path, idempotency_key,"
                 " request_hash, created_at) select $1, original_id, '/api/public/v1/participants', 'slow', '', now()"
                 " from api_keys where key_hash = $2",
-                api.plan_manager_id, hash_of(api.key),
+                api.plan_manager_id, hash_key(api.key),
             )  # fmt: skip
             import asyncio
 

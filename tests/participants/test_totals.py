@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.http.schemas import json_text
 from plankeeper.participants import store
-from plankeeper.participants.schemas import ParticipantRecord
-from plankeeper.participants.totals import fold_totals
+from plankeeper.participants.schemas import ParticipantRow
+from plankeeper.participants.totals import compact_counts
 from support.client import Client
 from support.server import RunningServer
 
@@ -67,7 +67,7 @@ def test_totals_equal_a_count_whatever_was_written(
         elif what == "bad import":
             assert import_rows(api, "participants", [body, body | {"account_manager_id": str(uuid7())}]).bad
         else:
-            server.run(fold_totals(server.db))
+            server.run(compact_counts(server.db))
     assert_totals(server, api)
 
 
@@ -84,7 +84,7 @@ def test_totals_are_right_after_many_writers_and_folds_at_once(server: RunningSe
     for writer in writers:
         writer.start()
     while any(writer.is_alive() for writer in writers):
-        server.run(fold_totals(server.db))
+        server.run(compact_counts(server.db))
     for writer in writers:
         writer.join()
     assert_totals(server, api)
@@ -100,7 +100,7 @@ def test_folding_leaves_few_rows(server: RunningServer, api: Client) -> None:
             int, "select count(*) from participant_counts where plan_manager_id = $1", UUID(api.plan_manager_id)
         )
 
-    server.run(fold_totals(server.db))
+    server.run(compact_counts(server.db))
     assert server.run(rows()) <= 50
     assert_totals(server, api)
 
@@ -113,7 +113,7 @@ def test_writers_of_one_plan_manager_do_not_wait_for_each_other(server: RunningS
         async with server.db.transaction() as one, server.db.transaction() as two:
             for tx in (one, two):
                 await tx.execute("set local lock_timeout = '1s'")
-                record = ParticipantRecord(id=uuid7(), created_at=(await tx.one(Any, "select now()")), state="NSW")
+                record = ParticipantRow(id=uuid7(), created_at=(await tx.one(Any, "select now()")), state="NSW")
                 await store.insert(tx, owner, json_text([record]))
 
     server.run(both())

@@ -11,8 +11,8 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import store as keys
-from plankeeper.api_keys.format import hash_of
+from plankeeper.api_keys import store as api_key_store
+from plankeeper.api_keys.format import hash_key
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.instrumentation import Answered
@@ -45,7 +45,7 @@ def test_each_request_for_a_plan_manager_is_in_the_log_with_nothing_that_it_carr
     server: RunningServer, api: Client, other: Client, log: Log
 ) -> None:
     started = datetime.now(UTC)
-    key = server.run(keys.by_hash(server.db, hash_of(api.key)))
+    key = server.run(api_key_store.get_by_hash(server.db, hash_key(api.key)))
     assert key
     path = f"/participants/{uuid7()}"
     answers = [

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
-from plankeeper.import_export.constraint_errors import EXPLANATIONS
-from plankeeper.import_export.importer import Report, load
+from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.registry import RESOURCES
 from support.server import RunningServer
 
@@ -16,19 +16,23 @@ class _RolledBack(Exception):
     pass
 
 
-async def import_all(server: RunningServer, plan_manager_id: UUID, resource: str, rows: list[dict[str, Any]]) -> Report:
+async def import_all(
+    server: RunningServer, plan_manager_id: UUID, resource: str, rows: list[dict[str, Any]]
+) -> ImportReport:
     text = "".join(json_text(row) + "\n" for row in rows)
     return await import_bytes(server, plan_manager_id, resource, text.encode())
 
 
-async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: str, content: bytes) -> Report:
+async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: str, content: bytes) -> ImportReport:
     """The report of an import; with bad lines nothing was written."""
-    report = Report()
+    report = ImportReport()
     try:
         async with server.db.transaction() as tx:
             call = Write(tx, plan_manager_id, server.settings, SYSTEM)
-            report = await load(call, RESOURCES[resource], io.BytesIO(content), EXPLANATIONS, lambda _lines: None)
-            if report.bad_lines:
+            report = await import_file(
+                call, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
+            )
+            if report.rejected_lines:
                 raise _RolledBack
     except _RolledBack:
         pass

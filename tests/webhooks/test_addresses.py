@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plankeeper.webhooks.client import Checked, Sender
-from plankeeper.webhooks.policy import EVERYWHERE, fault_of_url, is_refused
+from plankeeper.webhooks.client import PublicAddressBackend, WebhookClient
+from plankeeper.webhooks.policy import ANY_NETWORK, validate_url, is_blocked
 
 SCHEME = "must begin with https://"
 PRIVATE = "must not be an address of a private network"
@@ -42,21 +42,21 @@ def url_of(address: str) -> str:
 
 @pytest.mark.parametrize("address", REFUSED)
 def test_what_is_not_on_the_public_internet_is_refused(address: str) -> None:
-    assert is_refused(ip_address(address), ())
-    assert fault_of_url(url_of(address), ()) == PRIVATE
-    assert fault_of_url(url_of(address).upper().replace("HTTPS", "https"), ()) == PRIVATE
+    assert is_blocked(ip_address(address), ())
+    assert validate_url(url_of(address), ()) == PRIVATE
+    assert validate_url(url_of(address).upper().replace("HTTPS", "https"), ()) == PRIVATE
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_what_is_on_the_public_internet_is_not(address: str) -> None:
-    assert not is_refused(ip_address(address), ())
-    assert fault_of_url(url_of(address), ()) is None
+    assert not is_blocked(ip_address(address), ())
+    assert validate_url(url_of(address), ()) is None
 
 
 @settings(max_examples=1000)
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
 def test_what_the_standard_library_calls_private_is_refused(address: IPv4Address | IPv6Address) -> None:
-    assert address.is_global or is_refused(address, ())
+    assert address.is_global or is_blocked(address, ())
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_the_standard_library_calls_private_is_refused(address: IPv4Address
     ],
 )  # fmt: skip
 def test_a_name_over_https_is_accepted(url: str) -> None:
-    assert fault_of_url(url, ()) is None
+    assert validate_url(url, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_name_over_https_is_accepted(url: str) -> None:
     ],
 )  # fmt: skip
 def test_an_address_has_a_fault(fault: str, urls: list[str]) -> None:
-    found = {url: fault_of_url(url, ()) for url in urls}
+    found = {url: validate_url(url, ()) for url in urls}
     # Of an odd character, or of one that looks like another, the parser may already say that it is no URL.
     assert {url: told for url, told in found.items() if told != fault and not (fault == ODD and told == URL)} == {}
 
@@ -120,11 +120,11 @@ def test_an_address_has_a_fault(fault: str, urls: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_what_the_operator_allows_is_accepted_and_nothing_else(url: str, fault: str | None) -> None:
-    assert fault_of_url(url, [ip_network("127.0.0.1/32"), ip_network("fd00::/8")]) == fault
+    assert validate_url(url, [ip_network("127.0.0.1/32"), ip_network("fd00::/8")]) == fault
 
 
 def test_everywhere_is_everywhere() -> None:
-    assert not any(is_refused(ip_address(each), EVERYWHERE) for each in [*PUBLIC, *REFUSED])
+    assert not any(is_blocked(ip_address(each), ANY_NETWORK) for each in [*PUBLIC, *REFUSED])
 
 
 TRUST = ssl.create_default_context()  # takes as long as a hundred examples
@@ -158,13 +158,13 @@ async def test_the_host_that_is_called_is_the_one_that_was_checked(start: str, r
         asked.append((host, port))
         return ["1.1.1.1"]
 
-    sender, recorder = Sender((), resolve, TRUST), Recorder()
+    sender, recorder = WebhookClient((), resolve, TRUST), Recorder()
     backend = sender._pool._network_backend  # noqa: SLF001
-    assert isinstance(backend, Checked)
+    assert isinstance(backend, PublicAddressBackend)
     backend._inner = recorder  # noqa: SLF001
     await sender.post(url, [], b"{}")
     await sender.close()
-    if fault_of_url(url, ()):
+    if validate_url(url, ()):
         assert asked == recorder.called == []
         return
     found = re.fullmatch(r"https://(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::([0-9]*))?(?:[/?].*)?", url)

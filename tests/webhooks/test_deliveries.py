@@ -9,8 +9,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.context import SYSTEM, Write
-from plankeeper.import_export.constraint_errors import EXPLANATIONS
-from plankeeper.import_export.importer import load
+from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.webhooks import delivery_queue
 from support.client import Client
@@ -116,8 +116,10 @@ def imported(server: RunningServer, api: Client, notify: bool) -> str:
     async def work() -> None:
         async with server.db.transaction() as tx:
             call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM, notify=notify)
-            report = await load(call, RESOURCES["providers"], io.BytesIO(line), EXPLANATIONS, lambda _lines: None)
-            assert not report.bad
+            report = await import_file(
+                call, RESOURCES["providers"], io.BytesIO(line), CONSTRAINT_ERRORS, lambda _lines: None
+            )
+            assert not report.errors
 
     server.run(work())
     return ident
@@ -146,8 +148,8 @@ def test_what_is_due_first_is_claimed_first(server: RunningServer, api: Client, 
 
     async def claim() -> None:
         for each in (7, 5, 4, 3, 2):
-            found = await delivery_queue.claim(server.db, {}, each, 100, NOW)
-            claimed.extend(claim.resource_id for claim in await delivery_queue.claims(server.db, found, NOW))
+            found = await delivery_queue.claim_due(server.db, {}, each, 100, NOW)
+            claimed.extend(claim.resource_id for claim in await delivery_queue.load_jobs(server.db, found, NOW))
 
     server.run(claim())
     assert claimed == made[: len(claimed)]
@@ -161,9 +163,9 @@ def test_what_one_claims_another_leaves_alone(server: RunningServer, api: Client
 
     async def claim() -> list[int]:
         async with server.db.transaction() as tx:
-            first = await delivery_queue.claim(tx, {}, 3, 100, NOW)
-            second = await delivery_queue.claim(server.db, {}, 3, 100, NOW)  # neither waits for the first one
-        third = await delivery_queue.claim(server.db, {}, 3, 100, NOW)
+            first = await delivery_queue.claim_due(tx, {}, 3, 100, NOW)
+            second = await delivery_queue.claim_due(server.db, {}, 3, 100, NOW)  # neither waits for the first one
+        third = await delivery_queue.claim_due(server.db, {}, 3, 100, NOW)
         claimed = {each.id for found in (first, second, third) for each in found}
         return [len(first), len(second), len(third), len(claimed)]
 
@@ -174,7 +176,7 @@ def test_first_attempts_are_made_in_the_order_of_the_feed(
     server: RunningServer, api: Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With one place nothing overtakes: what is sent at the same time may arrive in any order.
-    monkeypatch.setattr("plankeeper.webhooks.worker.PER_ENDPOINT", 1)
+    monkeypatch.setattr("plankeeper.webhooks.worker.MAX_PER_ENDPOINT", 1)
     hook()
     with working(server):
         made = [ident for count in (1, 5, 1, 9, 2, 12) for ident in happen(server, api, count)]
@@ -203,7 +205,7 @@ def test_a_test_goes_to_its_endpoint_alone_and_once(
 def test_a_replay_sends_each_wanted_event_again_and_what_is_new_behind_them(
     server: RunningServer, api: Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.webhooks.worker.PER_ENDPOINT", 1)
+    monkeypatch.setattr("plankeeper.webhooks.worker.MAX_PER_ENDPOINT", 1)
     early = happen(server, api, 2)
     between = events(api, "note_type.created", 2)[-1]
     endpoint = hook()
@@ -325,7 +327,7 @@ def test_the_list_of_deliveries_is_filtered_and_paged(
 def test_a_flood_waits_in_the_feed_and_none_of_it_is_lost(
     server: RunningServer, api: Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plankeeper.webhooks.fan_out.MOST_DUE", 20)
+    monkeypatch.setattr("plankeeper.webhooks.fan_out.MAX_PENDING", 20)
     endpoint = hook()
     made = happen(server, api, 150)
     events(api, "note_type.created", 150)

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database
 from plankeeper.events import store as event_store
-from plankeeper.events.recorder import event_of, record
+from plankeeper.events.recorder import build_event, record_event
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.parsing import first_id_at
 from plankeeper.webhooks import delivery_queue
@@ -55,7 +55,7 @@ async def wrote(db: Database, server: RunningServer, api: Client, number: int) -
     for _ in range(EACH):
         async with db.transaction() as tx:
             thing = Thing(uuid7())
-            await record(
+            await record_event(
                 Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM), "note_type.created", None, thing
             )
             await tx.execute("select pg_sleep($1)", chance.choice([0, 0, 0.002, 0.05]))
@@ -67,7 +67,7 @@ def test_walks_and_deliveries_beside_many_writers_meet_each_event_once_in_one_or
     server: RunningServer, api: Client, hook: Hook, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With one place the order of arrival is the order of the feed.
-    monkeypatch.setattr("plankeeper.webhooks.worker.PER_ENDPOINT", 1)
+    monkeypatch.setattr("plankeeper.webhooks.worker.MAX_PER_ENDPOINT", 1)
     hook()
 
     async def write() -> list[list[str]]:
@@ -103,7 +103,7 @@ async def happened_long_ago(db: Database, server: RunningServer, api: Client, co
     async with db.transaction() as tx:
         for number in range(count):
             call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            row = event_of(call, "note_type.created", None, Thing(uuid7()))
+            row = build_event(call, "note_type.created", None, Thing(uuid7()))
             assert row
             row.id, row.created_at = UUID(int=first_id_at(LONG_AGO).int + number + 1), LONG_AGO
             row.id = UUID(int=row.id.int | 7 << 76 | 2 << 62)
@@ -141,7 +141,7 @@ async def test_events_are_forgotten_and_their_ids_are_still_cursors(
 async def test_an_event_without_its_place_is_not_forgotten(server: RunningServer, api: Client, db: Database) -> None:
     async with db.transaction() as tx:
         call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-        row = event_of(call, "note_type.created", None, Thing(uuid7()))
+        row = build_event(call, "note_type.created", None, Thing(uuid7()))
         assert row
         row.id = UUID(int=first_id_at(LONG_AGO).int | 7 << 76 | 2 << 62)
         await event_store.insert(tx, row)
@@ -178,7 +178,7 @@ async def test_a_delivery_whose_event_is_forgotten_is_not_attempted(
     [gone, kept] = happen(server, api, 2)
     fanned_out(api, endpoint, 2)
     await db.execute("delete from events where resource_id = $1", gone)
-    assert len(await delivery_queue.claim(db, {}, 8, 100, timedelta(days=-1))) == 0
+    assert len(await delivery_queue.claim_due(db, {}, 8, 100, timedelta(days=-1))) == 0
     assert [look(server, NOW), look(server, NOW)] == [2, 0]  # what is gone is put off as what is sent
     assert subjects(receiver) == [kept]
 
@@ -205,10 +205,10 @@ async def test_a_new_sequencer_finds_what_the_one_before_left_undone(
         await tx.execute("update webhook_endpoints set active = false where id <> $1", one)
         await tx.execute("update webhook_endpoints set fanned_out_to = 0")
         new = FanOut()
-        assert await new.follow(tx, []) is False  # it knows of nothing
-        await new.begin(tx)
-        assert await new.follow(tx, []) is True
-        assert await new.follow(tx, []) is False
+        assert await new.handle(tx, []) is False  # it knows of nothing
+        await new.start(tx)
+        assert await new.handle(tx, []) is True
+        assert await new.handle(tx, []) is False
         reached = await tx.one(int, "select fanned_out_to from webhook_endpoints where id = $1", one)
         assert reached == await tx.one(int, "select max(position) from events where plan_manager_id = $1", owner)
     assert [len(deliveries(api, each)) for each in (endpoint, paused)] == [6, 3]

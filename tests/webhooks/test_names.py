@@ -17,8 +17,8 @@ async def test_a_name_that_is_being_asked_for_is_asked_for_once(monkeypatch: pyt
         await asyncio.sleep(0.05)
         return ["192.0.2.1"]
 
-    monkeypatch.setattr(dns, "_ask", slow)
-    resolve = dns.Names()
+    monkeypatch.setattr(dns, "_getaddrinfo", slow)
+    resolve = dns.Resolver()
     found = await asyncio.gather(*(resolve("slow.example", 443) for _ in range(300)), resolve("other.example", 443))
     assert found == [["192.0.2.1"]] * 301
     assert asked == ["slow.example:443", "other.example:443"]
@@ -33,8 +33,8 @@ async def test_whoever_gives_up_on_a_name_leaves_it_to_the_others(monkeypatch: p
         await answered.wait()
         raise socket.gaierror
 
-    monkeypatch.setattr(dns, "_ask", slow)
-    resolve = dns.Names()
+    monkeypatch.setattr(dns, "_getaddrinfo", slow)
+    resolve = dns.Resolver()
     first, second = (asyncio.create_task(resolve("slow.example", 443)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()

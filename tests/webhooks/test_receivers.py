@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from plankeeper.http.schemas import json_text
-from plankeeper.webhooks.payload import headers_of
+from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.policy import new_secret
 from support.folder import open_folder
 from support.pages import PROJECT
@@ -159,22 +159,22 @@ def test_a_receiver_verifies_with_either_secret_after_a_rotation(site: Site, lan
 def test_a_receiver_refuses_what_is_not_as_it_was_sent(language: str, tmp_path: Path) -> None:
     secret, now = new_secret(), int(time.time())
     body = b'{"type":"note_type.created","data":{"resource":{"id":"1"}}}'
-    good = headers_of("first", now, body, [secret])
-    late, early = (headers_of("first", now + seconds, body, [secret]) for seconds in (-400, 400))
+    good = build_headers("first", now, body, [secret])
+    late, early = (build_headers("first", now + seconds, body, [secret]) for seconds in (-400, 400))
     with ExampleReceiver(language, tmp_path / "receiver", secret) as receiver:
         assert receiver.post(good, body.replace(b'"1"', b'"2"')) == 401
         assert receiver.post(good, body + b" ") == 401
         assert receiver.post(late, body) == 401
         assert receiver.post(early, body) == 401
-        assert receiver.post(headers_of("first", now, body, [new_secret()]), body) == 401
+        assert receiver.post(build_headers("first", now, body, [new_secret()]), body) == 401
         assert receiver.post(_with(good, "webhook-timestamp", str(now + 1)), body) == 401
         assert receiver.post(_with(good, "webhook-id", "second"), body) == 401
         assert receiver.post(_with(good, "webhook-signature", "junk"), body) == 401
         assert receiver.post([each for each in good if each[0] != "webhook-signature"], body) == 401
         # One that was sent again is taken, and kept once.
         assert receiver.post(good, body) == 204
-        assert receiver.post(headers_of("first", now - 1, body, [secret]), body) == 204
-        assert receiver.post(headers_of("second", now, body, [new_secret(), secret]), body) == 204
+        assert receiver.post(build_headers("first", now - 1, body, [secret]), body) == 204
+        assert receiver.post(build_headers("second", now, body, [new_secret(), secret]), body) == 204
     assert receiver.kept == [["first", "note_type.created", "1"], ["second", "note_type.created", "1"]]
 
 

@@ -10,8 +10,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.parsing import first_id_at
-from plankeeper.webhooks.payload import headers_of
-from plankeeper.webhooks.policy import JITTER, SCHEDULE, SECRET_PREFIX, fault_of_secret, new_secret, next_wait
+from plankeeper.webhooks.payload import build_headers
+from plankeeper.webhooks.policy import MAX_JITTER, RETRY_DELAYS, SECRET_PREFIX, validate_secret, new_secret, retry_delay
 
 BODY = b'{"type":"participant.created","data":{"name":"Zo\xc3\xab"}}'
 SECRET, OLD_SECRET = new_secret(), new_secret()
@@ -28,13 +28,13 @@ def verifies(secret: str, headers: dict[str, str], body: bytes = BODY) -> bool:
 
 def signed(*secrets: str, late: float = 0, body: bytes = BODY) -> dict[str, str]:
     """The headers of a message that was sent `late` seconds ago."""
-    return dict(headers_of("msg_1", int(datetime.now(UTC).timestamp() - late), body, list(secrets)))
+    return dict(build_headers("msg_1", int(datetime.now(UTC).timestamp() - late), body, list(secrets)))
 
 
 @given(st.binary(min_size=24, max_size=64), st.text().map(str.encode))
 def test_the_official_library_verifies_a_signature_of_any_secret_over_any_text(key: bytes, body: bytes) -> None:
     secret = SECRET_PREFIX + base64.b64encode(key).decode()
-    assert fault_of_secret(secret) is None
+    assert validate_secret(secret) is None
     Webhook(secret).verify(body, signed(secret, body=body), json_parse=False)
 
 
@@ -67,7 +67,7 @@ def test_a_secret_is_32_random_bytes() -> None:
     made = {new_secret() for _ in range(100)}
     assert len(made) == 100
     assert {len(base64.b64decode(each.removeprefix(SECRET_PREFIX))) for each in made} == {32}
-    assert all(each.startswith("whsec_") and fault_of_secret(each) is None for each in made)
+    assert all(each.startswith("whsec_") and validate_secret(each) is None for each in made)
 
 
 @pytest.mark.parametrize(
@@ -86,34 +86,34 @@ def test_a_secret_is_32_random_bytes() -> None:
     ids=range(9),
 )
 def test_a_secret_has_a_form(secret: str, fits: bool) -> None:
-    assert (fault_of_secret(secret) is None) == fits
+    assert (validate_secret(secret) is None) == fits
 
 
 def test_attempts_are_made_as_published() -> None:
     hour = 3600
     seconds = [0, 5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
-    assert [next_wait(made, 0) for made in range(11)] == [*(timedelta(seconds=each) for each in seconds), None]
+    assert [retry_delay(made, 0) for made in range(11)] == [*(timedelta(seconds=each) for each in seconds), None]
 
 
 @given(st.integers(0, 9), st.floats(0, 1))
 def test_jitter_makes_an_attempt_later_by_a_tenth_of_its_wait_at_most(made: int, luck: float) -> None:
-    wait = next_wait(made, luck)
+    wait = retry_delay(made, luck)
     assert wait is not None
-    assert SCHEDULE[made] <= wait <= SCHEDULE[made] * (1 + JITTER)
-    assert JITTER == 0.1
-    assert next_wait(made, 1) == SCHEDULE[made] * (1 + JITTER)
+    assert RETRY_DELAYS[made] <= wait <= RETRY_DELAYS[made] * (1 + MAX_JITTER)
+    assert MAX_JITTER == 0.1
+    assert retry_delay(made, 1) == RETRY_DELAYS[made] * (1 + MAX_JITTER)
 
 
 @pytest.mark.parametrize("retry_after, seconds", [(None, 300), (0.0, 300), (299.0, 300), (301.0, 301), (1e9, DAY)])
 def test_a_receiver_may_ask_for_more_time_but_not_for_less_nor_for_more_than_a_day(
     retry_after: float | None, seconds: int
 ) -> None:
-    assert next_wait(2, 0, retry_after) == timedelta(seconds=seconds)
+    assert retry_delay(2, 0, retry_after) == timedelta(seconds=seconds)
 
 
 def test_a_receiver_gets_no_more_attempts_by_asking_for_time() -> None:
-    assert next_wait(10, 0, 60.0) is None
-    assert next_wait(11, 0, 60.0) is None
+    assert retry_delay(10, 0, 60.0) is None
+    assert retry_delay(11, 0, 60.0) is None
 
 
 def test_ids_made_from_a_moment_on_are_no_lower_than_its_first() -> None:

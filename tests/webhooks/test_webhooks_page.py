@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from msgspec import Raw
 
-from plankeeper.webhooks.payload import body_of, headers_of
-from plankeeper.webhooks.policy import JITTER, SCHEDULE, new_secret
+from plankeeper.webhooks.payload import build_body, build_headers
+from plankeeper.webhooks.policy import MAX_JITTER, RETRY_DELAYS, new_secret
 from plankeeper.webhooks.schemas import Attempt
 from support.pages import PROJECT, blocks, matches, rows, section
 
@@ -34,8 +34,8 @@ def test_the_page_shows_the_message_as_it_is() -> None:
     assert found
     type_, at, plan_manager_id, kind, id_ = found.groups()
     moment = datetime.fromisoformat(at)
-    assert body.encode() == body_of(type_, moment, UUID(plan_manager_id), kind, id_, "thin", None)
-    sent = headers_of("an id", int(moment.timestamp()), body.encode(), [new_secret()])
+    assert body.encode() == build_body(type_, moment, UUID(plan_manager_id), kind, id_, "thin", None)
+    sent = build_headers("an id", int(moment.timestamp()), body.encode(), [new_secret()])
     assert [each.partition(": ")[0] for each in headers] == [name for name, _ in sent]
     values = {name: value for name, _, value in (each.partition(": ") for each in headers)}
     assert matches(values["user-agent"], dict(sent)["user-agent"])
@@ -44,8 +44,8 @@ def test_the_page_shows_the_message_as_it_is() -> None:
 
 
 def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
-    headers = [name for name, _ in headers_of("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
-    full = body_of("a.b", datetime.now(UTC), UUID(int=0), "a", "b", "full", Raw(b"{}"))
+    headers = [name for name, _ in build_headers("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
+    full = build_body("a.b", datetime.now(UTC), UUID(int=0), "a", "b", "full", Raw(b"{}"))
     members = re.findall(r'"(\w+)":', full.decode().replace('"kind":', "").replace(',"id":', ""))
     named = [row[0].strip("`").removeprefix("data.") for row in rows(section(PAGE, "The message"))]
     assert named == headers + [each for each in members if each != "data"]
@@ -58,9 +58,9 @@ def test_the_page_names_every_member_of_an_attempt() -> None:
 def test_the_page_has_the_schedule_and_the_statuses() -> None:
     listed = [row for row in rows(section(PAGE, "When a delivery fails")) if row[0].isdecimal()]
     waits = [wait.split(" ") for _, wait in listed]
-    assert [int(number) for number, _ in listed] == list(range(1, len(SCHEDULE) + 1))
-    assert [int(figure) * SECONDS[unit] for figure, unit in waits] == [each.total_seconds() for each in SCHEDULE]
-    assert JITTER == 0.1, "the page says: up to a tenth longer"
+    assert [int(number) for number, _ in listed] == list(range(1, len(RETRY_DELAYS) + 1))
+    assert [int(figure) * SECONDS[unit] for figure, unit in waits] == [each.total_seconds() for each in RETRY_DELAYS]
+    assert MAX_JITTER == 0.1, "the page says: up to a tenth longer"
     statuses = [row[0] for row in rows(section(PAGE, "When a delivery fails")) if not row[0].isdecimal()]
     assert statuses == ["`pending`", "`succeeded`", "`failed`", "`cancelled`"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from plankeeper.database.client import Database
 from plankeeper.webhooks import delivery_queue
-from plankeeper.webhooks.attempts import settle
+from plankeeper.webhooks.attempts import record_attempts
 from support.client import Client
 from support.receiver import Answer, Receiver
 from support.server import RunningServer, wait_until
@@ -276,7 +276,7 @@ def test_what_a_dead_worker_had_is_taken_over_after_a_minute(
     endpoint = hook()
     happen(server, api, 3)
     fanned_out(api, endpoint, 3)
-    claimed = server.run(delivery_queue.claim(server.db, {}, 8, 100, NOW))
+    claimed = server.run(delivery_queue.claim_due(server.db, {}, 8, 100, NOW))
     assert len(claimed) == 3
     assert look(server) == look(server, timedelta(seconds=50)) == 0
     assert look(server, timedelta(seconds=61)) == 3
@@ -292,7 +292,7 @@ def test_what_came_twice_is_told_once(server: RunningServer, api: Client, hook: 
 
     async def claimed_by_one() -> Any:
         worker, sender = new_worker(server)
-        await worker.look()
+        await worker.poll()
         return worker, sender
 
     with held(receiver, 500) as gate:
@@ -332,9 +332,9 @@ def test_what_is_being_written_down_when_a_worker_stops_is_kept(
     async def slow(*arguments: Any) -> None:
         begun.set()
         await asyncio.sleep(0.2)
-        await settle(*arguments)
+        await record_attempts(*arguments)
 
-    monkeypatch.setattr("plankeeper.webhooks.worker.settle", slow)
+    monkeypatch.setattr("plankeeper.webhooks.worker.record_attempts", slow)
     endpoint = hook()
     with working(server):
         happen(server, api)
@@ -362,7 +362,7 @@ def test_endpoints_are_locked_in_one_order(
         worker, sender = new_worker(server)
         async with server.db.transaction() as tx:
             await tx.execute(lock, failing["id"])
-            found = await worker.look()
+            found = await worker.poll()
             worker.stopping.set()
             running = asyncio.create_task(worker.run())
             async with asyncio.timeout(10):

@@ -13,9 +13,9 @@ from uuid import UUID
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.events.recorder import record_many
+from plankeeper.events.recorder import record_events
 from plankeeper.http.context import SYSTEM, Write
-from plankeeper.webhooks.client import Sender
+from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, Client
 from support.receiver import Received, Receiver
@@ -30,8 +30,8 @@ class Thing(Struct):
     id: UUID
 
 
-def new_worker(server: RunningServer, skew: timedelta = NOW) -> tuple[Worker, Sender]:
-    sender = Sender(server.settings.webhook_allowed_networks, trust=NO_TLS)
+def new_worker(server: RunningServer, skew: timedelta = NOW) -> tuple[Worker, WebhookClient]:
+    sender = WebhookClient(server.settings.webhook_allowed_networks, ssl_context=NO_TLS)
     return Worker(server.db, sender, server.settings, skew), sender
 
 
@@ -40,7 +40,7 @@ def look(server: RunningServer, skew: timedelta = NOW) -> int:
 
     async def work() -> int:
         worker, sender = new_worker(server, skew)
-        found = await worker.look()
+        found = await worker.poll()
         worker.stopping.set()
         await worker.run()
         await sender.close()
@@ -76,7 +76,7 @@ def happen(server: RunningServer, api: Client, count: int = 1, type_: str = "not
         things = [Thing(uuid7()) for _ in range(count)]
         async with server.db.transaction() as tx:
             call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            await record_many(call, [(type_, None, each) for each in things])
+            await record_events(call, [(type_, None, each) for each in things])
         return [str(each.id) for each in things]
 
     return server.run(work())

@@ -12,16 +12,16 @@ routes = Routes("account_managers")
 
 
 @routes.get("/account-managers", need=READ)
-async def list_(call: Read, query: AccountManagerListQuery) -> Page[AccountManager]:
+async def list_(ctx: Read, query: AccountManagerListQuery) -> Page[AccountManager]:
     """List account managers."""
-    operator = call.settings.operator_name
-    rows = await store.page(call.db, call.plan_manager_id, query, operator)
-    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query, operator)
+    operator = ctx.settings.operator_name
+    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query, operator)
+    total = None if query.by_cursor else await store.count(ctx.db, ctx.plan_manager_id, query, operator)
     return page_of(query, rows, total)
 
 
 @routes.get("/account-managers/{account_manager_id}", need=READ)
-async def get(call: Read, account_manager_id: LooseId) -> AccountManager:
+async def get(ctx: Read, account_manager_id: LooseId) -> AccountManager:
     """Get an account manager."""
-    operator = call.settings.operator_name
-    return found(await store.visible(call.db, call.plan_manager_id, account_manager_id, operator))
+    operator = ctx.settings.operator_name
+    return found(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))

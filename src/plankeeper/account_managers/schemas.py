@@ -19,7 +19,7 @@ class AccountManager(Struct):
     active: bool | None
 
 
-class AccountManagerRecord(Struct, kw_only=True):
+class AccountManagerRow(Struct, kw_only=True):
     """An account manager as it is kept, hidden ones too. Import and export speak this shape."""
 
     id: UUID
@@ -39,7 +39,7 @@ class AccountManagerCreate(Struct, forbid_unknown_fields=True, kw_only=True):
     email: Email | None | UnsetType = UNSET
 
 
-class AccountManagerChange(AccountManagerCreate):
+class AccountManagerUpdate(AccountManagerCreate):
     """What people change; what is absent stays as it is, null clears."""
 
     active: bool | UnsetType = UNSET

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRecord
+from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRow
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
 
 
-async def page(
+async def list_page(
     db: Queries, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str
 ) -> list[AccountManager]:
     """The rows of one page and one more, which tells whether there are more."""
@@ -48,7 +48,9 @@ async def count(db: Queries, plan_manager_id: UUID, query: AccountManagerListQue
     )  # fmt: skip
 
 
-async def visible(db: Queries, plan_manager_id: UUID, account_manager_id: UUID, operator: str) -> AccountManager | None:
+async def get_visible(
+    db: Queries, plan_manager_id: UUID, account_manager_id: UUID, operator: str
+) -> AccountManager | None:
     """An account manager that the list would return."""
     return await db.one_or_none(
         AccountManager,
@@ -64,12 +66,12 @@ async def visible(db: Queries, plan_manager_id: UUID, account_manager_id: UUID, 
     )  # fmt: skip
 
 
-async def records_for_update(
+async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]
-) -> list[AccountManagerRecord]:
+) -> list[AccountManagerRow]:
     """Those of the ids that there are, locked until the transaction ends."""
     return await tx.rows(
-        AccountManagerRecord,
+        AccountManagerRow,
         """
         select manager.id, manager.first_name, manager.last_name, users.email, manager.active,
             manager.is_internal, manager.deleted
@@ -83,8 +85,8 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole account managers, new or not. `records` is a JSON list of AccountManagerRecord."""
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write whole account managers, new or not. `records` is a JSON list of AccountManagerRow."""
     await tx.execute(
         """
         insert into account_managers (
@@ -101,7 +103,7 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> list[UUID]:
-    """Write new account managers: the ids of those that were not there. `records` is as of `put`."""
+    """Write new account managers: the ids of those that were not there. `records` is as in `upsert`."""
     return await tx.rows(
         UUID,
         """
@@ -117,9 +119,9 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> list[U
     )  # fmt: skip
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccountManagerRecord]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccountManagerRow]:
     return tx.stream(
-        AccountManagerRecord,
+        AccountManagerRow,
         """
         select manager.id, manager.first_name, manager.last_name, users.email, manager.active,
             manager.is_internal, manager.deleted

@@ -3,38 +3,42 @@
 from typing import NamedTuple
 
 from plankeeper.accounts import member_store
-from plankeeper.accounts.schemas import Account, AccountShown, AccountVisit, Membership
+from plankeeper.accounts.schemas import Account, MemberEvent, LoginEvent, Membership
 from plankeeper.database.client import Transaction
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings
 
 
-class Origin(NamedTuple):
+class ClientInfo(NamedTuple):
     """Where somebody signs in from."""
 
     address: str
     user_agent: str
 
 
-def actor_of(account: Account) -> Actor:
+def account_actor(account: Account) -> Actor:
     return Actor("user", str(account.id), account.name)
 
 
-def shown(account: Account, held: Membership) -> AccountShown:
-    return AccountShown(account.id, account.email, account.name, held.role)
+def member_event(account: Account, membership: Membership) -> MemberEvent:
+    return MemberEvent(account.id, account.email, account.name, membership.role)
 
 
-async def tell(tx: Transaction, settings: Settings, account: Account, type_: str, origin: Origin | None = None) -> None:
+async def record_account_event(
+    tx: Transaction, settings: Settings, account: Account, type_: str, client: ClientInfo | None = None
+) -> None:
     """Record what an account did, with where from where that is known."""
-    for held in await member_store.of_account(tx, account.id):
-        after = AccountVisit(account.id, account.email, account.name, held.role, *origin) if origin else None
-        call = Write(tx, held.plan_manager_id, settings, actor_of(account))
-        await record(call, type_, None, after or shown(account, held))
+    for membership in await member_store.list_memberships(tx, account.id):
+        login = LoginEvent(account.id, account.email, account.name, membership.role, *client) if client else None
+        ctx = Write(tx, membership.plan_manager_id, settings, account_actor(account))
+        await record_event(ctx, type_, None, login or member_event(account, membership))
 
 
-async def tell_by_system(tx: Transaction, settings: Settings, account: Account, type_: str, command: str) -> None:
+async def record_account_event_by_operator(
+    tx: Transaction, settings: Settings, account: Account, type_: str, command: str
+) -> None:
     """Record what the operator did with an account."""
-    for held in await member_store.of_account(tx, account.id):
-        call = Write(tx, held.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
-        await record(call, type_, None, shown(account, held))
+    for membership in await member_store.list_memberships(tx, account.id):
+        ctx = Write(tx, membership.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
+        await record_event(ctx, type_, None, member_event(account, membership))

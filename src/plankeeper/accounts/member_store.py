@@ -3,11 +3,19 @@
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.accounts.schemas import Holder, Invitation, Invited, Listed, Membership, Person, Role
+from plankeeper.accounts.schemas import (
+    RoleHolder,
+    Invitation,
+    OpenInvitation,
+    AccountWithRoles,
+    Membership,
+    Member,
+    Role,
+)
 from plankeeper.database.client import Queries, Transaction
 
 
-async def of_account(db: Queries, account_id: UUID) -> list[Membership]:
+async def list_memberships(db: Queries, account_id: UUID) -> list[Membership]:
     """Every role of an account, by the plan managers' names."""
     return await db.rows(
         Membership,
@@ -21,10 +29,10 @@ async def of_account(db: Queries, account_id: UUID) -> list[Membership]:
     )
 
 
-async def fetch_all(db: Queries) -> list[Listed]:
+async def list_accounts(db: Queries) -> list[AccountWithRoles]:
     """Every account with its roles, oldest first."""
     return await db.rows(
-        Listed,
+        AccountWithRoles,
         """
         select id, email, name, totp_secret is not null as totp, created_at,
             coalesce((
@@ -39,10 +47,10 @@ async def fetch_all(db: Queries) -> list[Listed]:
     )
 
 
-async def people(db: Queries, plan_manager_id: UUID) -> list[Person]:
+async def list_members(db: Queries, plan_manager_id: UUID) -> list[Member]:
     """Who has a role for a plan manager, by name."""
     return await db.rows(
-        Person,
+        Member,
         """
         select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
             (select max(last_seen_at) from account_sessions where account_id = account.id) as last_seen_at,
@@ -55,10 +63,10 @@ async def people(db: Queries, plan_manager_id: UUID) -> list[Person]:
     )
 
 
-async def holders_for_update(tx: Transaction, plan_manager_id: UUID) -> list[Holder]:
+async def select_role_holders_for_update(tx: Transaction, plan_manager_id: UUID) -> list[RoleHolder]:
     """Who holds which role, locked in one order: two who change roles at once wait for each other."""
     return await tx.rows(
-        Holder,
+        RoleHolder,
         """
         select account_id, role from account_roles
         where plan_manager_id = $1
@@ -71,7 +79,7 @@ async def holders_for_update(tx: Transaction, plan_manager_id: UUID) -> list[Hol
 
 async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, at: datetime) -> bool:
     """Give an account a role; false where it has one already."""
-    made = await tx.one_or_none(
+    inserted = await tx.one_or_none(
         bool,
         """
         insert into account_roles (plan_manager_id, account_id, role, created_at) values ($1, $2, $3, $4)
@@ -80,7 +88,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role:
         """,
         plan_manager_id, account_id, role, at,
     )  # fmt: skip
-    return made is not None
+    return inserted is not None
 
 
 async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role) -> None:
@@ -90,13 +98,13 @@ async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role:
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
+async def delete(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
     await tx.execute(
         "delete from account_roles where plan_manager_id = $1 and account_id = $2", plan_manager_id, account_id
     )
 
 
-async def holds(db: Queries, plan_manager_id: UUID, email: str) -> bool:
+async def has_role(db: Queries, plan_manager_id: UUID, email: str) -> bool:
     """Whether the account of an email has a role for a plan manager."""
     return await db.one(
         bool,
@@ -110,7 +118,9 @@ async def holds(db: Queries, plan_manager_id: UUID, email: str) -> bool:
     )  # fmt: skip
 
 
-async def invite(tx: Transaction, plan_manager_id: UUID, made: Invitation, token_hash: bytes) -> Invitation:
+async def upsert_invitation(
+    tx: Transaction, plan_manager_id: UUID, invitation: Invitation, token_hash: bytes
+) -> Invitation:
     """Keep an invitation; an open one for the same email is replaced, and keeps its id."""
     return await tx.one(
         Invitation,
@@ -123,31 +133,31 @@ async def invite(tx: Transaction, plan_manager_id: UUID, made: Invitation, token
             invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
         returning id, email, name, role, invited_by, created_at, expires_at
         """,
-        plan_manager_id, made.id, made.email, made.name, made.role, token_hash, made.invited_by, made.created_at,
-        made.expires_at,
+        plan_manager_id, invitation.id, invitation.email, invitation.name, invitation.role, token_hash, invitation.invited_by, invitation.created_at,
+        invitation.expires_at,
     )  # fmt: skip
 
 
-async def invited(db: Queries, token_hash: bytes, at: datetime) -> Invited | None:
+async def get_open_invitation(db: Queries, token_hash: bytes, at: datetime) -> OpenInvitation | None:
     """The open invitation with a token."""
     return await db.one_or_none(
-        Invited,
+        OpenInvitation,
         """
-        select made.plan_manager_id, manager.name as plan_manager_name,
-            exists (select from accounts where lower(accounts.email) = lower(made.email)) as known,
-            made.id as invitation_id, made.email as invitation_email, made.name as invitation_name,
-            made.role as invitation_role, made.invited_by as invitation_invited_by,
-            made.created_at as invitation_created_at, made.expires_at as invitation_expires_at
-        from account_invitations made join plan_managers manager on manager.id = made.plan_manager_id
-        where made.token_hash = $1 and made.accepted_at is null and made.expires_at > $2
+        select invitation.plan_manager_id, manager.name as plan_manager_name,
+            exists (select from accounts where lower(accounts.email) = lower(invitation.email)) as has_account,
+            invitation.id as invitation_id, invitation.email as invitation_email, invitation.name as invitation_name,
+            invitation.role as invitation_role, invitation.invited_by as invitation_invited_by,
+            invitation.created_at as invitation_created_at, invitation.expires_at as invitation_expires_at
+        from account_invitations invitation join plan_managers manager on manager.id = invitation.plan_manager_id
+        where invitation.token_hash = $1 and invitation.accepted_at is null and invitation.expires_at > $2
         """,
         token_hash, at,
     )  # fmt: skip
 
 
-async def take_up(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> bool:
+async def accept_invitation(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> bool:
     """Use an open invitation: of two at once one does."""
-    taken = await tx.one_or_none(
+    accepted = await tx.one_or_none(
         bool,
         """
         update account_invitations set accepted_at = $3
@@ -156,10 +166,10 @@ async def take_up(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at:
         """,
         plan_manager_id, token_hash, at,
     )  # fmt: skip
-    return taken is not None
+    return accepted is not None
 
 
-async def open_invitations(db: Queries, plan_manager_id: UUID) -> list[Invitation]:
+async def list_pending_invitations(db: Queries, plan_manager_id: UUID) -> list[Invitation]:
     """The invitations that nobody took up, newest first; some may have expired."""
     return await db.rows(
         Invitation,
@@ -173,7 +183,7 @@ async def open_invitations(db: Queries, plan_manager_id: UUID) -> list[Invitatio
     )
 
 
-async def withdraw(tx: Transaction, plan_manager_id: UUID, invitation_id: UUID) -> Invitation | None:
+async def delete_invitation(tx: Transaction, plan_manager_id: UUID, invitation_id: UUID) -> Invitation | None:
     """Take an invitation back that nobody took up; answers what it was."""
     return await tx.one_or_none(
         Invitation,

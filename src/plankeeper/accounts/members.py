@@ -4,73 +4,73 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.accounts import member_store, store
-from plankeeper.accounts.schemas import Account, AccountShown, Invitation, Person, Role
-from plankeeper.accounts.sessions import good_email, good_role, new_account, require_still_owner
-from plankeeper.events.recorder import record
+from plankeeper.accounts.schemas import Account, MemberEvent, Invitation, Member, Role
+from plankeeper.accounts.sessions import validate_email, validate_role, build_account, require_owner
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid
 
 
-async def create(call: Write, email: str, name: str, role: str, password: str) -> UUID:
+async def create(ctx: Write, email: str, name: str, role: str, password: str) -> UUID:
     """A new account with a role for the call's plan manager: its id. Raises Invalid."""
-    wanted = good_role(role)
-    account = await new_account(good_email(email), name, password)
-    if await store.insert(call.tx, account) is None:
+    new_role = validate_role(role)
+    account = await build_account(validate_email(email), name, password)
+    if await store.insert(ctx.tx, account) is None:
         raise Invalid(email="has an account already: without a password it gets an invitation")
-    await member_store.insert(call.tx, call.plan_manager_id, account.id, wanted, datetime.now(UTC))
-    await record(call, "account.joined", None, _shown(account, wanted))
+    await member_store.insert(ctx.tx, ctx.plan_manager_id, account.id, new_role, datetime.now(UTC))
+    await record_event(ctx, "account.joined", None, _member_event(account, new_role))
     return account.id
 
 
-async def change_role(call: Write, account_id: UUID, role: str) -> Person | None:
+async def change_role(ctx: Write, account_id: UUID, role: str) -> Member | None:
     """Give a person another role; answers who it was. Null where there is none; raises Invalid."""
-    wanted = good_role(role)
-    await require_still_owner(call)
-    before = await _person(call, account_id)
-    if before is None or before.role == wanted:
+    new_role = validate_role(role)
+    await require_owner(ctx)
+    before = await _get_member(ctx, account_id)
+    if before is None or before.role == new_role:
         return before
-    await _require_other_owner(call, before)
-    await member_store.update(call.tx, call.plan_manager_id, account_id, wanted)
-    await record(call, "account.role_changed", _shown(before, before.role), _shown(before, wanted))
+    await _require_other_owner(ctx, before)
+    await member_store.update(ctx.tx, ctx.plan_manager_id, account_id, new_role)
+    await record_event(ctx, "account.role_changed", _member_event(before, before.role), _member_event(before, new_role))
     return before
 
 
-async def remove(call: Write, account_id: UUID) -> Person | None:
+async def remove(ctx: Write, account_id: UUID) -> Member | None:
     """Take a person's role away; who has no role left has no account. Answers who it was; raises Invalid."""
     # Locked first: a role that the account is being given is seen below.
-    await store.fetch_for_update(call.tx, account_id)
-    await require_still_owner(call)
-    before = await _person(call, account_id)
+    await store.select_for_update(ctx.tx, account_id)
+    await require_owner(ctx)
+    before = await _get_member(ctx, account_id)
     if before is None:
         return None
-    await _require_other_owner(call, before)
-    await member_store.remove(call.tx, call.plan_manager_id, account_id)
-    await record(call, "account.removed", _shown(before, before.role), None)
-    if not await member_store.of_account(call.tx, account_id):
-        await store.remove(call.tx, account_id)
+    await _require_other_owner(ctx, before)
+    await member_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
+    await record_event(ctx, "account.removed", _member_event(before, before.role), None)
+    if not await member_store.list_memberships(ctx.tx, account_id):
+        await store.delete(ctx.tx, account_id)
     return before
 
 
-async def withdraw(call: Write, invitation_id: UUID) -> Invitation:
+async def revoke_invitation(ctx: Write, invitation_id: UUID) -> Invitation:
     """Take back an invitation that nobody took up; raises NotFound."""
-    await require_still_owner(call)
-    before = found(await member_store.withdraw(call.tx, call.plan_manager_id, invitation_id))
-    await record(call, "account.invitation_withdrawn", before, None)
+    await require_owner(ctx)
+    before = found(await member_store.delete_invitation(ctx.tx, ctx.plan_manager_id, invitation_id))
+    await record_event(ctx, "account.invitation_withdrawn", before, None)
     return before
 
 
-async def _person(call: Write, account_id: UUID) -> Person | None:
-    everybody = await member_store.people(call.tx, call.plan_manager_id)
-    return next((each for each in everybody if each.id == account_id), None)
+async def _get_member(ctx: Write, account_id: UUID) -> Member | None:
+    members = await member_store.list_members(ctx.tx, ctx.plan_manager_id)
+    return next((each for each in members if each.id == account_id), None)
 
 
-async def _require_other_owner(call: Write, leaving: Person) -> None:
+async def _require_other_owner(ctx: Write, member: Member) -> None:
     """Somebody must be able to invite others; the system itself can make an owner at any time."""
-    holders = await member_store.holders_for_update(call.tx, call.plan_manager_id)
-    others = [each for each in holders if each.role == "owner" and each.account_id != leaving.id]
-    if leaving.role == "owner" and not others and call.actor.kind != "system":
+    holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
+    other_owners = [each for each in holders if each.role == "owner" and each.account_id != member.id]
+    if member.role == "owner" and not other_owners and ctx.actor.kind != "system":
         raise Invalid(role="of the only owner stays: make somebody else an owner first")
 
 
-def _shown(who: Account | Person, role: Role) -> AccountShown:
-    return AccountShown(who.id, who.email, who.name, role)
+def _member_event(account: Account | Member, role: Role) -> MemberEvent:
+    return MemberEvent(account.id, account.email, account.name, role)

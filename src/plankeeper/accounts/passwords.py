@@ -9,20 +9,20 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from plankeeper.accounts.policy import LONGEST, as_typed
+from plankeeper.accounts.policy import MAX_PASSWORD_LENGTH, encode_password
 
 T = TypeVar("T")
 
 _hasher = PasswordHasher(time_cost=3, memory_cost=19 * 1024, parallelism=1)
 
 
-async def hash_of(password: str) -> str:
-    return await _beside(lambda: _hasher.hash(as_typed(password)))
+async def hash_password(password: str) -> str:
+    return await _run_in_thread(lambda: _hasher.hash(encode_password(password)))
 
 
 async def verify(password_hash: str | None, password: str) -> bool:
     """Whether a password is the one of a hash; without a hash it never is, and takes as long to say so."""
-    return await _beside(lambda: _verify(password_hash or _nobodys(), password)) and password_hash is not None
+    return await _run_in_thread(lambda: _verify(password_hash or _dummy_hash(), password)) and password_hash is not None
 
 
 def is_outdated(password_hash: str) -> bool:
@@ -32,13 +32,13 @@ def is_outdated(password_hash: str) -> bool:
 
 def _verify(password_hash: str, password: str) -> bool:
     try:
-        return _hasher.verify(password_hash, as_typed(password[: 4 * LONGEST]))
+        return _hasher.verify(password_hash, encode_password(password[: 4 * MAX_PASSWORD_LENGTH]))
     except (VerificationError, InvalidHashError):
         return False
 
 
 @cache
-def _nobodys() -> str:
+def _dummy_hash() -> str:
     return _hasher.hash("nobody's")
 
 
@@ -47,6 +47,6 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(2, "passwords")
 
 
-async def _beside(work: Callable[[], T]) -> T:
+async def _run_in_thread(work: Callable[[], T]) -> T:
     """Do slow work in a thread, while requests go on."""
     return await asyncio.get_running_loop().run_in_executor(_threads(), work)

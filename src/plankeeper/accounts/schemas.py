@@ -11,17 +11,17 @@ from plankeeper.http.schemas import Moment
 Role = Literal["owner", "manager", "viewer"]
 
 
-class SignedIn(Struct, frozen=True):
-    """A session was opened; `token` is its secret. With `second_step_due` it opens nothing but the second step."""
+class LoginResult(Struct, frozen=True):
+    """A session was opened; `token` is its secret. With `two_factor_pending` it opens nothing but the second step."""
 
     token: str
-    second_step_due: bool
+    two_factor_pending: bool
 
 
-class Refused(Struct, frozen=True):
+class LoginError(Struct, frozen=True):
     """Nobody was signed in: wrong, or too soon. The next attempt counts after so many seconds."""
 
-    seconds: float = 0
+    retry_after: float = 0
 
 
 class Session(Struct, kw_only=True):
@@ -30,7 +30,7 @@ class Session(Struct, kw_only=True):
     account_id: UUID
     email: str
     name: str
-    second_step_due: bool
+    two_factor_pending: bool
     plan_manager_id: UUID | None  # the one chosen now
     roles: dict[UUID, str]  # by plan manager
     csrf: str
@@ -95,7 +95,7 @@ class OpenSession(Struct):
     user_agent: str
 
 
-class Failures(Struct):
+class LoginThrottle(Struct):
     """How often signing in failed of late, when last, and from when on it may be tried again."""
 
     failures: int
@@ -103,7 +103,7 @@ class Failures(Struct):
     locked_until: datetime
 
 
-class Person(Struct):
+class Member(Struct):
     """Who has a role for a plan manager."""
 
     id: UUID
@@ -115,7 +115,7 @@ class Person(Struct):
     created_at: datetime
 
 
-class Listed(Struct):
+class AccountWithRoles(Struct):
     """An account with its roles."""
 
     id: UUID
@@ -126,14 +126,14 @@ class Listed(Struct):
     memberships: list[Membership]
 
 
-class Holder(Struct):
+class RoleHolder(Struct):
     """Who holds which role."""
 
     account_id: UUID
     role: Role
 
 
-class AccountShown(Struct):
+class MemberEvent(Struct):
     """What an event tells of an account, under one plan manager."""
 
     id: UUID
@@ -142,7 +142,7 @@ class AccountShown(Struct):
     role: Role
 
 
-class AccountVisit(Struct):
+class LoginEvent(Struct):
     """What an event tells of signing in."""
 
     id: UUID
@@ -165,10 +165,10 @@ class Invitation(Struct):
     expires_at: Moment
 
 
-class Invited(Struct):
-    """An open invitation as it is found by its token; `known`: there is an account with the email."""
+class OpenInvitation(Struct):
+    """An open invitation as it is found by its token; `has_account`: there is an account with the email."""
 
     plan_manager_id: UUID
     plan_manager_name: str
-    known: bool
+    has_account: bool
     invitation: Invitation

@@ -7,197 +7,204 @@ import msgspec
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import member_store, passwords, store, totp
-from plankeeper.accounts.audit import Origin, actor_of, tell
-from plankeeper.accounts.credentials import Proof, count, fail, prove
+from plankeeper.accounts.audit import ClientInfo, account_actor, record_account_event
+from plankeeper.accounts.credentials import VerifiedCredentials, register_attempt, record_failure, verify_credentials
 from plankeeper.accounts.policy import (
-    INVITATION_LASTS,
+    INVITATION_LIFETIME,
     ROLES,
-    SECOND_STEP_LASTS,
-    SESSION_LASTS,
-    csrf_of,
-    fault_of_password,
-    hash_of,
-    line,
+    TWO_FACTOR_LIFETIME,
+    SESSION_LIFETIME,
+    csrf_token,
+    validate_password,
+    hash_token,
+    single_line,
     new_token,
-    recovery_code_of,
+    parse_recovery_code,
 )
 from plankeeper.accounts.schemas import (
     Account,
-    AccountShown,
+    MemberEvent,
     Invitation,
-    Invited,
+    OpenInvitation,
     NewSession,
-    Refused,
+    LoginError,
     Role,
     Session,
-    SignedIn,
+    LoginResult,
 )
 from plankeeper.database.client import Database, Queries, Transaction
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Write, found
 from plankeeper.http.errors import Invalid, Refusal
 from plankeeper.http.schemas import Email, checked
 from plankeeper.settings import Settings
 
 
-class _TooLate(Exception):
+class _InvitationTakenError(Exception):
     """Somebody else took up the invitation, or made the account, in the meantime."""
 
 
 async def sign_in(
     db: Database, settings: Settings, email: str, password: str, address: str, user_agent: str
-) -> SignedIn | Refused:
+) -> LoginResult | LoginError:
     """Open a session for an email and its password."""
-    origin = Origin(line(address, 100), line(user_agent, 500))
-    proof = await prove(db, settings, line(email.strip(), 254), password, origin)
-    if isinstance(proof, Refused):
-        return proof
-    newer = await passwords.hash_of(password) if passwords.is_outdated(proof.account.password_hash) else None
+    client = ClientInfo(single_line(address, 100), single_line(user_agent, 500))
+    verified = await verify_credentials(db, settings, single_line(email.strip(), 254), password, client)
+    if isinstance(verified, LoginError):
+        return verified
+    new_hash = (
+        await passwords.hash_password(password) if passwords.is_outdated(verified.account.password_hash) else None
+    )
     async with db.transaction() as tx:
-        account = await store.fetch_for_update(tx, proof.account.id)
-        if account is None or account.password_hash != proof.account.password_hash:
-            return Refused()
-        if newer:
-            await store.set_password(tx, account.id, newer)
-        return await _enter(tx, settings, Proof(account, proof.counted), origin, None)
+        account = await store.select_for_update(tx, verified.account.id)
+        if account is None or account.password_hash != verified.account.password_hash:
+            return LoginError()
+        if new_hash:
+            await store.set_password(tx, account.id, new_hash)
+        return await _log_in(tx, settings, VerifiedCredentials(account, verified.throttle), client, None)
 
 
-async def second_step(db: Database, settings: Settings, token: str, code: str) -> SignedIn | Refused:
+async def verify_two_factor(db: Database, settings: Settings, token: str, code: str) -> LoginResult | LoginError:
     """Complete a session with an authenticator's code or a recovery code; its token is a new one."""
     now = datetime.now(UTC)
     async with db.transaction() as tx:
-        pending = await store.session_for_update(tx, hash_of(token), now)
-        account = await store.fetch_for_update(tx, pending.account_id) if pending else None
+        pending = await store.select_session_for_update(tx, hash_token(token), now)
+        account = await store.select_for_update(tx, pending.account_id) if pending else None
         if pending is None or account is None or not pending.second_step_due:
-            return Refused()
-        origin = Origin(pending.address, pending.user_agent)
-        counted = await count(tx, account.email, now)
-        if isinstance(counted, Refused):
-            return counted
-        if not await is_good_code(tx, account, code):
-            return await fail(tx, settings, account, counted, origin)
-        await store.remove_session(tx, pending.token_hash)
-        opened = await _open(tx, account, origin, pending.chosen_plan_manager_id, second_step_due=False)
-        await store.forget_failures(tx, account.email)
-        await tell(tx, settings, account, "account.signed_in", origin)
-        return opened
+            return LoginError()
+        client = ClientInfo(pending.address, pending.user_agent)
+        throttle = await register_attempt(tx, account.email, now)
+        if isinstance(throttle, LoginError):
+            return throttle
+        if not await use_two_factor_code(tx, account, code):
+            return await record_failure(tx, settings, account, throttle, client)
+        await store.delete_session(tx, pending.token_hash)
+        result = await _create_session(tx, account, client, pending.chosen_plan_manager_id, two_factor_pending=False)
+        await store.delete_throttle(tx, account.email)
+        await record_account_event(tx, settings, account, "account.signed_in", client)
+        return result
 
 
-async def session(db: Queries, token: str) -> Session | None:
+async def get_session(db: Queries, token: str) -> Session | None:
     """The session of a token; null where it has ended, or there is none."""
-    row = await store.session_by_hash(db, hash_of(token), datetime.now(UTC))
+    row = await store.get_session(db, hash_token(token), datetime.now(UTC))
     if row is None:
         return None
-    held = [] if row.second_step_due else row.memberships
-    roles: dict[UUID, str] = {each.plan_manager_id: each.role for each in held}
-    chosen = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
+    active_memberships = [] if row.second_step_due else row.memberships
+    roles: dict[UUID, str] = {each.plan_manager_id: each.role for each in active_memberships}
+    plan_manager_id = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
     return Session(
-        account_id=row.account_id, email=row.email, name=row.name, second_step_due=row.second_step_due,
-        plan_manager_id=chosen, roles=roles, csrf=csrf_of(token),
-        plan_manager_names={each.plan_manager_id: each.name for each in held},
-        token_hash=hash_of(token), totp=row.totp,
+        account_id=row.account_id, email=row.email, name=row.name, two_factor_pending=row.second_step_due,
+        plan_manager_id=plan_manager_id, roles=roles, csrf=csrf_token(token),
+        plan_manager_names={each.plan_manager_id: each.name for each in active_memberships},
+        token_hash=hash_token(token), totp=row.totp,
     )  # fmt: skip
 
 
-async def choose(tx: Transaction, session: Session, plan_manager_id: UUID) -> None:
+async def switch_plan_manager(tx: Transaction, session: Session, plan_manager_id: UUID) -> None:
     """Go on for another plan manager; raises NotFound where the session has no role for it."""
     found(session.roles.get(plan_manager_id))
-    await store.choose(tx, session.token_hash, plan_manager_id)
+    await store.set_chosen_plan_manager(tx, session.token_hash, plan_manager_id)
 
 
 async def sign_out(db: Queries, token: str) -> None:
-    await store.remove_session(db, hash_of(token))
+    await store.delete_session(db, hash_token(token))
 
 
-async def invite(call: Write, email: str, role: str, name: str | None = None) -> str:
+async def invite(ctx: Write, email: str, role: str, name: str | None = None) -> str:
     """Invite somebody to the call's plan manager; answers the token of the link. Raises Invalid.
 
     Who was invited before and has not come gets a new link, and the old one ends.
     """
-    await require_still_owner(call)
+    await require_owner(ctx)
     now, token = datetime.now(UTC), new_token()
-    made = Invitation(
-        uuid7(), good_email(email), name, good_role(role), call.actor.name or call.actor.kind, now,
-        now + INVITATION_LASTS,
+    invitation = Invitation(
+        uuid7(), validate_email(email), name, validate_role(role), ctx.actor.name or ctx.actor.kind, now,
+        now + INVITATION_LIFETIME,
     )  # fmt: skip
-    if await member_store.holds(call.tx, call.plan_manager_id, made.email):
+    if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
         raise Invalid(email="belongs to somebody who has a role here")
-    kept = await member_store.invite(call.tx, call.plan_manager_id, made, hash_of(token))
-    await record(call, "account.invited", None, kept)
+    saved_invitation = await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, hash_token(token))
+    await record_event(ctx, "account.invited", None, saved_invitation)
     return token
 
 
-async def require_still_owner(call: Write) -> None:
+async def require_owner(ctx: Write) -> None:
     """Raises Refusal where who changes people here has lost the role since their page was asked for.
 
     The roles are locked: nobody changes them until the transaction ends.
     """
-    holders = await member_store.holders_for_update(call.tx, call.plan_manager_id)
+    holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
     owners = [str(each.account_id) for each in holders if each.role == "owner"]
-    if call.actor.kind == "user" and call.actor.id not in owners:
+    if ctx.actor.kind == "user" and ctx.actor.id not in owners:
         raise Refusal("plan_manager_not_allowed", "Your role was changed meanwhile: only an owner may do this.")
 
 
-async def invitation(db: Queries, token: str) -> Invited | None:
+async def get_invitation(db: Queries, token: str) -> OpenInvitation | None:
     """The open invitation of a link."""
-    return await member_store.invited(db, hash_of(token), datetime.now(UTC))
+    return await member_store.get_open_invitation(db, hash_token(token), datetime.now(UTC))
 
 
 async def accept(
     db: Database, settings: Settings, token: str, name: str, password: str, address: str = "", user_agent: str = ""
-) -> SignedIn | Refused | None:
+) -> LoginResult | LoginError | None:
     """Take up an invitation and sign in: with a new account, or with the password of the one that the email has.
 
     Null where the invitation is not open; raises Invalid where a new account's name or password won't do.
     """
-    origin = Origin(line(address, 100), line(user_agent, 500))
-    invited = await invitation(db, token)
-    if invited is None:
+    client = ClientInfo(single_line(address, 100), single_line(user_agent, 500))
+    open_invitation = await get_invitation(db, token)
+    if open_invitation is None:
         return None
-    email = invited.invitation.email
-    if invited.known:
-        proof = await prove(db, settings, email, password, origin)
+    email = open_invitation.invitation.email
+    if open_invitation.has_account:
+        verified = await verify_credentials(db, settings, email, password, client)
     else:
-        proof = Proof(await new_account(email, name, password), None)
-    if isinstance(proof, Refused):
-        return proof
+        verified = VerifiedCredentials(await build_account(email, name, password), None)
+    if isinstance(verified, LoginError):
+        return verified
     try:
         async with db.transaction() as tx:
-            return await _join(tx, settings, invited, hash_of(token), proof, origin)
-    except _TooLate:
+            return await _join(tx, settings, open_invitation, hash_token(token), verified, client)
+    except _InvitationTakenError:
         return None
 
 
 async def _join(
-    tx: Transaction, settings: Settings, invited: Invited, token_hash: bytes, proof: Proof, origin: Origin
-) -> SignedIn:
-    now, account, plan_manager_id = datetime.now(UTC), proof.account, invited.plan_manager_id
-    made = proof.counted is not None or await store.insert(tx, account)
-    current = await store.fetch_for_update(tx, account.id) if made else None
-    taken = await member_store.take_up(tx, plan_manager_id, token_hash, now)
-    if current is None or current.password_hash != account.password_hash or not taken:
-        raise _TooLate
-    if await member_store.insert(tx, plan_manager_id, account.id, invited.invitation.role, now):
-        after = AccountShown(account.id, account.email, account.name, invited.invitation.role)
-        await record(Write(tx, plan_manager_id, settings, actor_of(account)), "account.joined", None, after)
-    return await _enter(tx, settings, Proof(current, proof.counted), origin, plan_manager_id)
+    tx: Transaction,
+    settings: Settings,
+    open_invitation: OpenInvitation,
+    token_hash: bytes,
+    verified: VerifiedCredentials,
+    client: ClientInfo,
+) -> LoginResult:
+    now, account, plan_manager_id = datetime.now(UTC), verified.account, open_invitation.plan_manager_id
+    has_account = verified.throttle is not None or await store.insert(tx, account)
+    current = await store.select_for_update(tx, account.id) if has_account else None
+    accepted = await member_store.accept_invitation(tx, plan_manager_id, token_hash, now)
+    if current is None or current.password_hash != account.password_hash or not accepted:
+        raise _InvitationTakenError
+    if await member_store.insert(tx, plan_manager_id, account.id, open_invitation.invitation.role, now):
+        joined = MemberEvent(account.id, account.email, account.name, open_invitation.invitation.role)
+        await record_event(Write(tx, plan_manager_id, settings, account_actor(account)), "account.joined", None, joined)
+    return await _log_in(tx, settings, VerifiedCredentials(current, verified.throttle), client, plan_manager_id)
 
 
-async def new_account(email: str, name: str, password: str) -> Account:
+async def build_account(email: str, name: str, password: str) -> Account:
     """An account to keep; raises Invalid."""
-    faults: dict[str, str] = {}
-    if not name.strip() or line(name, 255) != name:
-        faults["name"] = "must be one line of 1 to 255 characters, not all blank"
-    fault = fault_of_password(password, email)
-    if fault:
-        faults["password"] = fault
-    if faults:
-        raise Invalid(**faults)
-    hashed = await passwords.hash_of(password)
-    return Account(id=uuid7(), email=email, name=name, password_hash=hashed, created_at=datetime.now(UTC))
+    errors: dict[str, str] = {}
+    if not name.strip() or single_line(name, 255) != name:
+        errors["name"] = "must be one line of 1 to 255 characters, not all blank"
+    password_error = validate_password(password, email)
+    if password_error:
+        errors["password"] = password_error
+    if errors:
+        raise Invalid(**errors)
+    password_hash = await passwords.hash_password(password)
+    return Account(id=uuid7(), email=email, name=name, password_hash=password_hash, created_at=datetime.now(UTC))
 
 
-def good_email(email: str) -> str:
+def validate_email(email: str) -> str:
     """The email; raises Invalid."""
     try:
         return str(checked(Email, email.strip()))
@@ -205,7 +212,7 @@ def good_email(email: str) -> str:
         raise Invalid(email=str(error)) from None
 
 
-def good_role(role: str) -> Role:
+def validate_role(role: str) -> Role:
     """The role; raises Invalid."""
     try:
         return msgspec.convert(role, Role)
@@ -213,37 +220,39 @@ def good_role(role: str) -> Role:
         raise Invalid(role=f"must be one of {', '.join(ROLES)}") from None
 
 
-async def is_good_code(tx: Transaction, account: Account, code: str) -> bool:
+async def use_two_factor_code(tx: Transaction, account: Account, code: str) -> bool:
     """Whether a code is an authenticator's or a recovery code that was not used before; it is used then."""
     now = datetime.now(UTC)
-    counter = totp.counter_of(account.totp_secret or "", code, account.totp_counter, now)
+    counter = totp.verify_code(account.totp_secret or "", code, account.totp_counter, now)
     if counter is not None:
         await store.set_totp(tx, account.id, account.totp_secret, counter)
         return True
-    return await store.use_recovery_code(tx, account.id, hash_of(recovery_code_of(code)), now)
+    return await store.use_recovery_code(tx, account.id, hash_token(parse_recovery_code(code)), now)
 
 
-async def _enter(tx: Transaction, settings: Settings, proof: Proof, origin: Origin, chosen: UUID | None) -> SignedIn:
+async def _log_in(
+    tx: Transaction, settings: Settings, verified: VerifiedCredentials, client: ClientInfo, plan_manager_id: UUID | None
+) -> LoginResult:
     """Open a session for who proved to be the account's; with a second step, only the way to that."""
-    account, due = proof.account, proof.account.totp_secret is not None
-    await store.purge_sessions(tx, account.id, datetime.now(UTC))
-    opened = await _open(tx, account, origin, chosen, second_step_due=due)
-    if not due:
-        await store.forget_failures(tx, account.email)
-        await tell(tx, settings, account, "account.signed_in", origin)
-    elif proof.counted:
-        await store.uncount_failure(tx, account.email, proof.counted, datetime.now(UTC))
-    return opened
+    account, two_factor_pending = verified.account, verified.account.totp_secret is not None
+    await store.delete_expired_sessions(tx, account.id, datetime.now(UTC))
+    result = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=two_factor_pending)
+    if not two_factor_pending:
+        await store.delete_throttle(tx, account.email)
+        await record_account_event(tx, settings, account, "account.signed_in", client)
+    elif verified.throttle:
+        await store.undo_attempt(tx, account.email, verified.throttle, datetime.now(UTC))
+    return result
 
 
-async def _open(
-    tx: Transaction, account: Account, origin: Origin, chosen: UUID | None, *, second_step_due: bool
-) -> SignedIn:
+async def _create_session(
+    tx: Transaction, account: Account, client: ClientInfo, plan_manager_id: UUID | None, *, two_factor_pending: bool
+) -> LoginResult:
     now, token = datetime.now(UTC), new_token()
-    lasts = SECOND_STEP_LASTS if second_step_due else SESSION_LASTS
-    kept = NewSession(
-        token_hash=hash_of(token), account_id=account.id, chosen_plan_manager_id=chosen, created_at=now,
-        expires_at=now + lasts, address=origin.address, user_agent=origin.user_agent, second_step_due=second_step_due,
+    lifetime = TWO_FACTOR_LIFETIME if two_factor_pending else SESSION_LIFETIME
+    new_session = NewSession(
+        token_hash=hash_token(token), account_id=account.id, chosen_plan_manager_id=plan_manager_id, created_at=now,
+        expires_at=now + lifetime, address=client.address, user_agent=client.user_agent, second_step_due=two_factor_pending,
     )  # fmt: skip
-    await store.insert_session(tx, kept)
-    return SignedIn(token, second_step_due)
+    await store.insert_session(tx, new_session)
+    return LoginResult(token, two_factor_pending)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.accounts.schemas import Account, Failures, NewSession, OpenSession, SessionRow
+from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionRow
 from plankeeper.database.client import Queries, Transaction
 
 
-async def by_email(db: Queries, email: str) -> Account | None:
+async def get_by_email(db: Queries, email: str) -> Account | None:
     return await db.one_or_none(
         Account,
         """
@@ -20,7 +20,7 @@ async def by_email(db: Queries, email: str) -> Account | None:
     )
 
 
-async def fetch_for_update(tx: Transaction, account_id: UUID) -> Account | None:
+async def select_for_update(tx: Transaction, account_id: UUID) -> Account | None:
     return await tx.one_or_none(
         Account,
         """
@@ -46,7 +46,7 @@ async def insert(tx: Transaction, account: Account) -> UUID | None:
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, account_id: UUID) -> None:
+async def delete(tx: Transaction, account_id: UUID) -> None:
     await tx.execute("delete from accounts where id = $1", account_id)
 
 
@@ -61,14 +61,14 @@ async def set_totp(tx: Transaction, account_id: UUID, secret: str | None, counte
     )
 
 
-async def put_recovery_codes(tx: Transaction, account_id: UUID, hashes: Sequence[bytes]) -> None:
+async def insert_recovery_codes(tx: Transaction, account_id: UUID, hashes: Sequence[bytes]) -> None:
     await tx.execute(
         "insert into account_recovery_codes (account_id, code_hash) select $1, unnest($2::bytea[])",
         account_id, hashes,
     )  # fmt: skip
 
 
-async def remove_recovery_codes(tx: Transaction, account_id: UUID) -> None:
+async def delete_recovery_codes(tx: Transaction, account_id: UUID) -> None:
     await tx.execute("delete from account_recovery_codes where account_id = $1", account_id)
 
 
@@ -86,19 +86,19 @@ async def use_recovery_code(tx: Transaction, account_id: UUID, code_hash: bytes,
     return used is not None
 
 
-async def recovery_codes_left(db: Queries, account_id: UUID) -> int:
+async def count_unused_recovery_codes(db: Queries, account_id: UUID) -> int:
     return await db.one(
         int, "select count(*) from account_recovery_codes where account_id = $1 and used_at is null", account_id
     )
 
 
-async def failures_for_update(tx: Transaction, email: str, at: datetime) -> Failures:
+async def select_throttle_for_update(tx: Transaction, email: str, at: datetime) -> LoginThrottle:
     """The failures of an email, made if there are none: no other attempt is counted until the transaction ends.
 
     They are counted by the email as the database folds it, which also finds the account: Python folds it otherwise.
     """
     return await tx.one(
-        Failures,
+        LoginThrottle,
         """
         insert into account_failures (subject, failures, failed_at, locked_until)
         values (sha256(convert_to(lower($1), 'UTF8')), 0, $2, $2)
@@ -109,32 +109,32 @@ async def failures_for_update(tx: Transaction, email: str, at: datetime) -> Fail
     )  # fmt: skip
 
 
-async def count_failure(tx: Transaction, email: str, counted: Failures) -> None:
+async def update_throttle(tx: Transaction, email: str, throttle: LoginThrottle) -> None:
     await tx.execute(
         """
         update account_failures set failures = $2, failed_at = $3, locked_until = $4
         where subject = sha256(convert_to(lower($1), 'UTF8'))
         """,
-        email, counted.failures, counted.failed_at, counted.locked_until,
+        email, throttle.failures, throttle.failed_at, throttle.locked_until,
     )  # fmt: skip
 
 
-async def uncount_failure(tx: Transaction, email: str, counted: Failures, at: datetime) -> None:
+async def undo_attempt(tx: Transaction, email: str, throttle: LoginThrottle, at: datetime) -> None:
     """Take back what was counted before the password was known to be right, unless another was counted since."""
     await tx.execute(
         """
         update account_failures set failures = failures - 1, locked_until = $4
         where subject = sha256(convert_to(lower($1), 'UTF8')) and failures = $2 and failed_at = $3
         """,
-        email, counted.failures, counted.failed_at, at,
+        email, throttle.failures, throttle.failed_at, at,
     )  # fmt: skip
 
 
-async def forget_failures(tx: Transaction, email: str) -> None:
+async def delete_throttle(tx: Transaction, email: str) -> None:
     await tx.execute("delete from account_failures where subject = sha256(convert_to(lower($1), 'UTF8'))", email)
 
 
-async def purge_failures(tx: Transaction, before: datetime) -> None:
+async def delete_old_throttles(tx: Transaction, before: datetime) -> None:
     """Forget old failures, a few at a time: each attempt makes one row at most."""
     await tx.execute(
         """
@@ -160,7 +160,7 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
     )  # fmt: skip
 
 
-async def session_by_hash(db: Queries, token_hash: bytes, at: datetime) -> SessionRow | None:
+async def get_session(db: Queries, token_hash: bytes, at: datetime) -> SessionRow | None:
     """A session that has not expired, with all roles of its account, oldest first. Its use is kept to the minute."""
     return await db.one_or_none(
         SessionRow,
@@ -184,7 +184,7 @@ async def session_by_hash(db: Queries, token_hash: bytes, at: datetime) -> Sessi
     )  # fmt: skip
 
 
-async def session_for_update(tx: Transaction, token_hash: bytes, at: datetime) -> NewSession | None:
+async def select_session_for_update(tx: Transaction, token_hash: bytes, at: datetime) -> NewSession | None:
     """A session that has not expired, locked: of two second steps at once one counts."""
     return await tx.one_or_none(
         NewSession,
@@ -199,7 +199,7 @@ async def session_for_update(tx: Transaction, token_hash: bytes, at: datetime) -
     )  # fmt: skip
 
 
-async def open_sessions(db: Queries, account_id: UUID, at: datetime) -> list[OpenSession]:
+async def list_sessions(db: Queries, account_id: UUID, at: datetime) -> list[OpenSession]:
     """The sessions of an account that are in use, newest first."""
     return await db.rows(
         OpenSession,
@@ -213,13 +213,13 @@ async def open_sessions(db: Queries, account_id: UUID, at: datetime) -> list[Ope
     )  # fmt: skip
 
 
-async def choose(tx: Transaction, token_hash: bytes, chosen: UUID) -> None:
+async def set_chosen_plan_manager(tx: Transaction, token_hash: bytes, plan_manager_id: UUID) -> None:
     await tx.execute(
-        "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1", token_hash, chosen
+        "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1", token_hash, plan_manager_id
     )
 
 
-async def remove_session(db: Queries, token_hash: bytes) -> None:
+async def delete_session(db: Queries, token_hash: bytes) -> None:
     await db.execute("delete from account_sessions where token_hash = $1", token_hash)
 
 
@@ -236,10 +236,12 @@ async def revoke_session(tx: Transaction, account_id: UUID, token_hash: bytes) -
     )  # fmt: skip
 
 
-async def remove_other_sessions(tx: Transaction, account_id: UUID, kept: bytes) -> None:
+async def delete_other_sessions(tx: Transaction, account_id: UUID, except_token_hash: bytes) -> None:
     """End every session of an account but one; an empty hash keeps none."""
-    await tx.execute("delete from account_sessions where account_id = $1 and token_hash <> $2", account_id, kept)
+    await tx.execute(
+        "delete from account_sessions where account_id = $1 and token_hash <> $2", account_id, except_token_hash
+    )
 
 
-async def purge_sessions(tx: Transaction, account_id: UUID, at: datetime) -> None:
+async def delete_expired_sessions(tx: Transaction, account_id: UUID, at: datetime) -> None:
     await tx.execute("delete from account_sessions where account_id = $1 and expires_at <= $2", account_id, at)

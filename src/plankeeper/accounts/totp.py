@@ -16,24 +16,24 @@ def new_secret() -> str:
     return random_base32()
 
 
-def is_secret(text: str) -> bool:
+def is_valid_secret(text: str) -> bool:
     """Whether a text could be a secret of ours."""
     return bool(re.fullmatch(r"[A-Z2-7]{32}", text))
 
 
-def address_of(secret: str, email: str) -> str:
+def provisioning_uri(secret: str, email: str) -> str:
     """What an app is told: an `otpauth:` address."""
     return TOTP(secret).provisioning_uri(name=email, issuer_name="Plankeeper")
 
 
-def counter_of(secret: str, code: str, last: int, now: datetime) -> int | None:
+def verify_code(secret: str, code: str, last_counter: int, now: datetime) -> int | None:
     """The counter of a good code that is newer than the last one used; null where the code is not good."""
     code = code.replace(" ", "")
     if not re.fullmatch(r"[0-9]{6}", code):
         return None
-    present = int(now.timestamp()) // PERIOD
-    codes = TOTP(secret)
-    for counter in range(max(present - _DRIFT, last + 1), present + _DRIFT + 1):
-        if hmac.compare_digest(codes.generate_otp(counter), code):
+    current = int(now.timestamp()) // PERIOD
+    generator = TOTP(secret)
+    for counter in range(max(current - _DRIFT, last_counter + 1), current + _DRIFT + 1):
+        if hmac.compare_digest(generator.generate_otp(counter), code):
             return counter
     return None

@@ -9,26 +9,26 @@ PREFIX = "plk_"
 RANDOM_LENGTH = 32
 CHECKSUM_LENGTH = 6
 
-_DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 
 def new_key() -> str:
     """A new key. It is shown once: only its hash is kept."""
-    body = PREFIX + "".join(secrets.choice(_DIGITS) for _ in range(RANDOM_LENGTH))
+    body = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + checksum(body)
 
 
 def checksum(body: str) -> str:
     """CRC-32 of prefix and random part in base62, most significant digit first, padded with `0` to six."""
-    rest = zlib.crc32(body.encode())
+    remainder = zlib.crc32(body.encode())
     digits = ""
     for _ in range(CHECKSUM_LENGTH):
-        rest, digit = divmod(rest, 62)
-        digits = _DIGITS[digit] + digits
+        remainder, digit = divmod(remainder, 62)
+        digits = _ALPHABET[digit] + digits
     return digits
 
 
-def well_formed(key: str) -> bool:
+def is_well_formed(key: str) -> bool:
     """Whether a key could be one of ours: told without asking the database."""
     return (
         key.startswith(PREFIX)
@@ -37,6 +37,6 @@ def well_formed(key: str) -> bool:
     )
 
 
-def hash_of(key: str) -> bytes:
+def hash_key(key: str) -> bytes:
     """SHA-256: enough for a secret of 190 random bits, where a password would need a slow hash."""
     return hashlib.sha256(key.encode()).digest()

@@ -1,4 +1,4 @@
-"""API keys in SQL. Whoever changes one calls `touch`, so that every worker forgets what it knew."""
+"""API keys in SQL. Whoever changes one calls `bump_version`, so that every worker forgets what it knew."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Queries, Transaction
 
 
-async def by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
+async def get_by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
     """The key with a hash, and all that it may do; the one look-up that is not within a plan manager."""
     return await db.one_or_none(
         ApiKey,
@@ -24,16 +24,16 @@ async def by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
     )
 
 
-async def version(db: Queries) -> int:
+async def get_version(db: Queries) -> int:
     """What changes whenever a key or a grant does."""
     return await db.one(int, "select version from grants_version")
 
 
-async def touch(tx: Transaction) -> None:
+async def bump_version(tx: Transaction) -> None:
     await tx.execute("update grants_version set version = version + 1")
 
 
-async def fetch_all(db: Queries) -> list[ApiKey]:
+async def list_all(db: Queries) -> list[ApiKey]:
     """Every key, oldest first."""
     return await db.rows(
         ApiKey,
@@ -48,7 +48,7 @@ async def fetch_all(db: Queries) -> list[ApiKey]:
     )
 
 
-async def fetch_of(db: Queries, plan_manager_id: UUID) -> list[ApiKey]:
+async def list_by_plan_manager(db: Queries, plan_manager_id: UUID) -> list[ApiKey]:
     """The keys that may act for a plan manager, newest first, with all that each may act for."""
     return await db.rows(
         ApiKey,
@@ -65,7 +65,7 @@ async def fetch_of(db: Queries, plan_manager_id: UUID) -> list[ApiKey]:
     )
 
 
-async def fetch_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
+async def select_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
     return await tx.one_or_none(
         ApiKey,
         """
@@ -82,7 +82,7 @@ async def fetch_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
 
 
 async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
-    """Keep a key; its plan managers follow with `allow`."""
+    """Keep a key; its plan managers follow with `insert_plan_managers`."""
     await tx.execute(
         """
         insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at, rate_limit,
@@ -94,7 +94,7 @@ async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
     )  # fmt: skip
 
 
-async def allow(tx: Transaction, key_id: UUID, plan_manager_ids: list[UUID]) -> None:
+async def insert_plan_managers(tx: Transaction, key_id: UUID, plan_manager_ids: list[UUID]) -> None:
     await tx.execute(
         """
         insert into api_key_plan_managers (plan_manager_id, api_key_id) select unnest($1::uuid[]), $2
@@ -107,12 +107,12 @@ async def revoke(tx: Transaction, key_id: UUID, at: datetime) -> None:
     await tx.execute("update api_keys set revoked_at = $2 where id = $1 and revoked_at is null", key_id, at)
 
 
-async def expire(tx: Transaction, key_id: UUID, at: datetime) -> None:
+async def set_expiry(tx: Transaction, key_id: UUID, at: datetime) -> None:
     """Let a key that was replaced end; nobody needs to be told of that."""
     await tx.execute("update api_keys set expires_at = $2, warned_at = clock_timestamp() where id = $1", key_id, at)
 
 
-async def used(db: Queries, key_ids: Sequence[UUID], moments: Sequence[datetime]) -> None:
+async def record_usage(db: Queries, key_ids: Sequence[UUID], used_at: Sequence[datetime]) -> None:
     """When keys were last used, to the minute. Workers report the same keys: the rows are locked in one order."""
     await db.execute(
         """
@@ -126,11 +126,11 @@ async def used(db: Queries, key_ids: Sequence[UUID], moments: Sequence[datetime]
         where api_keys.id = kept.id
             and (last_used_at is null or last_used_at < date_trunc('minute', report.moment))
         """,
-        key_ids, moments,
+        key_ids, used_at,
     )  # fmt: skip
 
 
-async def fetch_expiring(db: Queries, until: datetime) -> list[ApiKey]:
+async def list_expiring(db: Queries, until: datetime) -> list[ApiKey]:
     """Keys in use that expire before a moment, and were not replaced by a rotation."""
     return await db.rows(
         ApiKey,
@@ -152,7 +152,7 @@ async def fetch_expiring(db: Queries, until: datetime) -> list[ApiKey]:
     )
 
 
-async def fetch_unwarned(tx: Transaction, until: datetime, most: int) -> list[ApiKey]:
+async def select_unwarned_for_update(tx: Transaction, until: datetime, limit: int) -> list[ApiKey]:
     """Some of the keys in use that expire before a moment and were not told of yet, locked."""
     return await tx.rows(
         ApiKey,
@@ -167,9 +167,9 @@ async def fetch_unwarned(tx: Transaction, until: datetime, most: int) -> list[Ap
         limit $2
         for update skip locked
         """,
-        until, most,
+        until, limit,
     )  # fmt: skip
 
 
-async def warned(tx: Transaction, key_ids: Sequence[UUID]) -> None:
+async def mark_warned(tx: Transaction, key_ids: Sequence[UUID]) -> None:
     await tx.execute("update api_keys set warned_at = clock_timestamp() where id = any ($1)", key_ids)

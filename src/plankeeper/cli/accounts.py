@@ -7,8 +7,8 @@ import click
 
 from plankeeper.accounts import member_store, members, password_reset, sessions, store
 from plankeeper.accounts.policy import ROLES, invitation_path
-from plankeeper.accounts.schemas import Listed, Person
-from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
+from plankeeper.accounts.schemas import AccountWithRoles, Member
+from plankeeper.cli.context import NAME, UUID_TYPE, with_database, system_context
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.errors import Invalid
 from plankeeper.settings import Settings
@@ -29,30 +29,30 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
     """Make an account with a password and print its id; without a password, print the path of an invitation."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
-    async def work(db: Database, found: Settings) -> str:
+    async def work(db: Database, settings: Settings) -> str:
         async with db.transaction() as tx:
-            call = await writing(tx, found, plan_manager_id, "users create")
+            ctx = await system_context(tx, settings, plan_manager_id, "users create")
             if password is None:
-                return invitation_path(await sessions.invite(call, email, role, name))
-            return str(await members.create(call, email, name, role, password))
+                return invitation_path(await sessions.invite(ctx, email, role, name))
+            return str(await members.create(ctx, email, name, role, password))
 
     try:
         click.echo(with_database(work))
     except Invalid as error:
-        raise click.ClickException(_told(error)) from None
+        raise click.ClickException(_error_sentence(error)) from None
 
 
 @users.command(name="list")
 def list_() -> None:
     """Print a line for each account: id, email, whether it has a second step, roles, name."""
 
-    async def work(db: Database, _found: Settings) -> list[Listed]:
-        return await member_store.fetch_all(db)
+    async def work(db: Database, _settings: Settings) -> list[AccountWithRoles]:
+        return await member_store.list_accounts(db)
 
     for each in with_database(work):
-        roles = ",".join(f"{held.role}:{held.plan_manager_id}" for held in each.memberships)
-        step = "two steps" if each.totp else "one step"
-        click.echo("  ".join((str(each.id), each.email, step, roles or "no role", each.name)))
+        roles = ",".join(f"{membership.role}:{membership.plan_manager_id}" for membership in each.memberships)
+        two_factor = "two steps" if each.totp else "one step"
+        click.echo("  ".join((str(each.id), each.email, two_factor, roles or "no role", each.name)))
 
 
 @users.command()
@@ -61,22 +61,22 @@ def list_() -> None:
 @click.option("--second-step-off", is_flag=True, help="For who lost the authenticator and the recovery codes.")
 def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
     """Give a person a new password, which is printed unless it is read, and end their sessions."""
-    given = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
+    chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
-    async def work(db: Database, found: Settings) -> str | None:
+    async def work(db: Database, settings: Settings) -> str | None:
         async with db.transaction() as tx:
-            account = await store.by_email(tx, email)
+            account = await store.get_by_email(tx, email)
             if account is None:
                 return None
-            password = password_reset.new_password() if given is None else given
+            password = password_reset.generate_password() if chosen_password is None else chosen_password
             command = "users reset"
-            await password_reset.reset(tx, found, account, password, command, second_step_off=second_step_off)
+            await password_reset.reset(tx, settings, account, password, command, disable_two_factor=second_step_off)
             return password
 
     try:
         password = with_database(work)
     except Invalid as error:
-        raise click.ClickException(_told(error)) from None
+        raise click.ClickException(_error_sentence(error)) from None
     if password is None:
         raise click.ClickException(f"There is nobody {email}. See `plankeeper users list`.")
     click.echo(f"The password of {email} is changed." if password_stdin else password)
@@ -88,28 +88,28 @@ def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
 def remove(email: str, plan_manager_id: UUID | None) -> None:
     """Take a person's roles away, which ends their sessions. Who has no role left has no account."""
 
-    async def work(db: Database, found: Settings) -> list[Person]:
+    async def work(db: Database, settings: Settings) -> list[Member]:
         async with db.transaction() as tx:
-            return await _removed(tx, found, email, plan_manager_id)
+            return await _remove_member(tx, settings, email, plan_manager_id)
 
-    gone = with_database(work)
-    if not gone:
+    removed = with_database(work)
+    if not removed:
         raise click.ClickException(f"There is nobody {email} with such a role. See `plankeeper users list`.")
-    click.echo(f"Removed: {gone[0].name}")
+    click.echo(f"Removed: {removed[0].name}")
 
 
-async def _removed(tx: Transaction, found: Settings, email: str, plan_manager_id: UUID | None) -> list[Person]:
-    account = await store.by_email(tx, email)
+async def _remove_member(tx: Transaction, settings: Settings, email: str, plan_manager_id: UUID | None) -> list[Member]:
+    account = await store.get_by_email(tx, email)
     if account is None:
         return []
-    held = [each.plan_manager_id for each in await member_store.of_account(tx, account.id)]
-    wanted = [each for each in held if plan_manager_id in (None, each)]
-    calls = [await writing(tx, found, each, "users remove") for each in wanted]
-    gone = [await members.remove(call, account.id) for call in calls]
-    return [each for each in gone if each]
+    held_ids = [each.plan_manager_id for each in await member_store.list_memberships(tx, account.id)]
+    plan_manager_ids = [each for each in held_ids if plan_manager_id in (None, each)]
+    contexts = [await system_context(tx, settings, each, "users remove") for each in plan_manager_ids]
+    removed = [await members.remove(ctx, account.id) for ctx in contexts]
+    return [each for each in removed if each]
 
 
-def _told(error: Invalid) -> str:
+def _error_sentence(error: Invalid) -> str:
     """What is wrong, as a sentence."""
-    faults = [f"{each.field.replace('_', ' ')} {each.message}" for each in error.errors or []]
-    return f"The {'; the '.join(faults)}."
+    messages = [f"{each.field.replace('_', ' ')} {each.message}" for each in error.errors or []]
+    return f"The {'; the '.join(messages)}."

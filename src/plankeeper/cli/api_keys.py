@@ -7,7 +7,7 @@ import click
 
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, writing
+from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, system_context
 from plankeeper.database.client import Database
 from plankeeper.http.context import Actor, Write
 from plankeeper.settings import Settings
@@ -44,10 +44,10 @@ def create(
 ) -> None:
     """Make a key and print it: it is shown this once, and kept nowhere."""
 
-    async def work(db: Database, found: Settings) -> str:
+    async def work(db: Database, settings: Settings) -> str:
         async with db.transaction() as tx:
-            calls = [await writing(tx, found, each, "keys create") for each in plan_manager_ids]
-            return await service.create(calls[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
+            contexts = [await system_context(tx, settings, each, "keys create") for each in plan_manager_ids]
+            return await service.create(contexts[0], name, plan_manager_ids, scopes, expires_in, rate_limit)
 
     click.echo(with_database(work))
 
@@ -56,15 +56,24 @@ def create(
 def list_() -> None:
     """Print a line for each key: id, state, last four characters, scopes, expiry, last use, plan managers, name."""
 
-    async def work(db: Database, _found: Settings) -> list[ApiKey]:
-        return await store.fetch_all(db)
+    async def work(db: Database, _settings: Settings) -> list[ApiKey]:
+        return await store.list_all(db)
 
     for key in with_database(work):
         expiry = f"until {key.expires_at:%Y-%m-%dT%H:%M:%SZ}" if key.expires_at else "no expiry"
-        used = f"used {key.last_used_at:%Y-%m-%dT%H:%MZ}" if key.last_used_at else "never used"
-        allowed = ",".join(str(each) for each in key.plan_managers)
-        told = (key.id, f"{_state(key):7}", f"…{key.last_four}", "+".join(key.scopes), expiry, used, allowed, key.name)
-        click.echo("  ".join(str(each) for each in told))
+        last_used = f"used {key.last_used_at:%Y-%m-%dT%H:%MZ}" if key.last_used_at else "never used"
+        plan_managers = ",".join(str(each) for each in key.plan_managers)
+        columns = (
+            key.id,
+            f"{_state(key):7}",
+            f"…{key.last_four}",
+            "+".join(key.scopes),
+            expiry,
+            last_used,
+            plan_managers,
+            key.name,
+        )
+        click.echo("  ".join(str(each) for each in columns))
 
 
 @keys.command()
@@ -80,12 +89,12 @@ def list_() -> None:
 def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> None:
     """Make a key that may do what another may, and print it. The other one ends after the overlap."""
 
-    async def work(db: Database, found: Settings) -> str | None:
+    async def work(db: Database, settings: Settings) -> str | None:
         async with db.transaction() as tx:
-            old = await store.fetch_for_update(tx, key_id)
-            if old is None or _state(old) != "active":
+            old_key = await store.select_for_update(tx, key_id)
+            if old_key is None or _state(old_key) != "active":
                 return None
-            return await service.rotate(Write(tx, key_id, found, _ROTATE), old, overlap, expires_in)
+            return await service.rotate(Write(tx, key_id, settings, _ROTATE), old_key, overlap, expires_in)
 
     secret = with_database(work)
     if secret is None:
@@ -98,14 +107,14 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
 def revoke(key_id: UUID) -> None:
     """Revoke a key for good, by its id. Every server refuses it within a second."""
 
-    async def work(db: Database, found: Settings) -> ApiKey | None:
+    async def work(db: Database, settings: Settings) -> ApiKey | None:
         async with db.transaction() as tx:
-            return await service.revoke(Write(tx, key_id, found, _REVOKE), key_id)
+            return await service.revoke(Write(tx, key_id, settings, _REVOKE), key_id)
 
-    revoked = with_database(work)
-    if revoked is None:
+    revoked_key = with_database(work)
+    if revoked_key is None:
         raise click.ClickException(f"There is no key {key_id}. See `plankeeper keys list`.")
-    click.echo(f"Revoked: {revoked.name}")
+    click.echo(f"Revoked: {revoked_key.name}")
 
 
 def _state(key: ApiKey) -> str:

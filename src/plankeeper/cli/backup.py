@@ -11,14 +11,14 @@ from typing import BinaryIO
 
 import click
 
-from plankeeper.cli.context import cluster_of, known_version, leave, run, settings
-from plankeeper.cli.pg_tools import Programs, choose
+from plankeeper.cli.context import embedded_cluster, supported_schema_version, exit_cleanly, run, load_settings
+from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.plan_managers.store import fetch_all
+from plankeeper.plan_managers.store import list_all
 
-_VERSION = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
+_VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
 
 
 @click.command()
@@ -26,62 +26,62 @@ _VERSION = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d
 @click.option("--force", is_flag=True, help="Replace FILE if there is one.")
 def backup(file: Path, force: bool) -> None:
     """Write the whole database to FILE, as of one moment. Servers go on meanwhile."""
-    _refuse_existing(file, force=force)
-    found = settings()
-    signal.signal(signal.SIGTERM, leave)
-    with cluster_of(found) as cluster:
-        dsn = cluster.dsn if cluster else found.database_url or ""
-        server, version, _ = run(_ask(dsn))
+    _check_overwrite(file, force=force)
+    settings = load_settings()
+    signal.signal(signal.SIGTERM, exit_cleanly)
+    with embedded_cluster(settings) as cluster:
+        dsn = cluster.dsn if cluster else settings.database_url or ""
+        server_version, version, _ = run(_inspect_database(dsn))
         if version is None:
             raise click.ClickException("The database has no schema: there is nothing to back up.")
-        programs = choose(found, server)
+        tools = find_tools(settings, server_version)
         options = ["--format=custom", "--encoding=UTF8", "--no-unlogged-table-data", "--lock-wait-timeout=60s"]
-        with _whole_file(file) as part, progress(lambda: None) as tell:
+        with _atomic_file(file) as partial_file, progress(lambda: None) as report:
             # By its name, and not through our descriptor: so pg_dump goes back and notes where each table stands.
-            options.append(f"--file={part}")
-            written = lambda: tell(f"{_size(part.stat().st_size)} written", 0)  # noqa: E731
-            programs.run("pg_dump", *options, database=dsn, told=written)
-    click.echo(f"{file}: {_size(file.stat().st_size)}, schema {version}")
+            options.append(f"--file={partial_file}")
+            report_written = lambda: report(f"{_format_size(partial_file.stat().st_size)} written", 0)  # noqa: E731
+            tools.run("pg_dump", *options, database=dsn, on_progress=report_written)
+    click.echo(f"{file}: {_format_size(file.stat().st_size)}, schema {version}")
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def restore(file: Path) -> None:
     """Fill an empty database from a FILE that `backup` wrote: all of it, or nothing."""
-    found = settings()
-    with _opened(file) as content, cluster_of(found) as cluster:
-        dsn = cluster.dsn if cluster else found.database_url or ""
-        server, version, has_data = run(_ask(dsn))
+    settings = load_settings()
+    with _open_file(file) as content, embedded_cluster(settings) as cluster:
+        dsn = cluster.dsn if cluster else settings.database_url or ""
+        server_version, version, has_data = run(_inspect_database(dsn))
         if has_data:
             raise click.ClickException(
                 "The database has data already. Restore into an empty one:"
                 " name a new database in PLANKEEPER_DATABASE_URL, or a new folder in PLANKEEPER_DATA_DIR."
                 " Nothing was written."
             )
-        programs = choose(found, server)
-        _require_fitting(file, _version_in(file, content, programs), version)
+        tools = find_tools(settings, server_version)
+        _require_compatible(file, _read_backup_version(file, content, tools), version)
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
         # A schema without data, as `migrate` or a first start leaves it, gives way to the backup's.
         options += ["--clean", "--if-exists"] if version else []
-        with progress(lambda: os.fstat(content.fileno()).st_size) as tell, _about(file):
+        with progress(lambda: os.fstat(content.fileno()).st_size) as report, _restore_errors(file):
             # The program reads from our descriptor, so we see how far it is.
-            where = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
-            read = lambda: tell(f"{_size(where())} read", where())  # noqa: E731
-            programs.run("pg_restore", *options, database=dsn, reads=content, told=read)
-        run(_settle(dsn))
+            position = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
+            report_read = lambda: report(f"{_format_size(position())} read", position())  # noqa: E731
+            tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_read)
+        run(_finish_restore(dsn))
     click.echo(f"Restored {file}: the schema is {schema.EXPECTED}.")
 
 
-async def _ask(dsn: str) -> tuple[int, str | None, bool]:
+async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
     """The server's major version, the schema's version, and whether there is anybody's data."""
     async with Database(dsn, pool_size=1, statement_timeout=60).opened() as db:
-        version = await known_version(db)
+        version = await supported_schema_version(db)
         # Everything but the schema's own rows belongs to a plan manager.
-        has_data = bool(await fetch_all(db)) if version else False
+        has_data = bool(await list_all(db)) if version else False
         return int(await schema.server_version(db)) // 10_000, version, has_data
 
 
-async def _settle(dsn: str) -> None:
+async def _finish_restore(dsn: str) -> None:
     """Bring an older schema up to date, and count what the tables hold: plans made for empty ones are bad."""
     async with Database(dsn, pool_size=2, statement_timeout=3600).opened() as db:
         await schema.migrate_if_older(db, dsn)
@@ -89,7 +89,7 @@ async def _settle(dsn: str) -> None:
             await tx.analyze()
 
 
-def _refuse_existing(file: Path, *, force: bool) -> None:
+def _check_overwrite(file: Path, *, force: bool) -> None:
     if not os.path.lexists(file):
         return
     if not force:
@@ -99,17 +99,17 @@ def _refuse_existing(file: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _whole_file(file: Path) -> Generator[Path]:
+def _atomic_file(file: Path) -> Generator[Path]:
     """A new file, closed to other users, that gets its name once it is whole and on the disk."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
-        part = Path(name)
+        partial_file = Path(name)
         try:
-            yield part
+            yield partial_file
             os.fsync(descriptor)
-            part.replace(file)
+            partial_file.replace(file)
         except BaseException:
-            part.unlink(missing_ok=True)
+            partial_file.unlink(missing_ok=True)
             raise
         finally:
             os.close(descriptor)
@@ -121,7 +121,7 @@ def _whole_file(file: Path) -> Generator[Path]:
 
 
 @contextmanager
-def _opened(file: Path) -> Generator[BinaryIO]:
+def _open_file(file: Path) -> Generator[BinaryIO]:
     try:
         content = file.open("rb")
     except OSError as error:
@@ -130,41 +130,41 @@ def _opened(file: Path) -> Generator[BinaryIO]:
         yield content
 
 
-def _version_in(file: Path, content: BinaryIO, programs: Programs) -> str:
+def _read_backup_version(file: Path, content: BinaryIO, tools: PgTools) -> str:
     """The schema's version in a backup; raises ClickException where the file is none."""
     with tempfile.TemporaryFile() as out:
-        only = ["--data-only", "--table=alembic_version", "--file=-"]
-        with _about(file):
-            programs.run("pg_restore", *only, reads=content, writes=out)
+        options = ["--data-only", "--table=alembic_version", "--file=-"]
+        with _restore_errors(file):
+            tools.run("pg_restore", *options, stdin=content, stdout=out)
         content.seek(0)
         out.seek(0)
-        found = _VERSION.search(out.read().decode())
-    if found is None:
+        match = _VERSION_PATTERN.search(out.read().decode())
+    if match is None:
         raise click.ClickException(f"{file} is no backup of Plankeeper. Nothing was written.")
-    return found[1]
+    return match[1]
 
 
 @contextmanager
-def _about(file: Path) -> Generator[None]:
+def _restore_errors(file: Path) -> Generator[None]:
     try:
         yield
     except click.ClickException as error:
         raise click.ClickException(f"{file} cannot be restored: {error.message}") from None
 
 
-def _require_fitting(file: Path, backed_up: str, version: str | None) -> None:
-    if backed_up > schema.EXPECTED:
+def _require_compatible(file: Path, backup_version: str, database_version: str | None) -> None:
+    if backup_version > schema.EXPECTED:
         raise click.ClickException(
-            f"{file} has the schema {backed_up}, of a newer Plankeeper: this one knows {schema.EXPECTED}."
+            f"{file} has the schema {backup_version}, of a newer Plankeeper: this one knows {schema.EXPECTED}."
             " Restore it with the newer one."
         )
-    if version not in (None, backed_up):
+    if database_version not in (None, backup_version):
         raise click.ClickException(
-            f"{file} has the schema {backed_up}, and the database has {version} already, without data. Restore into"
+            f"{file} has the schema {backup_version}, and the database has {database_version} already, without data. Restore into"
             " a database without a schema: name a new one in PLANKEEPER_DATABASE_URL, or a new folder in"
             " PLANKEEPER_DATA_DIR. The backup's schema is then brought up to date."
         )
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size:,} bytes"

@@ -20,15 +20,15 @@ from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import Actor, Write
 from plankeeper.http.parsing import uuid_of
-from plankeeper.plan_managers.store import fetch
+from plankeeper.plan_managers.store import get
 from plankeeper.settings import SettingError, Settings, limit_of
 
 T = TypeVar("T")
 
-CANCELLED_AGAIN = 3.0  # seconds
+CANCEL_RETRY_INTERVAL = 3.0  # seconds
 
 
-def settings() -> Settings:
+def load_settings() -> Settings:
     try:
         return Settings.read()
     except SettingError as error:
@@ -36,13 +36,13 @@ def settings() -> Settings:
 
 
 @contextmanager
-def cluster_of(found: Settings) -> Generator[Cluster | None]:
+def embedded_cluster(settings: Settings) -> Generator[Cluster | None]:
     """The embedded cluster, running, or null where the settings name a database of one's own."""
-    if found.database_url:
+    if settings.database_url:
         yield None
         return
-    signal.signal(signal.SIGTERM, leave)
-    cluster = Cluster(found.data_dir, found.postgres_bin)
+    signal.signal(signal.SIGTERM, exit_cleanly)
+    cluster = Cluster(settings.data_dir, settings.postgres_bin)
     try:
         with cluster:
             yield cluster
@@ -50,31 +50,31 @@ def cluster_of(found: Settings) -> Generator[Cluster | None]:
         raise click.ClickException(str(error)) from None
 
 
-def leave(_number: int = 0, _frame: object = None) -> NoReturn:
+def exit_cleanly(_number: int = 0, _frame: object = None) -> NoReturn:
     """End by way of what cleans up: a handler of SIGTERM."""
     sys.exit(143)
 
 
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Run a command's work on a database whose schema is the expected one; an embedded database is brought to it."""
-    found = settings()
-    with cluster_of(found) as cluster:
-        return run(_with_schema(work, found, cluster))
+    settings = load_settings()
+    with embedded_cluster(settings) as cluster:
+        return run(_with_schema(work, settings, cluster))
 
 
 async def _with_schema(
-    work: Callable[[Database, Settings], Awaitable[T]], found: Settings, cluster: Cluster | None
+    work: Callable[[Database, Settings], Awaitable[T]], settings: Settings, cluster: Cluster | None
 ) -> T:
-    dsn = cluster.dsn if cluster else found.database_url or ""
+    dsn = cluster.dsn if cluster else settings.database_url or ""
     # A file of a million rows takes longer than a request may.
     async with Database(dsn, pool_size=2, statement_timeout=600).opened() as db:
         await require_schema(db, dsn, embedded=cluster is not None)
-        return await work(db, found)
+        return await work(db, settings)
 
 
 async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
     """Migrate an embedded database; refuse one of one's own whose schema is another."""
-    version = await known_version(db)
+    version = await supported_schema_version(db)
     if embedded:
         await schema.migrate_if_older(db, dsn)
     elif version != schema.EXPECTED:
@@ -84,7 +84,7 @@ async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
         )
 
 
-async def known_version(db: Database) -> str | None:
+async def supported_schema_version(db: Database) -> str | None:
     """The schema's version, which is no newer than this program. The first question, so a bad address shows here."""
     try:
         version = await schema.version(db)
@@ -102,11 +102,11 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
     """Run a coroutine; where the database is at fault, say so."""
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(_until_told(work))
-    except _Told as told:
-        if told.number == signal.SIGINT:
+            return runner.run(_until_signal(work))
+    except _SignalReceivedError as received:
+        if received.number == signal.SIGINT:
             raise KeyboardInterrupt from None
-        leave()
+        exit_cleanly()
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
     except asyncpg.InsufficientPrivilegeError as error:
@@ -119,7 +119,7 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
         raise
 
 
-class _Told(Exception):
+class _SignalReceivedError(Exception):
     """A signal told the work to end."""
 
     def __init__(self, number: int) -> None:
@@ -127,42 +127,45 @@ class _Told(Exception):
         self.number = number
 
 
-async def _until_told(work: Awaitable[T]) -> T:
+async def _until_signal(work: Awaitable[T]) -> T:
     """A signal cancels the work: an exit out of the blue would leave asyncpg in the middle of an answer. Now and then
-    a cancellation gets lost in a library, so it is said again until the work has ended. Raises _Told.
+    a cancellation gets lost in a library, so it is said again until the work has ended. Raises _SignalReceivedError.
     """
-    loop, task, told = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
-    before = signal.getsignal(signal.SIGTERM)
+    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
+    previous_handler = signal.getsignal(signal.SIGTERM)
 
     def cancel(number: int) -> None:
-        told.append(number)
+        received.append(number)
         if task and not task.done():
             task.cancel()
-            loop.call_later(CANCELLED_AGAIN, cancel, number)
+            loop.call_later(CANCEL_RETRY_INTERVAL, cancel, number)
 
-    numbers = [signal.SIGINT, *([signal.SIGTERM] if before == leave else [])]  # else SIGTERM simply ends the program
-    for number in numbers:
+    handled_signals = [
+        signal.SIGINT,
+        *([signal.SIGTERM] if previous_handler == exit_cleanly else []),
+    ]  # else SIGTERM simply ends the program
+    for number in handled_signals:
         loop.add_signal_handler(number, cancel, number)
     try:
         return await work
     except asyncio.CancelledError:
-        if told:
-            raise _Told(told[0]) from None
+        if received:
+            raise _SignalReceivedError(received[0]) from None
         raise
     finally:
-        for number in numbers:
+        for number in handled_signals:
             loop.remove_signal_handler(number)
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
-async def writing(tx: Transaction, found: Settings, plan_manager_id: UUID, command: str) -> Write:
+async def system_context(tx: Transaction, settings: Settings, plan_manager_id: UUID, command: str) -> Write:
     """A write by the system itself, for a plan manager that there is."""
     await require_plan_manager(tx, plan_manager_id)
-    return Write(tx, plan_manager_id, found, Actor("system", None, f"plankeeper {command}"))
+    return Write(tx, plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
 
 
 async def require_plan_manager(db: Queries, plan_manager_id: UUID) -> None:
-    if await fetch(db, plan_manager_id) is None:
+    if await get(db, plan_manager_id) is None:
         raise click.ClickException(f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`.")
 
 
@@ -172,8 +175,8 @@ class UuidType(click.ParamType[UUID]):
     name = "uuid"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
-        found = value if isinstance(value, UUID) else uuid_of(value)
-        return found or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
+        parsed = value if isinstance(value, UUID) else uuid_of(value)
+        return parsed or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
 
 
 class NameType(click.ParamType[str]):
@@ -182,8 +185,8 @@ class NameType(click.ParamType[str]):
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        odd = any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value)
-        if odd or not value.strip() or len(value) > 255:
+        has_control_characters = any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value)
+        if has_control_characters or not value.strip() or len(value) > 255:
             self.fail("it must be one line of 1 to 255 characters, not all blank", param, ctx)
         return value
 

@@ -9,52 +9,52 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import UUID_TYPE, with_database, writing
+from plankeeper.cli.context import UUID_TYPE, with_database, system_context
 from plankeeper.cli.progress import progress
 from plankeeper.database.client import Database
-from plankeeper.import_export.constraint_errors import EXPLANATIONS
-from plankeeper.import_export.importer import SHOWN, Report, load
-from plankeeper.import_export.reader import BadLine, Unreadable
+from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.import_export.importer import MAX_REPORTED, ImportReport, import_file
+from plankeeper.import_export.reader import RowError, UnreadableFileError
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.import_export.writer import Csv, JsonLines
+from plankeeper.import_export.writer import CsvWriter, JsonLinesWriter
 from plankeeper.settings import Settings
 
-_resource = click.argument("resource", type=click.Choice(list(RESOURCES)))
-_plan_manager = click.option(
+_resource_argument = click.argument("resource", type=click.Choice(list(RESOURCES)))
+_plan_manager_option = click.option(
     "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose data it is."
 )
 
 
-class _RolledBack(Exception):
+class _RolledBackError(Exception):
     """Nothing is written: the report says why."""
 
 
 @click.command(name="import")
-@_resource
+@_resource_argument
 @click.argument("file", type=click.File("rb"))
-@_plan_manager
+@_plan_manager_option
 @click.option("--notify", is_flag=True, help="Tell webhook endpoints of what changes; without it they hear nothing.")
 def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool) -> None:
     """Import a CSV or JSON Lines FILE (`-` reads standard input): all of it, or nothing and a report of bad lines."""
-    report = Report()
+    report = ImportReport()
 
-    async def work(db: Database, found: Settings) -> None:
+    async def work(db: Database, settings: Settings) -> None:
         nonlocal report
-        with _progress(file) as read:
+        with _line_progress(file) as on_progress:
             async with db.transaction() as tx:
-                call = replace(await writing(tx, found, plan_manager_id, "import"), notify=notify)
-                report = await load(call, RESOURCES[resource], _lines(file), EXPLANATIONS, read)
-                if report.bad_lines:
-                    raise _RolledBack
+                ctx = replace(await system_context(tx, settings, plan_manager_id, "import"), notify=notify)
+                report = await import_file(ctx, RESOURCES[resource], _lines(file), CONSTRAINT_ERRORS, on_progress)
+                if report.rejected_lines:
+                    raise _RolledBackError
 
     try:
         with_database(work)
-    except _RolledBack:
-        _say_bad(report)
+    except _RolledBackError:
+        _print_errors(report)
         sys.exit(1)
-    except Unreadable as error:
+    except UnreadableFileError as error:
         raise click.ClickException(f"{file.name}: {error}. Nothing was written.") from None
-    _say_done(resource, report)
+    _print_summary(resource, report)
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -64,40 +64,40 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         raise click.ClickException(f"{file.name} cannot be read: {error.strerror}. Nothing was written.") from None
 
 
-def _say_bad(report: Report) -> None:
-    for fault in report.bad:
-        click.echo(_sentence(fault), err=True)
-    if len(report.bad) == SHOWN:
-        click.echo(f"The first {SHOWN} faults are shown.", err=True)
-    lines = len(report.bad_lines)
-    least = "" if report.all_known else "At least "
-    click.echo(f"{least}{lines:,} bad line{'s' if lines != 1 else ''}: nothing was written.", err=True)
+def _print_errors(report: ImportReport) -> None:
+    for error in report.errors:
+        click.echo(_describe_error(error), err=True)
+    if len(report.errors) == MAX_REPORTED:
+        click.echo(f"The first {MAX_REPORTED} faults are shown.", err=True)
+    lines = len(report.rejected_lines)
+    at_least = "" if report.is_complete else "At least "
+    click.echo(f"{at_least}{lines:,} bad line{'s' if lines != 1 else ''}: nothing was written.", err=True)
 
 
-def _say_done(resource: str, report: Report) -> None:
-    for doubt in report.doubts[:10]:
-        click.echo(f"Taken, but look at {_sentence(doubt)}", err=True)
-    if report.doubtful > 10:
-        click.echo(f"Taken, but look at {report.doubtful - 10:,} more such lines", err=True)
-    tally = report.tally
+def _print_summary(resource: str, report: ImportReport) -> None:
+    for warning in report.warnings[:10]:
+        click.echo(f"Taken, but look at {_describe_error(warning)}", err=True)
+    if report.warning_count > 10:
+        click.echo(f"Taken, but look at {report.warning_count - 10:,} more such lines", err=True)
+    counts = report.counts
     click.echo(
-        f"{resource}: {report.lines:,} lines: {tally.created:,} created, {tally.changed:,} changed,"
-        f" {tally.unchanged:,} unchanged"
+        f"{resource}: {report.row_count:,} lines: {counts.created:,} created, {counts.changed:,} changed,"
+        f" {counts.unchanged:,} unchanged"
     )
 
 
-def _sentence(fault: BadLine) -> str:
-    return f"line {fault.number}: {fault.field + ': ' if fault.field else ''}{fault.reason}"
+def _describe_error(error: RowError) -> str:
+    return f"line {error.line_number}: {error.field + ': ' if error.field else ''}{error.message}"
 
 
 @contextmanager
-def _progress(file: BinaryIO) -> Generator[Callable[[int], None]]:
+def _line_progress(file: BinaryIO) -> Generator[Callable[[int], None]]:
     """By the bytes of the file, told in lines."""
-    with progress(lambda: _size(file)) as tell:
-        yield lambda lines: tell(f"{lines:,} lines read", file.tell() if file.seekable() else 0)
+    with progress(lambda: _file_size(file)) as report:
+        yield lambda lines: report(f"{lines:,} lines read", file.tell() if file.seekable() else 0)
 
 
-def _size(file: BinaryIO) -> int | None:
+def _file_size(file: BinaryIO) -> int | None:
     if not file.seekable():
         return None
     size = file.seek(0, 2)
@@ -106,7 +106,7 @@ def _size(file: BinaryIO) -> int | None:
 
 
 @contextmanager
-def _output() -> Generator[None]:
+def _stdout_errors() -> Generator[None]:
     """What goes wrong with standard output is not the database's fault. That its reader has gone is nobody's."""
     try:
         yield
@@ -117,24 +117,24 @@ def _output() -> Generator[None]:
 
 
 @click.command(name="export")
-@_resource
-@_plan_manager
+@_resource_argument
+@_plan_manager_option
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
 def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
     """Write all of a RESOURCE to standard output, as `import` reads it, as of one moment."""
-    chosen = RESOURCES[resource]
-    writer = Csv(chosen.record) if format_ == "csv" else JsonLines()
+    definition = RESOURCES[resource]
+    writer = CsvWriter(definition.export_schema) if format_ == "csv" else JsonLinesWriter()
     out: Any = sys.stdout.buffer
 
-    async def work(db: Database, found: Settings) -> None:
+    async def work(db: Database, settings: Settings) -> None:
         async with db.transaction(snapshot=True) as tx:
-            await writing(tx, found, plan_manager_id, "export")
-            with _output():
-                out.write(writer.head().encode())
-            async for record in chosen.export(tx, plan_manager_id):
-                with _output():
-                    out.write(writer.line(record).encode())
-        with _output():
+            await system_context(tx, settings, plan_manager_id, "export")
+            with _stdout_errors():
+                out.write(writer.header().encode())
+            async for record in definition.export(tx, plan_manager_id):
+                with _stdout_errors():
+                    out.write(writer.row(record).encode())
+        with _stdout_errors():
             out.flush()
 
     try:

@@ -14,31 +14,31 @@ from plankeeper.events import store
 from plankeeper.events.schemas import Event
 from plankeeper.settings import Settings
 from plankeeper.webhooks import payload as messages
-from plankeeper.webhooks.client import Outcome, Sender
-from plankeeper.webhooks.policy import EVERYWHERE, fault_of_secret, new_secret
-from plankeeper.webhooks.schemas import Payload
+from plankeeper.webhooks.client import AttemptResult, WebhookClient
+from plankeeper.webhooks.policy import ANY_NETWORK, validate_secret, new_secret
+from plankeeper.webhooks.schemas import PayloadFormat
 
-PERIOD = 0.25  # seconds between two looks at the feed
-PAGE = 100
+POLL_INTERVAL = 0.25  # seconds between two looks at the feed
+PAGE_SIZE = 100
 
 
-class Forwarder(Sender):
+class Forwarder(WebhookClient):
     """Sends wherever its user says: the user's own machine is the usual place."""
 
     def __init__(self) -> None:
-        super().__init__(EVERYWHERE)
+        super().__init__(ANY_NETWORK)
 
-    def fault(self, url: str) -> str | None:
-        return _fault(url)
+    def validate_url(self, url: str) -> str | None:
+        return _validate_url(url)
 
 
-def _fault(url: str) -> str | None:
+def _validate_url(url: str) -> str | None:
     try:
         parts = urlsplit(url)
-        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        named = False
-    return None if named else "must begin with http:// or https://, and name a host"
+        is_valid = False
+    return None if is_valid else "must begin with http:// or https://, and name a host"
 
 
 @click.command()
@@ -46,47 +46,53 @@ def _fault(url: str) -> str | None:
 @click.option("--forward-to", "url", help="Where to send each event, signed as a webhook; http and localhost too.")
 @click.option("--payload", type=click.Choice(["thin", "full"]), default="thin", help="What is sent (thin).")
 @click.option("--secret", help="What to sign with: `whsec_...`. Without it one is made, and printed.")
-def listen(plan_manager_id: UUID, url: str | None, payload: Payload, secret: str | None) -> None:
+def listen(plan_manager_id: UUID, url: str | None, payload: PayloadFormat, secret: str | None) -> None:
     """Print events as they happen until Ctrl-C, and forward them: for developing a receiver of webhooks.
 
     It keeps nothing and tries nothing twice: that is what webhook endpoints are for.
     """
-    if url and (fault := _fault(url)):
-        raise click.BadParameter(f"it {fault}", param_hint="--forward-to")
-    if secret and (fault := fault_of_secret(secret)):
-        raise click.BadParameter(f"it {fault}", param_hint="--secret")
+    if url and (error := _validate_url(url)):
+        raise click.BadParameter(f"it {error}", param_hint="--forward-to")
+    if secret and (error := validate_secret(secret)):
+        raise click.BadParameter(f"it {error}", param_hint="--secret")
 
-    async def work(db: Database, _found: Settings) -> None:
+    async def work(db: Database, _settings: Settings) -> None:
         await require_plan_manager(db, plan_manager_id)
-        key = secret or new_secret()
+        signing_secret = secret or new_secret()
         if url:
-            click.echo(f"Signed with the secret {key}")
-        await _follow(db, plan_manager_id, url, key, payload)
+            click.echo(f"Signed with the secret {signing_secret}")
+        await _follow(db, plan_manager_id, url, signing_secret, payload)
 
     with_database(work)
 
 
-async def _follow(db: Database, plan_manager_id: UUID, url: str | None, secret: str, payload: Payload) -> NoReturn:
-    last = str(await store.newest(db, plan_manager_id) or UUID(int=0))
+async def _follow(
+    db: Database, plan_manager_id: UUID, url: str | None, secret: str, payload: PayloadFormat
+) -> NoReturn:
+    cursor = str(await store.latest_id(db, plan_manager_id) or UUID(int=0))
     click.echo("Listening. Ctrl-C stops it.")
     sender = Forwarder()
     while True:
-        events = await store.page(db, plan_manager_id, last, None, PAGE)
+        events = await store.list_page(db, plan_manager_id, cursor, None, PAGE_SIZE)
         for event in events:
-            last = str(event.id)
+            cursor = str(event.id)
             line = f"{event.created_at.astimezone():%H:%M:%S}  {event.type}  {event.resource.id}"
             if url:
-                line += f"  {_came(await _forward(sender, url, plan_manager_id, event, secret, payload))}"
+                line += f"  {_format_result(await _forward(sender, url, plan_manager_id, event, secret, payload))}"
             click.echo(line)
         if not events:
-            await asyncio.sleep(PERIOD)
+            await asyncio.sleep(POLL_INTERVAL)
 
 
-async def _forward(sender: Sender, url: str, owner: UUID, event: Event, secret: str, payload: Payload) -> Outcome:
-    about = event.resource
-    body = messages.body_of(event.type, event.created_at, owner, about.kind, about.id, payload, event.data)
-    return await sender.post(url, messages.headers_of(str(event.id), int(time.time()), body, [secret]), body)
+async def _forward(
+    sender: WebhookClient, url: str, plan_manager_id: UUID, event: Event, secret: str, payload: PayloadFormat
+) -> AttemptResult:
+    resource = event.resource
+    body = messages.build_body(
+        event.type, event.created_at, plan_manager_id, resource.kind, resource.id, payload, event.data
+    )
+    return await sender.post(url, messages.build_headers(str(event.id), int(time.time()), body, [secret]), body)
 
 
-def _came(outcome: Outcome) -> str:
-    return f"{outcome.error or outcome.status} ({outcome.milliseconds} ms)"
+def _format_result(result: AttemptResult) -> str:
+    return f"{result.error or result.status_code} ({result.duration_ms} ms)"

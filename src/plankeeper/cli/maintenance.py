@@ -10,9 +10,17 @@ import click
 
 from plankeeper import __version__
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.api_keys.service import EXPIRES_SOON
-from plankeeper.api_keys.store import fetch_expiring
-from plankeeper.cli.context import UUID_TYPE, cluster_of, known_version, run, settings, with_database, writing
+from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
+from plankeeper.api_keys.store import list_expiring
+from plankeeper.cli.context import (
+    UUID_TYPE,
+    embedded_cluster,
+    supported_schema_version,
+    run,
+    load_settings,
+    with_database,
+    system_context,
+)
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.settings import SettingError, Settings
@@ -21,17 +29,17 @@ from plankeeper.settings import SettingError, Settings
 @click.command()
 def migrate() -> None:
     """Bring the database to the schema that this version needs."""
-    found = settings()
-    with cluster_of(found) as cluster:
-        dsn = cluster.dsn if cluster else found.database_url or ""
+    settings = load_settings()
+    with embedded_cluster(settings) as cluster:
+        dsn = cluster.dsn if cluster else settings.database_url or ""
 
         async def work() -> bool:
             async with Database(dsn, pool_size=1, statement_timeout=3600).opened() as db:
-                await known_version(db)
+                await supported_schema_version(db)
                 return await schema.migrate_if_older(db, dsn)
 
-        done = run(work())
-    click.echo(f"The schema is {schema.EXPECTED}{'' if done else ' already'}.")
+        migrated = run(work())
+    click.echo(f"The schema is {schema.EXPECTED}{'' if migrated else ' already'}.")
 
 
 @click.command()
@@ -39,9 +47,9 @@ def doctor() -> None:
     """Check settings, database, schema and versions: each line is ok, or says what to do."""
     lines = [("ok", f"Plankeeper {__version__}, Python {platform.python_version()}")]
     try:
-        found = Settings.read()
+        settings = Settings.read()
         lines.append(("ok", "settings can be read"))
-        lines += _database_lines(found)
+        lines += _database_lines(settings)
     except SettingError as error:
         lines.append(("FAIL", str(error)))
     for state, text in lines:
@@ -50,40 +58,40 @@ def doctor() -> None:
         sys.exit(1)
 
 
-def _database_lines(found: Settings) -> list[tuple[str, str]]:
+def _database_lines(settings: Settings) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     try:
-        with cluster_of(found) as cluster:
+        with embedded_cluster(settings) as cluster:
             if cluster and cluster.note:
                 lines.append(("ok", cluster.note))
-            dsn = cluster.dsn if cluster else found.database_url or ""
-            where = f"embedded in {found.data_dir}" if cluster else "your own"
-            number, version, expiring = run(_ask(dsn))
+            dsn = cluster.dsn if cluster else settings.database_url or ""
+            location = f"embedded in {settings.data_dir}" if cluster else "your own"
+            server_version, version, expiring = run(_inspect_database(dsn))
     except click.ClickException as error:
         return [*lines, ("FAIL", error.message)]
-    major = int(number) // 10_000
-    new_enough = major >= 15
+    major = int(server_version) // 10_000
+    is_supported = major >= 15
     lines.append(
         (
-            "ok" if new_enough else "FAIL",
-            f"PostgreSQL {major}, {where}{'' if new_enough else ': 15 or newer is needed'}",
+            "ok" if is_supported else "FAIL",
+            f"PostgreSQL {major}, {location}{'' if is_supported else ': 15 or newer is needed'}",
         )
     )
     advice = "" if version == schema.EXPECTED else f", {schema.EXPECTED} is needed: run `plankeeper migrate`"
     lines.append(("FAIL" if advice else "ok", f"schema {version or 'empty'}{advice}"))
-    return lines + [("warn", _expiring(key)) for key in expiring]
+    return lines + [("warn", _expiry_warning(key)) for key in expiring]
 
 
-def _expiring(key: ApiKey) -> str:
-    ends = f"{key.expires_at:%Y-%m-%dT%H:%M:%SZ}"
-    return f"key {key.id} (…{key.last_four}, {key.name}) expires at {ends}: run `plankeeper keys rotate`"
+def _expiry_warning(key: ApiKey) -> str:
+    expires_at = f"{key.expires_at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"key {key.id} (…{key.last_four}, {key.name}) expires at {expires_at}: run `plankeeper keys rotate`"
 
 
-async def _ask(dsn: str) -> tuple[str, str | None, list[ApiKey]]:
+async def _inspect_database(dsn: str) -> tuple[str, str | None, list[ApiKey]]:
     async with Database(dsn, pool_size=1, statement_timeout=10).opened() as db:
-        version = await known_version(db)
+        version = await supported_schema_version(db)
         current = version == schema.EXPECTED
-        expiring = await fetch_expiring(db, datetime.now(UTC) + EXPIRES_SOON) if current else []
+        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if current else []
         return await schema.server_version(db), version, expiring
 
 
@@ -93,15 +101,15 @@ def recheck(plan_manager_id: UUID) -> None:
     """Check every invoice anew: its participant, its provider or the day may have changed."""
     from plankeeper.invoices.checks import recheck as recheck_batch
 
-    async def work(db: Database, found: Settings) -> tuple[int, int]:
-        checked, changed, after = 0, 0, UUID(int=0)
+    async def work(db: Database, settings: Settings) -> tuple[int, int]:
+        checked, changed, last_id = 0, 0, UUID(int=0)
         while True:
             async with db.transaction() as tx:
-                call = await writing(tx, found, plan_manager_id, "recheck")
-                ids, news = await recheck_batch(call, after)
+                ctx = await system_context(tx, settings, plan_manager_id, "recheck")
+                ids, batch_changed = await recheck_batch(ctx, last_id)
             if not ids:
                 return checked, changed
-            checked, changed, after = checked + len(ids), changed + news, ids[-1]
+            checked, changed, last_id = checked + len(ids), changed + batch_changed, ids[-1]
 
     checked, changed = with_database(work)
     click.echo(f"{checked:,} invoices checked, {changed:,} changed")

@@ -5,9 +5,9 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
-from plankeeper.cli.context import NAME, UUID_TYPE, with_database, writing
+from plankeeper.cli.context import NAME, UUID_TYPE, with_database, system_context
 from plankeeper.database.client import Database
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.plan_managers import store
 from plankeeper.settings import Settings
 
@@ -23,13 +23,18 @@ def plan_managers() -> None:
 def create(name: str, plan_manager_id: UUID | None) -> None:
     """Make a plan manager and print its id."""
 
-    async def work(db: Database, found: Settings) -> UUID:
+    async def work(db: Database, settings: Settings) -> UUID:
         async with db.transaction() as tx:
-            made = await store.insert(tx, plan_manager_id or uuid7(), name)
-            if made is None:
+            created = await store.insert(tx, plan_manager_id or uuid7(), name)
+            if created is None:
                 raise click.ClickException(f"There is a plan manager {plan_manager_id} already.")
-            await record(await writing(tx, found, made.id, "plan-managers create"), "plan_manager.created", None, made)
-        return made.id
+            await record_event(
+                await system_context(tx, settings, created.id, "plan-managers create"),
+                "plan_manager.created",
+                None,
+                created,
+            )
+        return created.id
 
     click.echo(with_database(work))
 
@@ -38,8 +43,8 @@ def create(name: str, plan_manager_id: UUID | None) -> None:
 def list_() -> None:
     """Print a line for each plan manager: id, when it was made, name."""
 
-    async def work(db: Database, _found: Settings) -> list[store.PlanManager]:
-        return await store.fetch_all(db)
+    async def work(db: Database, _settings: Settings) -> list[store.PlanManager]:
+        return await store.list_all(db)
 
     for each in with_database(work):
         click.echo(f"{each.id}  {each.created_at:%Y-%m-%d}  {each.name}")

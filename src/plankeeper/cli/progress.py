@@ -7,32 +7,32 @@ from contextlib import contextmanager
 
 import click
 
-PERIOD = 5.0  # seconds between two lines
+REPORT_INTERVAL = 5.0  # seconds between two lines
 
 # Takes what is to be said, and how much of the total is done.
-Tell = Callable[[str, int], None]
+ProgressCallback = Callable[[str, int], None]
 
 
 @contextmanager
-def progress(total: Callable[[], int | None]) -> Generator[Tell]:
+def progress(total: Callable[[], int | None]) -> Generator[ProgressCallback]:
     """Tells on standard error. Only for a bar the total is asked for; without one it shows that work goes on."""
     if sys.stderr.isatty():
-        with _bar(total()) as tell:
-            yield tell
+        with _bar(total()) as report:
+            yield report
         return
-    said = time.monotonic()
+    last_report = time.monotonic()
 
-    def tell_in_lines(text: str, _done: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > PERIOD:
-            said = time.monotonic()
+    def report_lines(text: str, _done: int) -> None:
+        nonlocal last_report
+        if time.monotonic() - last_report > REPORT_INTERVAL:
+            last_report = time.monotonic()
             click.echo(text, err=True)
 
-    yield tell_in_lines
+    yield report_lines
 
 
 @contextmanager
-def _bar(total: int | None) -> Generator[Tell]:
+def _bar(total: int | None) -> Generator[ProgressCallback]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import cluster_of, require_schema, run, settings
+from plankeeper.cli.context import embedded_cluster, require_schema, run, load_settings
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
 
-_ADDRESS = "{address}"
+_ADDRESS_PLACEHOLDER = "{address}"
 # Connections that an embedded cluster has for workers; the rest is for the command line.
 _EMBEDDED_CONNECTIONS = 80
 
@@ -33,44 +33,44 @@ def serve(
     host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None, no_worker: bool
 ) -> None:
     """Serve the API until Ctrl-C or SIGTERM. Requests in flight are finished first, for up to 10 s."""
-    given = {
+    overrides = {
         "PLANKEEPER_HOST": host, "PLANKEEPER_PORT": port, "PLANKEEPER_WORKERS": workers,
         "PLANKEEPER_DATA_DIR": data_dir, "PLANKEEPER_WORKER": "off" if no_worker else None,
     }  # fmt: skip
-    os.environ.update({name: str(value) for name, value in given.items() if value is not None})
-    found = settings()
-    with cluster_of(found) as cluster:
-        dsn = cluster.dsn if cluster else found.database_url or ""
-        lines = run(_prepare(found, dsn, embedded=cluster is not None, demo=demo))
+    os.environ.update({name: str(value) for name, value in overrides.items() if value is not None})
+    settings = load_settings()
+    with embedded_cluster(settings) as cluster:
+        dsn = cluster.dsn if cluster else settings.database_url or ""
+        lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo))
         if cluster and cluster.note:
             lines = [cluster.note, *lines]
         # The workers read their settings from the environment, as every program does.
         os.environ["PLANKEEPER_DATABASE_URL"] = dsn
         if cluster:
-            share = max(2, _EMBEDDED_CONNECTIONS // found.workers - 3)
-            os.environ["PLANKEEPER_POOL_SIZE"] = str(min(found.pool_size, share))
+            pool_size = max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3)
+            os.environ["PLANKEEPER_POOL_SIZE"] = str(min(settings.pool_size, pool_size))
         with TemporaryDirectory(prefix="plankeeper-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the workers' figures, for whichever is asked
-            _serve(found, cluster, lines)
+            _serve(settings, cluster, lines)
 
 
-async def _prepare(found: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
+async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
     """Bring the schema up to date and fill in what `--demo` asks for; answers what to tell the user."""
     async with Database(dsn, pool_size=2, statement_timeout=600).opened() as db:
         await require_schema(db, dsn, embedded=embedded)
         if not demo:
             return []
-        from plankeeper.cli.demo import fill
+        from plankeeper.cli.demo import load_demo_data
 
-        made = await fill(db, found)
-        return _demo_lines(*made)
+        credentials = await load_demo_data(db, settings)
+        return _demo_lines(*credentials)
 
 
 def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password: str) -> list[str]:
     """What to tell of the demonstration; `{address}` is known once the socket is open."""
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
-        f" '{_ADDRESS}/api/public/v1/participants?limit=3'"
+        f" '{_ADDRESS_PLACEHOLDER}/api/public/v1/participants?limit=3'"
     )
     return [
         f"Sign-in:        {email}, password {password}",
@@ -78,23 +78,25 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
     ]  # fmt: skip
 
 
-def _serve(found: Settings, cluster: Cluster | None, lines: list[str]) -> None:
+def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> None:
     import uvicorn
 
     from plankeeper import logs
-    from plankeeper.cli.supervisor import DRAIN_SECONDS, Beside, Supervisor
+    from plankeeper.cli.supervisor import DRAIN_SECONDS, WebhookProcess, Supervisor
 
     logs.set_up()
     config = uvicorn.Config(
-        "plankeeper.app:create", factory=True, host=found.host, port=found.port, workers=found.workers,
+        "plankeeper.app:create", factory=True, host=settings.host, port=settings.port, workers=settings.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
         date_header=True, lifespan="on", ws="none", http="plankeeper.http.uvicorn_protocol:Guarded",
-        proxy_headers=bool(found.trusted_proxies), forwarded_allow_ips=list(found.trusted_proxies),
+        proxy_headers=bool(settings.trusted_proxies), forwarded_allow_ips=list(settings.trusted_proxies),
     )  # fmt: skip
-    sock = _listen(found)
-    if found.metrics_port is not None:
-        _serve_metrics(found.host, found.metrics_port)
-    Supervisor(config, sock, cluster, Beside(wanted=found.worker), lambda: _announce(sock, lines)).run()
+    sock = _listen(settings)
+    if settings.metrics_port is not None:
+        _serve_metrics(settings.host, settings.metrics_port)
+    Supervisor(
+        config, sock, cluster, WebhookProcess(enabled=settings.webhook_worker), lambda: _announce(sock, lines)
+    ).run()
 
 
 def _serve_metrics(host: str, port: int) -> None:
@@ -111,13 +113,13 @@ def _serve_metrics(host: str, port: int) -> None:
         ) from None
 
 
-def _listen(found: Settings) -> socket.socket:
+def _listen(settings: Settings) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in found.host else socket.AF_INET
-        return socket.create_server((found.host, found.port), family=family, backlog=2048)
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         raise click.ClickException(
-            f"Cannot listen on {found.host} port {found.port}: {error.strerror}. Choose another with --port."
+            f"Cannot listen on {settings.host} port {settings.port}: {error.strerror}. Choose another with --port."
         ) from None
 
 
@@ -127,5 +129,5 @@ def _announce(sock: socket.socket, lines: list[str]) -> None:
     click.echo(f"Documentation:  {address}/docs")
     click.echo(f"Console:        {address}/console")
     for line in lines:
-        click.echo(line.replace(_ADDRESS, address))
+        click.echo(line.replace(_ADDRESS_PLACEHOLDER, address))
     click.echo("Plankeeper is ready. Ctrl-C stops it.")

@@ -16,19 +16,19 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.webhooks.process import beside_a_server
 
 DRAIN_SECONDS = 10
-_READY_SECONDS = 60
+_READY_TIMEOUT = 60
 
 
-class Beside:
+class WebhookProcess:
     """The process that sends webhooks, where one is wanted."""
 
-    def __init__(self, *, wanted: bool) -> None:
-        self._wanted = wanted
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
         self._process: SpawnProcess | None = None
 
     def ensure(self) -> None:
         """Start it where it does not run."""
-        if not self._wanted or (self._process and self._process.is_alive()):
+        if not self._enabled or (self._process and self._process.is_alive()):
             return
         if self._process:
             metrics.forget(self._process.pid)
@@ -36,7 +36,7 @@ class Beside:
         self._process.start()
 
     def terminate(self) -> None:
-        self._wanted = False
+        self._enabled = False
         if self._process:
             self._process.terminate()
 
@@ -48,43 +48,43 @@ class Beside:
 
 
 class Supervisor(Multiprocess):
-    """uvicorn's supervisor, which replaces dead workers, with all that else must run. `ready` is called once."""
+    """uvicorn's supervisor, which replaces dead workers, with all that else must run. `on_ready` is called once."""
 
     def __init__(
-        self, config: uvicorn.Config, sock: socket.socket, cluster: Cluster | None, beside: Beside,
-        ready: Callable[[], None],
+        self, config: uvicorn.Config, sock: socket.socket, cluster: Cluster | None, webhook_process: WebhookProcess,
+        on_ready: Callable[[], None],
     ) -> None:  # fmt: skip
         super().__init__(config, [sock])
         self._cluster = cluster
-        self._beside = beside
-        self._ready = ready
+        self._webhook_process = webhook_process
+        self._on_ready = on_ready
 
     def init_processes(self) -> None:
         super().init_processes()
-        self._beside.ensure()
-        if self.processes[0].wait_until_ready(_READY_SECONDS, self.should_exit):
-            self._ready()
+        self._webhook_process.ensure()
+        if self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit):
+            self._on_ready()
 
     def keep_subprocess_alive(self) -> None:
         if self._cluster:
-            _keep(self._cluster.ensure)
+            _ensure_cluster(self._cluster.ensure)
         if not self.should_exit.is_set():
-            self._beside.ensure()
-        before = {process.pid for process in self.processes}
+            self._webhook_process.ensure()
+        previous_pids = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
-        for gone in before - {process.pid for process in self.processes}:
-            metrics.forget(gone)
+        for pid in previous_pids - {process.pid for process in self.processes}:
+            metrics.forget(pid)
 
     def terminate_all(self) -> None:
-        self._beside.terminate()
+        self._webhook_process.terminate()
         super().terminate_all()
 
     def join_all(self) -> None:
         super().join_all()
-        self._beside.join()
+        self._webhook_process.join()
 
 
-def _keep(ensure: Callable[[], Any]) -> None:
+def _ensure_cluster(ensure: Callable[[], Any]) -> None:
     """Bring the cluster back where it is gone; what cannot be mended now is tried again half a second later."""
     try:
         if ensure():

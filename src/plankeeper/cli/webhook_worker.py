@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from plankeeper.cli.context import cluster_of, require_schema, run, settings
+from plankeeper.cli.context import embedded_cluster, require_schema, run, load_settings
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
@@ -17,19 +17,19 @@ def worker() -> None:
     """
     import uvloop
 
-    found = settings()
-    with cluster_of(found) as cluster:
-        own = replace(found, database_url=cluster.dsn) if cluster else found
-        run(_work(own, embedded=cluster is not None), uvloop.new_event_loop)
+    settings = load_settings()
+    with embedded_cluster(settings) as cluster:
+        worker_settings = replace(settings, database_url=cluster.dsn) if cluster else settings
+        run(_run_worker(worker_settings, embedded=cluster is not None), uvloop.new_event_loop)
 
 
-async def _work(found: Settings, *, embedded: bool) -> None:
+async def _run_worker(settings: Settings, *, embedded: bool) -> None:
     from plankeeper import logs
     from plankeeper.webhooks.process import deliver
 
-    dsn = found.database_url or ""
+    dsn = settings.database_url or ""
     async with Database(dsn, pool_size=1, statement_timeout=600).opened() as db:
         await require_schema(db, dsn, embedded=embedded)
     click.echo("The worker is ready. Ctrl-C stops it.")
     logs.set_up()
-    await deliver(found)
+    await deliver(settings)

@@ -3,7 +3,7 @@
 from starlette.types import ASGIApp
 
 from plankeeper.console import responses
-from plankeeper.console.endpoint import Frame, PagePath
+from plankeeper.console.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.pages import (
     account,
     account_managers,
@@ -21,24 +21,24 @@ from plankeeper.console.pages import (
     view_sessions,
     webhooks,
 )
-from plankeeper.console.routing import PREFIX, Entry
+from plankeeper.console.routing import PREFIX, PageRoute
 from plankeeper.http.path_router import Paths
 
-PARTS = (
+PAGE_MODULES = (
     sign_in.pages, account.pages, participants.pages, team_members.pages, invoices.pages, view_sessions.pages,
     providers.pages, activity.pages, members.pages, api_keys.pages, webhooks.pages, account_managers.pages,
     note_types.pages, imports.pages, request_log.pages,
 )  # fmt: skip
 
 
-def entries() -> list[Entry]:
-    return [entry for part in PARTS for entry in part.entries]
+def page_routes() -> list[PageRoute]:
+    return [route for pages in PAGE_MODULES for route in pages.routes]
 
 
-def console(frame: Frame) -> ASGIApp:
-    by_path: dict[str, dict[str, Entry]] = {}
-    for entry in entries():
-        by_path.setdefault(entry.path, {})[entry.method] = entry
-    paths: dict[str, ASGIApp] = {path: PagePath(frame, path, methods) for path, methods in by_path.items()}
-    paths[f"{PREFIX}/assets/{{name}}"] = responses.file
-    return Paths(paths, otherwise=PagePath(frame, None, {}))
+def build_console(deps: ConsoleDependencies) -> ASGIApp:
+    by_path: dict[str, dict[str, PageRoute]] = {}
+    for route in page_routes():
+        by_path.setdefault(route.path, {})[route.method] = route
+    paths: dict[str, ASGIApp] = {path: PageEndpoint(deps, path, methods) for path, methods in by_path.items()}
+    paths[f"{PREFIX}/assets/{{name}}"] = responses.static_file
+    return Paths(paths, otherwise=PageEndpoint(deps, None, {}))

@@ -3,20 +3,20 @@
 from plankeeper.http.errors import Refusal
 
 
-class Places:
+class ConcurrencyLimit:
     """`with places:` one is taken; raises Refusal where none is free."""
 
     def __init__(self, count: int) -> None:
-        self._free = count
+        self._available = count
 
-    def require(self) -> None:
+    def require_available(self) -> None:
         """Raises Refusal where none is free."""
-        if self._free == 0:
+        if self._available == 0:
             raise Refusal("service_unavailable", "The server is too busy just now.", headers={"retry-after": "5"})
 
     def __enter__(self) -> None:
-        self.require()
-        self._free -= 1
+        self.require_available()
+        self._available -= 1
 
     def __exit__(self, *_error: object) -> None:
-        self._free += 1
+        self._available += 1

@@ -11,13 +11,23 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.accounts import policy, sessions
 from plankeeper.console import responses
-from plankeeper.console.concurrency import Places
-from plankeeper.console.cookies import FORM_LASTS, Cookies, new_token, same, unsigned
-from plankeeper.console.forms import Form, form_of, read_form
-from plankeeper.console.multipart import carries_files, read_upload
-from plankeeper.console.responses import Answer
-from plankeeper.console.routing import PREFIX, Act, Download, Entry, Look, Page, Redirect, Shown, Told
-from plankeeper.console.templating import environment
+from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, new_token, constant_time_compare, unsign
+from plankeeper.console.forms import Form, parse_form, read_form
+from plankeeper.console.multipart import is_multipart, read_upload
+from plankeeper.console.responses import ConsoleResponse
+from plankeeper.console.routing import (
+    PREFIX,
+    FormRequest,
+    Download,
+    PageRoute,
+    PageRequest,
+    HtmlPage,
+    Redirect,
+    PageResult,
+    JsonResult,
+)
+from plankeeper.console.templating import create_environment
 from plankeeper.database.client import Database, unavailable
 from plankeeper.http.admission import Admission, network_of
 from plankeeper.http.errors import NotFound, Refusal
@@ -26,33 +36,37 @@ from plankeeper.http.parsing import uuid_of
 from plankeeper.http.requests import ClientGone, Visit, log
 from plankeeper.settings import Settings
 
-SIGN_IN, SECOND_STEP, CHOOSE = f"{PREFIX}/sign-in", f"{PREFIX}/second-step", f"{PREFIX}/plan-managers"
-CLIENT_GONE = 499  # what the log says where there was nobody left to answer
-SHOWN_AGAIN = {400: 422, 409: 409, 412: 409}  # refusals that a form can be mended for, with the status of its page
-DOWNLOADS = 4  # files that one worker sends at a time: each may be of a million events
-UPLOADS = 4  # files that one worker takes in at a time: they are in memory
-_HOST = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
+SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/second-step", f"{PREFIX}/plan-managers"
+CLIENT_CLOSED_REQUEST = 499  # what the log says where there was nobody left to answer
+FORM_ERROR_STATUSES = {
+    400: 422,
+    409: 409,
+    412: 409,
+}  # refusals that a form can be mended for, with the status of its page
+MAX_DOWNLOADS = 4  # files that one worker sends at a time: each may be of a million events
+MAX_UPLOADS = 4  # files that one worker takes in at a time: they are in memory
+_HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
 
-class Forged(Exception):
+class CsrfError(Exception):
     """A form that did not come from a page of ours."""
 
 
-class Denied(Exception):
+class RoleRequiredError(Exception):
     """A page that needs a role which the account has not."""
 
 
-class Frame:
+class ConsoleDependencies:
     """What all pages share."""
 
-    def __init__(self, db: Database, admission: Admission, tell: Tell, settings: Settings) -> None:
-        self.db, self.admission, self.tell, self.settings = db, admission, tell, settings
-        self.templates: Environment = environment(settings.time_zone)
-        self.uploads, self.downloads = Places(UPLOADS), Places(DOWNLOADS)
+    def __init__(self, db: Database, admission: Admission, on_response: Tell, settings: Settings) -> None:
+        self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
+        self.templates: Environment = create_environment(settings.time_zone)
+        self.uploads, self.downloads = ConcurrencyLimit(MAX_UPLOADS), ConcurrencyLimit(MAX_DOWNLOADS)
 
 
 @dataclass(slots=True)
-class Caller:
+class CurrentUser:
     """Who asks: the session behind the cookie, and the token that forms carry."""
 
     cookies: Cookies
@@ -61,196 +75,203 @@ class Caller:
     csrf: str = ""
     has_form_cookie: bool = False
 
-    async def recognise(self, db: Database) -> None:
+    async def load_session(self, db: Database) -> None:
         token = self.cookies.get("plankeeper")
-        self.session = await sessions.session(db, token) if token else None
+        self.session = await sessions.get_session(db, token) if token else None
         if self.session:
             self.csrf = self.session.csrf
-            self.flash = unsigned(token, self.cookies.get("plankeeper-flash"))
+            self.flash = unsign(token, self.cookies.get("plankeeper-flash"))
             return
         # Before anybody is signed in, a form carries what a cookie has too: another site can set neither.
-        known = self.cookies.get("plankeeper-form")
-        self.has_form_cookie = bool(known)
-        self.csrf = known or new_token()
+        form_token = self.cookies.get("plankeeper-form")
+        self.has_form_cookie = bool(form_token)
+        self.csrf = form_token or new_token()
 
-    def may(self, need: str) -> bool:
+    def has_role(self, role: str) -> bool:
         """Whether the account has a role with the plan manager that it chose."""
         session = self.session
-        if session is None or session.second_step_due or session.plan_manager_id is None:
+        if session is None or session.two_factor_pending or session.plan_manager_id is None:
             return False
-        return policy.may(session.roles.get(session.plan_manager_id), need)
+        return policy.is_role_at_least(session.roles.get(session.plan_manager_id), role)
 
     @property
-    def new_cookies(self) -> list[bytes]:
+    def set_cookie_headers(self) -> list[bytes]:
         """What every page that is shown sets."""
-        found = list[bytes]()
+        headers = list[bytes]()
         if self.csrf and self.session is None and not self.has_form_cookie:
-            found.append(self.cookies.set("plankeeper-form", self.csrf, FORM_LASTS))
+            headers.append(self.cookies.set("plankeeper-form", self.csrf, FORM_COOKIE_MAX_AGE))
         if self.cookies.get("plankeeper-flash"):
-            found.append(self.cookies.set("plankeeper-flash", "", 0))
-        return found
+            headers.append(self.cookies.set("plankeeper-flash", "", 0))
+        return headers
 
 
-class PagePath:
+class PageEndpoint:
     """One path with its pages by method: an ASGI application. Without pages it is the one for what is not there."""
 
-    def __init__(self, frame: Frame, path: str | None, entries: Mapping[str, Entry]) -> None:
-        self._frame, self._path, self._entries = frame, path, entries
+    def __init__(self, deps: ConsoleDependencies, path: str | None, routes: Mapping[str, PageRoute]) -> None:
+        self._deps, self._path, self._routes = deps, path, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visit = Visit.of(scope)
-        caller = Caller(Cookies.of(visit.headers.get(b"cookie", b""), secure=scope["scheme"] == "https"))
+        state = Visit.of(scope)
+        user = CurrentUser(Cookies.parse(state.headers.get(b"cookie", b""), secure=scope["scheme"] == "https"))
         try:
-            answer = await self._respond(visit, caller, scope, receive)
+            response = await self._respond(state, user, scope, receive)
         except ClientGone:
-            self._frame.tell(visit, scope["method"], self._path, CLIENT_GONE)
+            self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, somebody looks at a page
-            answer = responses.rendered(self._frame.templates, _troubled(error, visit), None, caller)
-            answer.headers += _told(error, self._entries)
-        head = scope["method"] == "HEAD"
-        if isinstance(answer, Download):
-            with self._frame.downloads:
-                await responses.send_file(answer, visit.request_id, receive, send, head=head)
+            response = responses.render_page(self._deps.templates, _error_page(error, state), None, user)
+            response.headers += _error_headers(error, self._routes)
+        is_head = scope["method"] == "HEAD"
+        if isinstance(response, Download):
+            with self._deps.downloads:
+                await responses.send_file(response, state.request_id, receive, send, is_head=is_head)
         else:
-            await responses.send(answer, visit.request_id, send, head=head)
-        self._frame.tell(visit, scope["method"], self._path, 200 if isinstance(answer, Download) else answer.status)
+            await responses.send_response(response, state.request_id, send, is_head=is_head)
+        self._deps.on_response(
+            state, scope["method"], self._path, 200 if isinstance(response, Download) else response.status
+        )
 
-    async def _respond(self, visit: Visit, caller: Caller, scope: Scope, receive: Receive) -> Answer | Download:
-        form = await self._form(visit, caller, receive) if scope["method"] == "POST" else Form()
-        with self._frame.admission:
-            await caller.recognise(self._frame.db)
-            if caller.session:
-                visit.plan_manager_id = caller.session.plan_manager_id
-            entry = self._entry(scope)
-            if entry.method == "POST":
-                _require_own(visit.headers, scope["scheme"], form.secret("csrf"), caller.csrf)
-            onward = _onward(entry, caller.session, scope)
-            if onward:
-                return responses.redirected(onward, caller)
-            if entry.guess:
-                await self._frame.admission.count_guess(scope)
-            look = self._look(visit, caller, scope, form)
-            if entry.need in ("viewer", "manager", "owner") and not look.may(entry.need):
-                raise Denied
-            found = await self._run(entry, look, _ids(entry, scope))
-            if isinstance(found, Download):
-                self._frame.downloads.require()
-                return found
-            if isinstance(found, Redirect):
-                return responses.redirected(found, caller)
-            if isinstance(found, Told):
-                return responses.told(found)
-            return responses.rendered(self._frame.templates, found, look, caller)
+    async def _respond(
+        self, state: Visit, user: CurrentUser, scope: Scope, receive: Receive
+    ) -> ConsoleResponse | Download:
+        form = await self._read_form(state, user, receive) if scope["method"] == "POST" else Form()
+        with self._deps.admission:
+            await user.load_session(self._deps.db)
+            if user.session:
+                state.plan_manager_id = user.session.plan_manager_id
+            route = self._select_route(scope)
+            if route.method == "POST":
+                _verify_csrf(state.headers, scope["scheme"], form.raw("csrf"), user.csrf)
+            redirect = _required_redirect(route, user.session, scope)
+            if redirect:
+                return responses.redirect_response(redirect, user)
+            if route.rate_limited:
+                await self._deps.admission.count_guess(scope)
+            request = self._build_request(state, user, scope, form)
+            if route.role in ("viewer", "manager", "owner") and not request.has_role(route.role):
+                raise RoleRequiredError
+            result = await self._run_handler(route, request, _parse_path_params(route, scope))
+            if isinstance(result, Download):
+                self._deps.downloads.require_available()
+                return result
+            if isinstance(result, Redirect):
+                return responses.redirect_response(result, user)
+            if isinstance(result, JsonResult):
+                return responses.json_response(result)
+            return responses.render_page(self._deps.templates, result, request, user)
 
-    async def _form(self, visit: Visit, caller: Caller, receive: Receive) -> Form:
-        entry = self._entries.get("POST")
-        if entry is None or not entry.upload or not carries_files(visit.headers):
-            return await read_form(visit.headers, receive)
+    async def _read_form(self, state: Visit, user: CurrentUser, receive: Receive) -> Form:
+        route = self._routes.get("POST")
+        if route is None or not route.upload or not is_multipart(state.headers):
+            return await read_form(state.headers, receive)
         # A file is taken in from who may send one alone. What others sent is not looked at: it is no form of ours.
-        with self._frame.admission:
-            await caller.recognise(self._frame.db)
-        if not caller.may(entry.need):
+        with self._deps.admission:
+            await user.load_session(self._deps.db)
+        if not user.has_role(route.role):
             return Form()
-        with self._frame.uploads:
-            return await read_upload(visit.headers, receive)
+        with self._deps.uploads:
+            return await read_upload(state.headers, receive)
 
-    def _entry(self, scope: Scope) -> Entry:
-        if b"%2f" in scope.get("raw_path", b"").lower() or not self._entries:
+    def _select_route(self, scope: Scope) -> PageRoute:
+        if b"%2f" in scope.get("raw_path", b"").lower() or not self._routes:
             raise NotFound
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        if method not in self._entries:
+        if method not in self._routes:
             raise Refusal("method_not_allowed", "The page cannot be asked for in this way.")
-        return self._entries[method]
+        return self._routes[method]
 
-    def _look(self, visit: Visit, caller: Caller, scope: Scope, form: Form) -> Look:
-        agent = visit.headers.get(b"user-agent", b"").decode("latin-1")[:300]
-        return Look(
-            db=self._frame.db, settings=self._frame.settings, session=caller.session,
-            token=caller.cookies.get("plankeeper"), address=network_of(scope), user_agent=agent,
-            request_id=visit.request_id.decode(), origin=_origin(visit.headers, scope["scheme"]),
-            query=form_of(scope["query_string"]), form=form,
+    def _build_request(self, state: Visit, user: CurrentUser, scope: Scope, form: Form) -> PageRequest:
+        user_agent = state.headers.get(b"user-agent", b"").decode("latin-1")[:300]
+        return PageRequest(
+            db=self._deps.db, settings=self._deps.settings, session=user.session,
+            session_token=user.cookies.get("plankeeper"), address=network_of(scope), user_agent=user_agent,
+            request_id=state.request_id.decode(), origin=_origin(state.headers, scope["scheme"]),
+            query=parse_form(scope["query_string"]), form=form,
         )  # fmt: skip
 
-    async def _run(self, entry: Entry, look: Look, ids: Mapping[str, Any]) -> Shown:
+    async def _run_handler(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:
         """The page's handler; what acts has one transaction, and a refused form is shown again after its rollback."""
         try:
-            if not entry.acts:
-                return await entry.handler(look, **ids)
-            async with self._frame.db.transaction() as tx:
-                known = {each.name: getattr(look, each.name) for each in fields(Look)}
-                return await entry.handler(Act(**known, tx=tx), **ids)
-        except Refusal as refusal:
-            if entry.again is None or refusal.status not in SHOWN_AGAIN:
+            if not route.writes:
+                return await route.handler(request, **path_params)
+            async with self._deps.db.transaction() as tx:
+                values = {each.name: getattr(request, each.name) for each in fields(PageRequest)}
+                return await route.handler(FormRequest(**values, tx=tx), **path_params)
+        except Refusal as error:
+            if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
-            faults = {each.field: each.message for each in refusal.errors or ()} or {"form": refusal.detail}
-            look.faults = faults
-            found = await entry.again(look, **ids)
-            return replace(found, status=SHOWN_AGAIN[refusal.status]) if isinstance(found, Page) else found
+            messages = {each.field: each.message for each in error.errors or ()} or {"form": error.detail}
+            request.errors = messages
+            result = await route.on_error(request, **path_params)
+            return replace(result, status=FORM_ERROR_STATUSES[error.status]) if isinstance(result, HtmlPage) else result
 
 
 def _origin(headers: Mapping[bytes, bytes], scheme: str) -> str:
     """Of a host that is one: it stands in a command that people copy into a shell."""
     host = headers.get(b"host", b"").decode("latin-1")
-    return f"{scheme}://{host}" if _HOST.fullmatch(host) else "https://your-server"
+    return f"{scheme}://{host}" if _HOST_PATTERN.fullmatch(host) else "https://your-server"
 
 
-def _ids(entry: Entry, scope: Scope) -> dict[str, Any]:
+def _parse_path_params(route: PageRoute, scope: Scope) -> dict[str, Any]:
     """The ids in a path; what is no id is no page."""
     texts: dict[str, str] = scope["path_params"]
-    found = {name: texts[name] if kind is str else uuid_of(texts[name]) for name, kind in entry.ids.items()}
-    if None in found.values():
+    parsed = {name: texts[name] if kind is str else uuid_of(texts[name]) for name, kind in route.path_params.items()}
+    if None in parsed.values():
         raise NotFound
-    return found
+    return parsed
 
 
-def _require_own(headers: Mapping[bytes, bytes], scheme: str, sent: str, csrf: str) -> None:
+def _verify_csrf(headers: Mapping[bytes, bytes], scheme: str, form_token: str, csrf: str) -> None:
     """Raises Forged where a form comes from elsewhere, or without the token of the session."""
     schemes = ("https",) if scheme == "https" else ("http", "https")  # what ends TLS may not say that it did
-    own = [f"{each}://".encode() + headers.get(b"host", b"") for each in schemes]
-    if headers.get(b"origin") not in own or not csrf or not same(sent, csrf):
-        raise Forged
+    origins = [f"{each}://".encode() + headers.get(b"host", b"") for each in schemes]
+    if headers.get(b"origin") not in origins or not csrf or not constant_time_compare(form_token, csrf):
+        raise CsrfError
 
 
-def _onward(entry: Entry, session: sessions.Session | None, scope: Scope) -> Redirect | None:
+def _required_redirect(route: PageRoute, session: sessions.Session | None, scope: Scope) -> Redirect | None:
     """Where who asks must go first; null where nowhere."""
-    if entry.need == "anyone":
+    if route.role == "anyone":
         return None
     if session is None:
-        wanted = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
-        home = wanted == PREFIX or entry.method != "GET"
-        return Redirect(SIGN_IN if home else f"{SIGN_IN}?next={quote(wanted, safe='/')}")
-    if entry.need == "half":
+        target = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+        is_default = target == PREFIX or route.method != "GET"
+        return Redirect(SIGN_IN if is_default else f"{SIGN_IN}?next={quote(target, safe='/')}")
+    if route.role == "password_verified":
         return None
-    if session.second_step_due:
-        return Redirect(SECOND_STEP)
-    if entry.need != "account" and session.plan_manager_id not in session.roles:
-        return Redirect(CHOOSE)
+    if session.two_factor_pending:
+        return Redirect(TWO_FACTOR)
+    if route.role != "signed_in" and session.plan_manager_id not in session.roles:
+        return Redirect(CHOOSE_PLAN_MANAGER)
     return None
 
 
-def _troubled(error: Exception, visit: Visit) -> Page:
+def _error_page(error: Exception, state: Visit) -> HtmlPage:
     """The page for whatever went wrong; what was not foreseen is logged, and told to nobody else."""
-    request_id = visit.request_id.decode()
-    if isinstance(error, Forged):
-        which, status = "forged", 403
-    elif isinstance(error, Denied):
-        which, status = "denied", 403
+    request_id = state.request_id.decode()
+    if isinstance(error, CsrfError):
+        kind, status = "csrf_failed", 403
+    elif isinstance(error, RoleRequiredError):
+        kind, status = "role_required", 403
     elif isinstance(error, Refusal):
-        which, status = {404: "not_found", 429: "often", 503: "busy"}.get(error.status, "refused"), error.status
+        kind, status = (
+            {404: "not_found", 429: "rate_limited", 503: "unavailable"}.get(error.status, "rejected"),
+            error.status,
+        )
     elif unavailable(error):
         log.warning("request %s: the database is not available: %r", request_id, error)
-        which, status = "busy", 503
+        kind, status = "unavailable", 503
     else:
         log.error("request %s failed", request_id, exc_info=error)
-        which, status = "failed", 500
+        kind, status = "internal_error", 500
     detail = error.detail if isinstance(error, Refusal) else ""
-    return Page("trouble.html", {"which": which, "detail": detail, "request_id": request_id}, status)
+    return HtmlPage("trouble.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
 
 
-def _told(error: Exception, entries: Mapping[str, Entry]) -> list[tuple[bytes, bytes]]:
+def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> list[tuple[bytes, bytes]]:
     if isinstance(error, Refusal) and error.status == 405:
-        return [(b"allow", ", ".join(sorted([*entries, "HEAD"] if "GET" in entries else entries)).encode())]
+        return [(b"allow", ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes)).encode())]
     if isinstance(error, Refusal) and error.status in (429, 503):
         return [(b"retry-after", (error.headers or {}).get("retry-after", "1").encode())]
     return []

@@ -13,8 +13,8 @@ from plankeeper.http.validation import shaped
 
 S = TypeVar("S", bound=Struct)
 
-MOST = 256 * 1024  # bytes of a form: the longest note, each of its characters nine bytes, and the rest
-_FORM = b"application/x-www-form-urlencoded"
+MAX_FORM_BYTES = 256 * 1024  # bytes of a form: the longest note, each of its characters nine bytes, and the rest
+_FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
 
 
 class Upload(NamedTuple):
@@ -31,36 +31,36 @@ class Form(dict[str, list[str]]):
 
     def text(self, name: str) -> str:
         """The only text of a name without the spaces around it; empty where there is none."""
-        found = self.get(name, [])
-        return found[0].strip() if len(found) == 1 else ""
+        values = self.get(name, [])
+        return values[0].strip() if len(values) == 1 else ""
 
-    def secret(self, name: str) -> str:
+    def raw(self, name: str) -> str:
         """A text as it was typed."""
-        found = self.get(name, [])
-        return found[0] if len(found) == 1 else ""
+        values = self.get(name, [])
+        return values[0] if len(values) == 1 else ""
 
-    def several(self, name: str) -> list[str]:
+    def getlist(self, name: str) -> list[str]:
         return self.get(name, [])
 
 
-def form_of(text: bytes) -> Form:
+def parse_form(text: bytes) -> Form:
     """What stands in a query or in the body of a form; raises Invalid."""
     try:
         pairs = parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=200)
     except ValueError:
         raise Invalid(form="must be percent-encoded UTF-8") from None
-    return _filled(Form(), pairs)
+    return _add_pairs(Form(), pairs)
 
 
-def texts_of(form: Form, pairs: Iterable[tuple[bytes, bytes]]) -> Form:
+def add_fields(form: Form, pairs: Iterable[tuple[bytes, bytes]]) -> Form:
     """The form with further texts; raises Invalid."""
     try:
-        return _filled(form, [(name.decode(), value.decode()) for name, value in pairs])
+        return _add_pairs(form, [(name.decode(), value.decode()) for name, value in pairs])
     except UnicodeDecodeError:
         raise Invalid(form="must be UTF-8") from None
 
 
-def _filled(form: Form, pairs: Iterable[tuple[str, str]]) -> Form:
+def _add_pairs(form: Form, pairs: Iterable[tuple[str, str]]) -> Form:
     for name, value in pairs:
         if "\0" in name or "\0" in value:
             raise Invalid(form="must not contain the character NUL")
@@ -70,12 +70,14 @@ def _filled(form: Form, pairs: Iterable[tuple[str, str]]) -> Form:
 
 async def read_form(headers: Mapping[bytes, bytes], receive: Receive) -> Form:
     """The form in a body; raises Refusal and ClientGone."""
-    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != _FORM:
+    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != _FORM_CONTENT_TYPE:
         raise Refusal("unsupported_media_type", "The body is not a form.")
-    return form_of(await received(receive, MOST, Refusal("body_too_large", "The form is too long.")))
+    return parse_form(
+        await read_limited_body(receive, MAX_FORM_BYTES, Refusal("body_too_large", "The form is too long."))
+    )
 
 
-async def received(receive: Receive, most: int, too_large: Refusal) -> bytes:
+async def read_limited_body(receive: Receive, max_bytes: int, too_large: Refusal) -> bytes:
     """A body of at most so many bytes."""
     body = bytearray()
     while True:
@@ -83,15 +85,15 @@ async def received(receive: Receive, most: int, too_large: Refusal) -> bytes:
         if message["type"] == "http.disconnect":
             raise ClientGone
         body += message.get("body", b"")
-        if len(body) > most:
+        if len(body) > max_bytes:
             raise too_large
         if not message.get("more_body"):
             return bytes(body)
 
 
-def struct_of(shape: type[S], values: Mapping[str, object]) -> S:
+def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:
     """Values as the API would take them; raises Invalid naming every fault."""
-    parsed, faults = shaped(shape, values)
+    parsed, errors = shaped(struct_type, values)
     if parsed is None:
-        raise Invalid(*faults)
+        raise Invalid(*errors)
     return parsed

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.console.cookies import FLASH_LASTS, signed
+from plankeeper.console.cookies import FLASH_MAX_AGE, sign
 from plankeeper.console.forms import Form
-from plankeeper.console.routing import PREFIX, Download, Look, Page, Redirect, Told
-from plankeeper.console.templating import KINDS, asset
+from plankeeper.console.routing import PREFIX, Download, PageRequest, HtmlPage, Redirect, JsonResult
+from plankeeper.console.templating import CONTENT_TYPES, read_static_file
 from plankeeper.http.requests import headers_of, request_id_of
 from plankeeper.http.schemas import json_text
 
 if TYPE_CHECKING:
-    from plankeeper.console.endpoint import Caller
+    from plankeeper.console.endpoint import CurrentUser
 
 Headers = list[tuple[bytes, bytes]]
 
-SECURITY: Headers = [
+SECURITY_HEADERS: Headers = [
     (
         b"content-security-policy",
         b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -33,94 +33,103 @@ SECURITY: Headers = [
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
 NO_STORE = (b"cache-control", b"no-store")
-FOR_EVER = (b"cache-control", b"public, max-age=31536000, immutable")
-_OURS = re.compile(rf"{PREFIX}([/?](?!.*\\)[\x21-\x7e]*)?")
+IMMUTABLE = (b"cache-control", b"public, max-age=31536000, immutable")
+_LOCAL_PATH = re.compile(rf"{PREFIX}([/?](?!.*\\)[\x21-\x7e]*)?")
 
 
 @dataclass(slots=True)
-class Answer:
+class ConsoleResponse:
     status: int
     body: bytes
     headers: Headers = field(default_factory=Headers)
 
 
-def is_ours(path: str) -> bool:
+def is_local_path(path: str) -> bool:
     """Whether a path that came from outside leads nowhere but into the console."""
-    return _OURS.fullmatch(path) is not None
+    return _LOCAL_PATH.fullmatch(path) is not None
 
 
-def rendered(templates: Environment, page: Page, look: Look | None, caller: "Caller") -> Answer:
+def render_page(
+    templates: Environment, page: HtmlPage, request: PageRequest | None, user: "CurrentUser"
+) -> ConsoleResponse:
     """A page. `look` is null where there was trouble before it was known."""
-    values: dict[str, Any] = {
-        "look": look, "session": caller.session, "csrf": caller.csrf, "flash": caller.flash,
-        "faults": look.faults if look else {}, "form": look.form if look else Form(),
+    context: dict[str, Any] = {
+        "request": request, "session": user.session, "csrf": user.csrf, "flash": user.flash,
+        "errors": request.errors if request else {}, "form": request.form if request else Form(),
     }  # fmt: skip
-    body = templates.get_template(page.template).render(values | dict(page.values)).encode()
-    cookies = [(b"set-cookie", each) for each in caller.new_cookies]
-    return Answer(page.status, body, [(b"content-type", b"text/html; charset=utf-8"), NO_STORE, *cookies])
+    body = templates.get_template(page.template).render(context | dict(page.context)).encode()
+    cookies = [(b"set-cookie", each) for each in user.set_cookie_headers]
+    return ConsoleResponse(page.status, body, [(b"content-type", b"text/html; charset=utf-8"), NO_STORE, *cookies])
 
 
-def redirected(onward: Redirect, caller: "Caller") -> Answer:
+def redirect_response(redirect: Redirect, user: "CurrentUser") -> ConsoleResponse:
     """Always with a GET. A path that is not ours would be a mistake of ours."""
-    if not is_ours(onward.path):
+    if not is_local_path(redirect.path):
         raise ValueError("a redirect leads out of the console")
-    cookies, token = caller.cookies, caller.cookies.get("plankeeper")
-    headers: Headers = [(b"location", onward.path.encode("latin-1")), NO_STORE]
-    if onward.token is not None:
-        token = onward.token
+    cookies, token = user.cookies, user.cookies.get("plankeeper")
+    headers: Headers = [(b"location", redirect.path.encode("latin-1")), NO_STORE]
+    if redirect.session_token is not None:
+        token = redirect.session_token
         headers.append((b"set-cookie", cookies.set("plankeeper", token, None if token else 0)))
         headers.append((b"set-cookie", cookies.set("plankeeper-form", "", 0)))
-    if onward.flash and token:
-        headers.append((b"set-cookie", cookies.set("plankeeper-flash", signed(token, onward.flash), FLASH_LASTS)))
-    return Answer(303, b"", headers)
+    if redirect.flash and token:
+        headers.append((b"set-cookie", cookies.set("plankeeper-flash", sign(token, redirect.flash), FLASH_MAX_AGE)))
+    return ConsoleResponse(303, b"", headers)
 
 
-def told(found: Told) -> Answer:
+def json_response(result: JsonResult) -> ConsoleResponse:
     """For a script: it looks at the status, and at JSON where there is any."""
-    if found.value is None:
-        return Answer(found.status, b"", [NO_STORE])
-    return Answer(found.status, json_text(found.value).encode(), [(b"content-type", b"application/json"), NO_STORE])
+    if result.value is None:
+        return ConsoleResponse(result.status, b"", [NO_STORE])
+    return ConsoleResponse(
+        result.status, json_text(result.value).encode(), [(b"content-type", b"application/json"), NO_STORE]
+    )
 
 
-async def send(answer: Answer, request_id: bytes, send: Send, *, head: bool) -> None:
-    size = (b"content-length", b"%d" % len(answer.body))
-    headers = [(b"x-request-id", request_id), size, *SECURITY, *answer.headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else answer.body})
+async def send_response(response: ConsoleResponse, request_id: bytes, send: Send, *, is_head: bool) -> None:
+    content_length = (b"content-length", b"%d" % len(response.body))
+    headers = [(b"x-request-id", request_id), content_length, *SECURITY_HEADERS, *response.headers]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if is_head else response.body})
 
 
-async def send_file(download: Download, request_id: bytes, receive: Receive, send: Send, *, head: bool) -> None:
+async def send_file(download: Download, request_id: bytes, receive: Receive, send: Send, *, is_head: bool) -> None:
     """A file, part by part as the browser takes it in, for as long as there is a browser."""
-    disposition = f'attachment; filename="{download.name}"'.encode("latin-1")
-    headers = [(b"x-request-id", request_id), (b"content-type", download.content_type.encode()), NO_STORE, *SECURITY]
+    disposition = f'attachment; filename="{download.filename}"'.encode("latin-1")
+    headers = [
+        (b"x-request-id", request_id),
+        (b"content-type", download.content_type.encode()),
+        NO_STORE,
+        *SECURITY_HEADERS,
+    ]
     headers.append((b"content-disposition", disposition))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    leaving = asyncio.create_task(_left(receive))
+    disconnected = asyncio.create_task(_wait_for_disconnect(receive))
     try:
-        if not head:
-            async for part in download.parts:
-                if leaving.done():
+        if not is_head:
+            async for chunk in download.chunks:
+                if disconnected.done():
                     return
-                await send({"type": "http.response.body", "body": part, "more_body": True})
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 await asyncio.sleep(0)  # where nobody takes anything in any more, sending does not wait
         await send({"type": "http.response.body", "body": b""})
     finally:
-        leaving.cancel()
+        disconnected.cancel()
         with suppress(asyncio.CancelledError):
-            await leaving
+            await disconnected
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def file(scope: Scope, _receive: Receive, sending: Send) -> None:
+async def static_file(scope: Scope, _receive: Receive, send: Send) -> None:
     """A file that pages need. Its path changes when it does."""
     name: str = scope["path_params"]["name"]
-    body = asset(name) if scope["method"] in ("GET", "HEAD") else None
-    answer = Answer(404, b"", [NO_STORE])
+    body = read_static_file(name) if scope["method"] in ("GET", "HEAD") else None
+    response = ConsoleResponse(404, b"", [NO_STORE])
     if body is not None:
-        kind = KINDS[name[name.rindex(".") :]].encode()
-        answer = Answer(200, body, [(b"content-type", kind), FOR_EVER])
-    await send(answer, request_id_of(headers_of(scope)), sending, head=scope["method"] == "HEAD")
+        content_type = CONTENT_TYPES[name[name.rindex(".") :]].encode()
+        response = ConsoleResponse(200, body, [(b"content-type", content_type), IMMUTABLE])
+    await send_response(response, request_id_of(headers_of(scope)), send, is_head=scope["method"] == "HEAD")

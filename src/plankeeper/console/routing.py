@@ -15,26 +15,26 @@ from plankeeper.settings import Settings
 
 PREFIX = "/console"
 
-# Who may see a page: anyone; who has given a password (`half`) and the second step too (`account`); and from there
+# Who may see a page: anyone; who has given a password (`password_verified`) and the second step too (`signed_in`); and from there
 # on a role with the plan manager that was chosen.
-Need = Literal["anyone", "half", "account", "viewer", "manager", "owner"]
+RequiredRole = Literal["anyone", "password_verified", "signed_in", "viewer", "manager", "owner"]
 
 
 @dataclass(slots=True)
-class Look:
+class PageRequest:
     """A page that is looked at. A form that was refused comes back with it: `form` as sent, `faults` by field."""
 
     db: Database
     settings: Settings
     session: sessions.Session | None
-    token: str
+    session_token: str
     address: str
     user_agent: str
     request_id: str
     origin: str  # where the console is for this browser, such as `https://plans.example`
     query: Form
     form: Form = field(default_factory=Form)
-    faults: Mapping[str, str] = field(default_factory=dict[str, str])
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def account(self) -> sessions.Session:
@@ -53,35 +53,35 @@ class Look:
     @property
     def role(self) -> str | None:
         """The role with the plan manager that was chosen."""
-        chosen = self.session and self.session.plan_manager_id
-        return self.session.roles.get(chosen) if self.session and chosen else None
+        plan_manager_id = self.session and self.session.plan_manager_id
+        return self.session.roles.get(plan_manager_id) if self.session and plan_manager_id else None
 
-    def may(self, role: str) -> bool:
-        return policy.may(self.role, role)
+    def has_role(self, role: str) -> bool:
+        return policy.is_role_at_least(self.role, role)
 
     @property
-    def read(self) -> Read:
+    def read_context(self) -> Read:
         return Read(self.db, self.plan_manager_id, self.settings)
 
 
 @dataclass(slots=True)
-class Act(Look):
+class FormRequest(PageRequest):
     """A form that was sent, in the one transaction that is committed before it is answered."""
 
     tx: Transaction = field(kw_only=True)
 
     @property
-    def write(self) -> Write:
+    def write_context(self) -> Write:
         actor = Actor("user", str(self.account.account_id), self.account.name)
         return Write(self.tx, self.plan_manager_id, self.settings, actor, self.request_id)
 
 
 @dataclass(slots=True)
-class Page:
+class HtmlPage:
     """What is shown: a template with its values."""
 
     template: str
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
 
 
@@ -91,11 +91,11 @@ class Redirect:
 
     path: str
     flash: str | None = None
-    token: str | None = None
+    session_token: str | None = None
 
 
 @dataclass(slots=True)
-class Told:
+class JsonResult:
     """What a page's script is answered: JSON, or nothing at all."""
 
     value: object = None
@@ -106,28 +106,28 @@ class Told:
 class Download:
     """A file that is made while it is sent, however long it is: its name, its type, its parts."""
 
-    name: str
+    filename: str
     content_type: str
-    parts: AsyncIterator[bytes]
+    chunks: AsyncIterator[bytes]
 
 
-Shown = Page | Redirect | Told | Download
-Handler = Callable[..., Awaitable[Shown]]
+PageResult = HtmlPage | Redirect | JsonResult | Download
+Handler = Callable[..., Awaitable[PageResult]]
 H = TypeVar("H", bound=Handler)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PageRoute:
     """One method of one path."""
 
     method: str
     path: str
-    need: Need
+    role: RequiredRole
     handler: Handler
-    acts: bool  # whether the handler takes an Act
-    ids: Mapping[str, type[UUID | str]]  # in the path; a text is a secret that is looked up as it is
-    again: Handler | None  # the page that shows a form again when it was refused
-    guess: bool  # whether it takes what could be guessed: an address may send so many in a minute
+    writes: bool  # whether the handler takes an Act
+    path_params: Mapping[str, type[UUID | str]]  # in the path; a text is a secret that is looked up as it is
+    on_error: Handler | None  # the page that shows a form again when it was refused
+    rate_limited: bool  # whether it takes what could be guessed: an address may send so many in a minute
     upload: bool  # whether the form may carry a file
 
 
@@ -135,30 +135,38 @@ class Pages:
     """The pages of one part of the console."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.routes: list[PageRoute] = []
 
-    def get(self, path: str, *, need: Need) -> Callable[[H], H]:
-        return self._define("GET", path, need)
+    def get(self, path: str, *, role: RequiredRole) -> Callable[[H], H]:
+        return self._register("GET", path, role)
 
     def post(
-        self, path: str, *, need: Need, again: Handler | None = None, guess: bool = False, upload: bool = False
+        self,
+        path: str,
+        *,
+        role: RequiredRole,
+        on_error: Handler | None = None,
+        rate_limited: bool = False,
+        upload: bool = False,
     ) -> Callable[[H], H]:
-        return self._define("POST", path, need, again, guess=guess, upload=upload)
+        return self._register("POST", path, role, on_error, rate_limited=rate_limited, upload=upload)
 
-    def _define(
-        self, method: str, path: str, need: Need, again: Handler | None = None, *, guess: bool = False,
+    def _register(
+        self, method: str, path: str, role: RequiredRole, on_error: Handler | None = None, *, rate_limited: bool = False,
         upload: bool = False,
     ) -> Callable[[H], H]:  # fmt: skip
-        def define(handler: H) -> H:
+        def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
-            call, *names = inspect.signature(handler).parameters
-            acts, ids = hints[call] is Act, {name: hints[name] for name in names}
-            in_path = set[str](re.findall(r"\{(\w+)\}", path))
-            if in_path != set(ids):
-                raise TypeError(f"{handler}: the path has {in_path}, the signature {set(ids)}")
-            if acts and method == "GET":
+            request, *path_names = inspect.signature(handler).parameters
+            writes, path_params = hints[request] is FormRequest, {name: hints[name] for name in path_names}
+            placeholders = set[str](re.findall(r"\{(\w+)\}", path))
+            if placeholders != set(path_params):
+                raise TypeError(f"{handler}: the path has {placeholders}, the signature {set(path_params)}")
+            if writes and method == "GET":
                 raise TypeError(f"{handler}: a page that is looked at writes nothing")
-            self.entries.append(Entry(method, PREFIX + path, need, handler, acts, ids, again, guess, upload))
+            self.routes.append(
+                PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, rate_limited, upload)
+            )
             return handler
 
-        return define
+        return decorator

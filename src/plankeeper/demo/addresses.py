@@ -62,13 +62,13 @@ SUBURBS: dict[str, tuple[tuple[str, str], ...]] = {
 }  # fmt: skip
 """Suburbs by state, each with its postcode."""
 
-REGIONS = {
+SERVICE_REGIONS = {
     "0850": "remote", "0870": "remote", "4825": "remote", "6725": "remote",
     "0860": "very_remote", "4875": "very_remote", "5723": "very_remote", "6770": "very_remote",
 }  # fmt: skip
 """Service regions by postcode; a postcode that is not here has none."""
 
-_SHARES = {"NSW": 31, "VIC": 26, "QLD": 20, "WA": 9, "SA": 8, "TAS": 3, "ACT": 2, "NT": 3}
+_STATE_WEIGHTS = {"NSW": 31, "VIC": 26, "QLD": 20, "WA": 9, "SA": 8, "TAS": 3, "ACT": 2, "NT": 3}
 _STREETS = (
     "Bottlebrush Street", "Jacaranda Avenue", "Station Road", "Lorikeet Lane", "Federation Parade",
     "Ironbark Crescent", "Old Mill Road", "Waratah Street", "Pelican Close", "Lighthouse Drive",
@@ -76,7 +76,7 @@ _STREETS = (
     "Kookaburra Circuit", "Railway Terrace", "Flame Tree Grove", "Showground Road", "Banksia Street",
 )  # fmt: skip
 # Reserved for use in fiction by the Australian Communications and Media Authority.
-_MOBILES = (
+_MOBILE_SUFFIXES = (
     "570 006", "570 156", "570 157", "570 158", "570 159", "570 110", "571 266", "571 491", "571 804",
     "572 549", "572 665", "572 983", "573 770", "573 087", "574 118", "574 632", "575 254", "575 789",
     "576 398", "576 801", "577 426", "577 644", "578 957", "578 148", "578 888",
@@ -86,17 +86,17 @@ _AREA_CODES = {
 }  # fmt: skip
 
 
-def address(rng: Random) -> Address:
-    state = rng.choices(tuple(_SHARES), tuple(_SHARES.values()))[0]
+def random_address(rng: Random) -> Address:
+    state = rng.choices(tuple(_STATE_WEIGHTS), tuple(_STATE_WEIGHTS.values()))[0]
     city, postcode = rng.choice(SUBURBS[state])
     line_2 = f"Unit {rng.randint(1, 24)}" if chance(rng, 15) else None
     line_1 = f"{rng.randint(1, 240)} {rng.choice(_STREETS)}"
-    return Address(line_1, line_2, city, state, postcode, REGIONS.get(postcode))
+    return Address(line_1, line_2, city, state, postcode, SERVICE_REGIONS.get(postcode))
 
 
-def mobile(rng: Random) -> str:
-    return f"0491 {rng.choice(_MOBILES)}"
+def random_mobile(rng: Random) -> str:
+    return f"0491 {rng.choice(_MOBILE_SUFFIXES)}"
 
 
-def landline(rng: Random, state: str) -> str:
+def random_landline(rng: Random, state: str) -> str:
     return f"({_AREA_CODES[state]}) 5550 {rng.randrange(10_000):04}"

@@ -9,10 +9,10 @@ from plankeeper.demo import invoices as billing
 from plankeeper.demo import participants as people
 from plankeeper.demo import providers as trade
 from plankeeper.demo import team_members, view_sessions
-from plankeeper.demo.random_values import Row, stream
+from plankeeper.demo.random_values import Row, resource_rng
 
 
-class PlanManager(NamedTuple):
+class DemoPlanManager(NamedTuple):
     """A plan manager of the demonstration; both members are the same for every seed."""
 
     id: UUID
@@ -28,15 +28,15 @@ class _Scale(NamedTuple):
     sessions: int
 
 
-_WATTLEBIRD = PlanManager(UUID("017a5f00-0000-7000-8000-00000000da7a"), "Wattlebird Plans (demonstration)")
-_SALTBUSH = PlanManager(UUID("017a5f00-0000-7000-8000-00000000da7b"), "Saltbush Plans (demonstration)")
+_WATTLEBIRD = DemoPlanManager(UUID("017a5f00-0000-7000-8000-00000000da7a"), "Wattlebird Plans (demonstration)")
+_SALTBUSH = DemoPlanManager(UUID("017a5f00-0000-7000-8000-00000000da7b"), "Saltbush Plans (demonstration)")
 _SCALES = {
     _WATTLEBIRD: _Scale("wattlebird.example.com", 1, 400, 60, 2000, 200),
     _SALTBUSH: _Scale("saltbush.example.com", 101, 100, 20, 400, 40),
 }
 
 
-def plan_managers() -> list[PlanManager]:
+def plan_managers() -> list[DemoPlanManager]:
     """Give the two plan managers, the larger first."""
     return list(_SCALES)
 
@@ -53,19 +53,21 @@ def records(plan_manager_id: UUID, seed: int = 1) -> Iterator[tuple[str, Iterato
         raise ValueError(f"no demonstration plan manager has the id {plan_manager_id}")
 
     def rng(resource: str) -> Random:
-        return stream(plan_manager_id, seed, resource)
+        return resource_rng(plan_manager_id, seed, resource)
 
-    reasons = people.exit_reasons(rng("exit-reasons"))
-    yield "exit-reasons", iter(reasons)
-    managers = people.account_managers(rng("account-managers"), scale.domain)
-    yield "account-managers", iter(managers)
-    participants = people.participants(rng("participants"), scale.participants, managers, reasons)
-    yield "participants", iter(participants)
-    businesses = trade.businesses(rng("providers"), scale.providers)
-    yield "providers", (business.row for business in businesses)
-    yield "note-types", iter(people.note_types(scale.note_types_from))
-    yield "team-members", iter(team_members.team_members(rng("team-members"), participants))
-    invoices = billing.invoices(rng("invoices"), scale.invoices, participants, businesses)
-    yield "invoices", iter(invoices)
-    views = view_sessions.view_sessions(rng("invoice-view-sessions"), scale.sessions, invoices, managers)
-    yield "invoice-view-sessions", iter(views)
+    exit_reasons = people.generate_exit_reasons(rng("exit-reasons"))
+    yield "exit-reasons", iter(exit_reasons)
+    manager_rows = people.generate_account_managers(rng("account-managers"), scale.domain)
+    yield "account-managers", iter(manager_rows)
+    participant_rows = people.generate_participants(rng("participants"), scale.participants, manager_rows, exit_reasons)
+    yield "participants", iter(participant_rows)
+    demo_providers = trade.generate_providers(rng("providers"), scale.providers)
+    yield "providers", (provider.row for provider in demo_providers)
+    yield "note-types", iter(people.generate_note_types(scale.note_types_from))
+    yield "team-members", iter(team_members.generate_team_members(rng("team-members"), participant_rows))
+    invoice_rows = billing.generate_invoices(rng("invoices"), scale.invoices, participant_rows, demo_providers)
+    yield "invoices", iter(invoice_rows)
+    session_rows = view_sessions.generate_view_sessions(
+        rng("invoice-view-sessions"), scale.sessions, invoice_rows, manager_rows
+    )
+    yield "invoice-view-sessions", iter(session_rows)

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
-from plankeeper.demo.random_values import Row, day_between
+from plankeeper.demo.random_values import Row, random_date
 
-SHARES = {
+ANOMALY_PERCENTAGES = {
     "missing_invoice_number": 0.8,
     "missing_participant": 1.0,
     "missing_provider": 0.8,
@@ -20,53 +20,53 @@ SHARES = {
 """Percent of all invoices by the warning that they earn."""
 
 
-def spoil(rng: Random, code: str, turn: int, invoice: Row, participant: Row) -> None:
-    """Change a sound invoice so that it earns the warning `code`; `turn` picks one of the ways in rotation.
+def inject(rng: Random, warning_code: str, variant: int, invoice: Row, participant: Row) -> None:
+    """Change a sound invoice so that it earns the warning `warning_code`; `variant` picks one of the ways in rotation.
 
     An inactive participant and a duplicate cannot be put in afterwards: for these nothing changes.
     """
-    ways = _WAYS.get(code, ())
-    if ways:
-        ways[turn % len(ways)](rng, invoice, participant)
+    variants = _ANOMALIES.get(warning_code, ())
+    if variants:
+        variants[variant % len(variants)](rng, invoice, participant)
 
 
-def _forget(member: str) -> Callable[[Random, Row, Row], None]:
-    def forget(_rng: Random, invoice: Row, _participant: Row) -> None:
-        invoice[member] = None
+def _clear_field(field: str) -> Callable[[Random, Row, Row], None]:
+    def clear(_rng: Random, invoice: Row, _participant: Row) -> None:
+        invoice[field] = None
 
-    return forget
+    return clear
 
 
-def _misread_total(rng: Random, invoice: Row, _participant: Row) -> None:
+def _wrong_total(rng: Random, invoice: Row, _participant: Row) -> None:
     invoice["total"] += rng.randint(1, 9) * Decimal("9.00")
 
 
-def _leave_out_a_line(rng: Random, invoice: Row, _participant: Row) -> None:
-    missing = rng.randint(1000, 9000) * Decimal("0.01")
-    invoice["subtotal"] += missing
-    invoice["total"] += missing
+def _omit_line(rng: Random, invoice: Row, _participant: Row) -> None:
+    amount = rng.randint(1000, 9000) * Decimal("0.01")
+    invoice["subtotal"] += amount
+    invoice["total"] += amount
 
 
-def _round_a_line_up(rng: Random, invoice: Row, _participant: Row) -> None:
+def _round_up_line(rng: Random, invoice: Row, _participant: Row) -> None:
     line = next(line for line in invoice["line_items"] if not line["is_deleted"])
     before = line["total_price"]
     line["total_price"] += rng.randint(5, 95) * Decimal("0.01")
-    for member in ("subtotal", "total"):
-        invoice[member] += line["total_price"] - before
+    for field in ("subtotal", "total"):
+        invoice[field] += line["total_price"] - before
 
 
 def _date_before_plan(rng: Random, invoice: Row, participant: Row) -> None:
-    starts = date.fromisoformat(participant["plan_start_date"])
-    day = day_between(rng, starts - timedelta(days=40), starts - timedelta(days=1))
+    plan_start = date.fromisoformat(participant["plan_start_date"])
+    day = random_date(rng, plan_start - timedelta(days=40), plan_start - timedelta(days=1))
     invoice["invoice_date"] = day.isoformat()
 
 
 def _date_after_plan(rng: Random, invoice: Row, participant: Row) -> None:
-    ends = date.fromisoformat(participant["plan_end_date"])
-    invoice["invoice_date"] = day_between(rng, ends + timedelta(days=1), ends + timedelta(days=20)).isoformat()
+    plan_end = date.fromisoformat(participant["plan_end_date"])
+    invoice["invoice_date"] = random_date(rng, plan_end + timedelta(days=1), plan_end + timedelta(days=20)).isoformat()
 
 
-def _swap_the_year_s_digits(_rng: Random, invoice: Row, _participant: Row) -> None:
+def _swap_year_digits(_rng: Random, invoice: Row, _participant: Row) -> None:
     year, rest = invoice["invoice_date"][:4], invoice["invoice_date"][4:]
     invoice["invoice_date"] = f"{year[:2]}{year[3]}{year[2]}{rest}"
 
@@ -79,12 +79,12 @@ def _rewrite_code(change: Callable[[str], str | None]) -> Callable[[Random, Row,
     return rewrite
 
 
-_WAYS: dict[str, tuple[Callable[[Random, Row, Row], None], ...]] = {
-    "missing_invoice_number": (_forget("invoice_number"),),
-    "missing_participant": (_forget("participant_id"),),
-    "missing_provider": (_forget("pm_provider_id"),),
-    "check_total": (_misread_total, _leave_out_a_line, _round_a_line_up, _forget("total")),
-    "check_dates": (_date_before_plan, _date_after_plan, _swap_the_year_s_digits, _forget("invoice_date")),
+_ANOMALIES: dict[str, tuple[Callable[[Random, Row, Row], None], ...]] = {
+    "missing_invoice_number": (_clear_field("invoice_number"),),
+    "missing_participant": (_clear_field("participant_id"),),
+    "missing_provider": (_clear_field("pm_provider_id"),),
+    "check_total": (_wrong_total, _omit_line, _round_up_line, _clear_field("total")),
+    "check_dates": (_date_before_plan, _date_after_plan, _swap_year_digits, _clear_field("invoice_date")),
     "check_item_code": (
         _rewrite_code(lambda _: None),
         _rewrite_code(lambda code: code.replace("_", "-")),

@@ -7,124 +7,156 @@ from itertools import count as counter
 from random import Random
 from typing import NamedTuple
 
-from plankeeper.demo.claim_status import settle
-from plankeeper.demo.invoice_anomalies import SHARES, spoil
-from plankeeper.demo.providers import Business, Item
-from plankeeper.demo.random_values import ANCHOR, Row, chance, day_between, days_before, moment, parse, stamp, uuid7
+from plankeeper.demo.claim_status import set_claim_status
+from plankeeper.demo.invoice_anomalies import ANOMALY_PERCENTAGES, inject
+from plankeeper.demo.providers import DemoProvider, Item
+from plankeeper.demo.random_values import (
+    LAST_DAY,
+    Row,
+    chance,
+    random_date,
+    days_ago,
+    random_datetime,
+    parse_datetime,
+    format_datetime,
+    uuid7,
+)
 
 _CENT = Decimal("0.01")
-_STYLES = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")
+_NUMBER_FORMATS = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")
 
 
-class _Case(NamedTuple):
-    """What an invoice is about, before it is written: `flaw` is the warning to earn, `turn` which way."""
+class _InvoiceSpec(NamedTuple):
+    """What an invoice is about, before it is written: `warning_code` is the warning to cause, `variant` which way."""
 
-    flaw: str | None
-    turn: int
+    warning_code: str | None
+    variant: int
     participant: Row
-    business: Business
+    provider: DemoProvider
     day: date
-    received: datetime
+    received_at: datetime
 
 
-def invoices(rng: Random, count: int, participants: Sequence[Row], businesses: Sequence[Business]) -> list[Row]:
+def generate_invoices(
+    rng: Random, count: int, participants: Sequence[Row], providers: Sequence[DemoProvider]
+) -> list[Row]:
     """Give `count` invoices in the order of their creation: about nine in ten are sound."""
-    numbers = {business.row["id"]: (rng.choice(_STYLES), counter(rng.randint(100, 4000))) for business in businesses}
-    twins = _share(count, "possible_duplicate")
-    cases = sorted(_cases(rng, count - twins, participants, businesses), key=lambda case: case.received)
+    numbers = {
+        provider.row["id"]: (rng.choice(_NUMBER_FORMATS), counter(rng.randint(100, 4000))) for provider in providers
+    }
+    duplicate_count = _anomaly_count(count, "possible_duplicate")
+    specs = sorted(
+        _invoice_specs(rng, count - duplicate_count, participants, providers), key=lambda spec: spec.received_at
+    )
     rows: list[Row] = []
-    copyable: list[tuple[Row, _Case]] = []
-    for case in cases:
-        style, following = numbers[case.business.row["id"]]
-        row = _invoice(rng, case, style.format(next(following)))
+    duplicable: list[tuple[Row, _InvoiceSpec]] = []
+    for spec in specs:
+        number_format, sequence = numbers[spec.provider.row["id"]]
+        row = _invoice(rng, spec, number_format.format(next(sequence)))
         rows.append(row)
-        if case.flaw is None and not row["is_deleted"] and case.day < days_before(40):
-            copyable.append((row, case))
-    for turn, (row, case) in enumerate(rng.sample(copyable, twins)):
-        rows.append(_twin(rng, row, case, turn))
+        if spec.warning_code is None and not row["is_deleted"] and spec.day < days_ago(40):
+            duplicable.append((row, spec))
+    for variant, (row, spec) in enumerate(rng.sample(duplicable, duplicate_count)):
+        rows.append(_duplicate(rng, row, spec, variant))
     return sorted(rows, key=lambda row: row["id"])
 
 
-def _share(count: int, flaw: str) -> int:
+def _anomaly_count(count: int, warning_code: str) -> int:
     # Four at least, so that every way of going wrong is seen even among few.
-    return max(4, round(count * SHARES[flaw] / 100))
+    return max(4, round(count * ANOMALY_PERCENTAGES[warning_code] / 100))
 
 
-def _cases(rng: Random, count: int, participants: Sequence[Row], businesses: Sequence[Business]) -> list[_Case]:
-    flaws: list[tuple[str | None, int]] = [
-        (flaw, turn) for flaw in SHARES if flaw != "possible_duplicate" for turn in range(_share(count, flaw))
+def _invoice_specs(
+    rng: Random, count: int, participants: Sequence[Row], providers: Sequence[DemoProvider]
+) -> list[_InvoiceSpec]:
+    warnings: list[tuple[str | None, int]] = [
+        (warning_code, variant)
+        for warning_code in ANOMALY_PERCENTAGES
+        if warning_code != "possible_duplicate"
+        for variant in range(_anomaly_count(count, warning_code))
     ]
-    flaws += [(None, 0)] * (count - len(flaws))
+    warnings += [(None, 0)] * (count - len(warnings))
     by_status = {status: [row for row in participants if row["status"] == status] for status in ("Active", "Inactive")}
-    regulars = {
-        row["id"]: rng.sample(businesses, rng.randint(1, 4)) for row in (*by_status["Active"], *by_status["Inactive"])
+    providers_by_participant = {
+        row["id"]: rng.sample(providers, rng.randint(1, 4)) for row in (*by_status["Active"], *by_status["Inactive"])
     }
-    cases: list[_Case] = []
-    for flaw, turn in flaws:
-        person = rng.choice(by_status["Inactive" if flaw == "inactive_participant" else "Active"])
-        first, last = _served(person)
-        day = day_between(rng, first, last)
-        received = moment(rng, min(day + timedelta(days=rng.randint(0, 12)), ANCHOR))
-        cases.append(_Case(flaw, turn, person, rng.choice(regulars[person["id"]]), day, received))
-    return cases
+    specs: list[_InvoiceSpec] = []
+    for warning_code, variant in warnings:
+        participant = rng.choice(by_status["Inactive" if warning_code == "inactive_participant" else "Active"])
+        first, last = _service_period(participant)
+        day = random_date(rng, first, last)
+        received_at = random_datetime(rng, min(day + timedelta(days=rng.randint(0, 12)), LAST_DAY))
+        specs.append(
+            _InvoiceSpec(
+                warning_code,
+                variant,
+                participant,
+                rng.choice(providers_by_participant[participant["id"]]),
+                day,
+                received_at,
+            )
+        )
+    return specs
 
 
-def _served(participant: Row) -> tuple[date, date]:
+def _service_period(participant: Row) -> tuple[date, date]:
     first = max(date.fromisoformat(participant[key]) for key in ("plan_start_date", "onboard_date"))
     last = participant["date_ceased"]
-    return first, date.fromisoformat(last) if last else days_before(1)
+    return first, date.fromisoformat(last) if last else days_ago(1)
 
 
-def _invoice(rng: Random, case: _Case, number: str) -> Row:
-    lines = _lines(rng, case)
+def _invoice(rng: Random, spec: _InvoiceSpec, number: str) -> Row:
+    lines = _lines(rng, spec)
     subtotal = sum((line["total_price"] for line in lines if not line["is_deleted"]), Decimal("0.00"))
-    taxed = case.business.taxed and chance(rng, 60)
-    tax = (subtotal / 10).quantize(_CENT, ROUND_HALF_UP) if taxed else Decimal("0.00")
-    row: Row = _envelope(rng, case.received) | {
+    has_gst = spec.provider.charges_gst and chance(rng, 60)
+    tax = (subtotal / 10).quantize(_CENT, ROUND_HALF_UP) if has_gst else Decimal("0.00")
+    row: Row = _common_fields(rng, spec.received_at) | {
         "invoice_number": number,
-        "invoice_date": case.day.isoformat(),
+        "invoice_date": spec.day.isoformat(),
         "total": subtotal + tax,
         "tax": tax,
         "subtotal": subtotal,
-        "participant_id": case.participant["id"],
-        "pm_provider_id": case.business.row["id"],
+        "participant_id": spec.participant["id"],
+        "pm_provider_id": spec.provider.row["id"],
         # Every eighth warning is one that somebody has looked into and chosen to ignore.
-        "state_management": {"ignored_errors": [case.flaw] if case.flaw and case.turn % 8 == 3 else []},
-        "is_deleted": case.flaw is None and chance(rng, 1.5),
+        "state_management": {
+            "ignored_errors": [spec.warning_code] if spec.warning_code and spec.variant % 8 == 3 else []
+        },
+        "is_deleted": spec.warning_code is None and chance(rng, 1.5),
         "is_reimbursement": chance(rng, 3),
         "line_items": lines,
     }
-    if case.flaw:
-        spoil(rng, case.flaw, case.turn, row, case.participant)
-    settle(rng, row, case.participant, doubtful=bool(case.flaw))
+    if spec.warning_code:
+        inject(rng, spec.warning_code, spec.variant, row, spec.participant)
+    set_claim_status(rng, row, spec.participant, has_warning=bool(spec.warning_code))
     return row
 
 
-def _envelope(rng: Random, received: datetime) -> Row:
-    row_id = uuid7(rng, received)
+def _common_fields(rng: Random, received_at: datetime) -> Row:
+    row_id = uuid7(rng, received_at)
     return {
         "id": row_id,
-        "created_at": stamp(received),
-        "s3_key": f"invoices/{received:%Y/%m}/{row_id}.pdf" if chance(rng, 97) else None,
+        "created_at": format_datetime(received_at),
+        "s3_key": f"invoices/{received_at:%Y/%m}/{row_id}.pdf" if chance(rng, 97) else None,
         "email_message_id": f"<{rng.getrandbits(64):016x}@mail.example.net>" if chance(rng, 80) else None,
     }
 
 
-def _lines(rng: Random, case: _Case) -> list[Row]:
+def _lines(rng: Random, spec: _InvoiceSpec) -> list[Row]:
     size = rng.choices((1, 2, 3, 4), (50, 27, 15, 8))[0]
-    items = [rng.choice(case.business.items) for _ in range(size)]
-    lines = [_line(rng, item, _nth(case.received, place)) for place, item in enumerate(items)]
+    items = [rng.choice(spec.provider.items) for _ in range(size)]
+    lines = [_line(rng, item, _line_created_at(spec.received_at, position)) for position, item in enumerate(items)]
     if size > 1 and chance(rng, 4):
         lines[-1]["is_deleted"] = True
     return lines
 
 
-def _nth(received: datetime, place: int) -> datetime:
+def _line_created_at(received_at: datetime, position: int) -> datetime:
     # Lines are of one second; the millisecond keeps their ids in the order of the page.
-    return received + timedelta(milliseconds=place)
+    return received_at + timedelta(milliseconds=position)
 
 
-def _line(rng: Random, item: Item, created: datetime) -> Row:
+def _line(rng: Random, item: Item, created_at: datetime) -> Row:
     quantity = {
         "hour": Decimal(rng.randint(2, 24)) / 4,
         "kilometre": Decimal(rng.randint(4, 80)),
@@ -132,27 +164,27 @@ def _line(rng: Random, item: Item, created: datetime) -> Row:
     }[item.unit]
     price = (item.price * 9 / 10).quantize(_CENT, ROUND_HALF_UP) if chance(rng, 15) else item.price
     return {
-        "id": uuid7(rng, created),
+        "id": uuid7(rng, created_at),
         "description": item.description,
         "service_item_number": item.code,
         "quantity": quantity,
         "unit_price": price,
         "total_price": (quantity * price).quantize(_CENT, ROUND_HALF_UP),
         "is_deleted": False,
-        "created_at": stamp(created),
+        "created_at": format_datetime(created_at),
     }
 
 
-def _twin(rng: Random, original: Row, case: _Case, turn: int) -> Row:
+def _duplicate(rng: Random, original: Row, spec: _InvoiceSpec, variant: int) -> Row:
     """Send an invoice a second time, some days later: same provider, same number, everything else anew."""
-    day = parse(original["created_at"]).date() + timedelta(days=rng.randint(1, 20))
-    received = moment(rng, day)
+    day = parse_datetime(original["created_at"]).date() + timedelta(days=rng.randint(1, 20))
+    received_at = random_datetime(rng, day)
     lines = [
-        line | {"id": uuid7(rng, _nth(received, place)), "created_at": stamp(received)}
-        for place, line in enumerate(original["line_items"])
+        line | {"id": uuid7(rng, _line_created_at(received_at, position)), "created_at": format_datetime(received_at)}
+        for position, line in enumerate(original["line_items"])
     ]
-    ignored = ["possible_duplicate"] if turn % 8 == 3 else []
-    row = original | _envelope(rng, received)
+    ignored = ["possible_duplicate"] if variant % 8 == 3 else []
+    row = original | _common_fields(rng, received_at)
     row |= {"line_items": lines, "state_management": {"ignored_errors": ignored}}
-    settle(rng, row, case.participant, doubtful=True)
+    set_claim_status(rng, row, spec.participant, has_warning=True)
     return row

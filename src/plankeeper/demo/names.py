@@ -88,17 +88,17 @@ _BACKGROUNDS = (
     ),
 )
 # In the order of the table: the first is the largest, as in the country.
-_SHARES = (30, 6, 6, 7, 8, 9, 8, 6, 5, 4, 4, 4, 3)
+_WEIGHTS = (30, 6, 6, 7, 8, 9, 8, 6, 5, 4, 4, 4, 3)
 
 
-def name(rng: Random) -> Name:
-    background = rng.choices(_BACKGROUNDS, _SHARES)[0]
+def random_name(rng: Random) -> Name:
+    background = rng.choices(_BACKGROUNDS, _WEIGHTS)[0]
     families = rng.choice(_BACKGROUNDS).families if chance(rng, 12) else background.families
     gender = rng.choices(("Female", "Male", "Non-binary"), (48, 49, 3))[0]
     women = gender == "Female" or (gender == "Non-binary" and chance(rng, 50))
     return Name(rng.choice(background.women if women else background.men), rng.choice(families), gender)
 
 
-def middle_name(rng: Random, gender: str) -> str:
-    background = rng.choices(_BACKGROUNDS, _SHARES)[0]
+def random_middle_name(rng: Random, gender: str) -> str:
+    background = rng.choices(_BACKGROUNDS, _WEIGHTS)[0]
     return rng.choice(background.women if gender == "Female" else background.men)

@@ -9,13 +9,13 @@ from uuid import UUID
 Row = dict[str, Any]
 """One object of an import file: what JSON has, and `Decimal` for amounts."""
 
-ANCHOR = date(2026, 10, 30)
+LAST_DAY = date(2026, 10, 30)
 """The demonstration's last day: nothing in it was created later."""
 
 _ASCII = str.maketrans({"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O"})
 
 
-def stream(plan_manager_id: UUID, seed: int, resource: str) -> Random:
+def resource_rng(plan_manager_id: UUID, seed: int, resource: str) -> Random:
     """Give a resource its own stream, so that a change to one resource leaves all others as they were."""
     return Random(f"{seed}/{plan_manager_id}/{resource}")
 
@@ -24,24 +24,24 @@ def chance(rng: Random, percent: float) -> bool:
     return rng.random() * 100 < percent
 
 
-def day_between(rng: Random, first: date, last: date) -> date:
+def random_date(rng: Random, first: date, last: date) -> date:
     return first + timedelta(days=rng.randint(0, (last - first).days))
 
 
-def days_before(days: int) -> date:
-    return ANCHOR - timedelta(days=days)
+def days_ago(days: int) -> date:
+    return LAST_DAY - timedelta(days=days)
 
 
-def moment(rng: Random, day: date) -> datetime:
+def random_datetime(rng: Random, day: date) -> datetime:
     """Draw a second of an office day on Australia's east coast, which is the same date in UTC."""
     return datetime.combine(day, time(), UTC) + timedelta(seconds=rng.randrange(7 * 3600))
 
 
-def stamp(when: datetime) -> str:
+def format_datetime(when: datetime) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def parse(text: str) -> datetime:
+def parse_datetime(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -52,17 +52,17 @@ def uuid7(rng: Random, when: datetime) -> str:
     return str(UUID(int=number))
 
 
-def address_name(*words: str) -> str:
+def email_local_part(*words: str) -> str:
     """Write words as the part of an email address before its @: lower-case ASCII letters, joined by dots."""
     plain = (unicodedata.normalize("NFKD", word.translate(_ASCII)) for word in words)
     letters = ("".join(c for c in word.lower() if c.isascii() and c.isalnum()) for word in plain)
     return ".".join(letters)
 
 
-def unused(taken: set[str], name: str, domain: str) -> str:
-    """Give an address that is not in `taken`, numbering the name if need be, and put it there."""
+def unique_email(used_emails: set[str], name: str, domain: str) -> str:
+    """Give an address that is not in `used_emails`, numbering the name if need be, and put it there."""
     email, number = f"{name}@{domain}", 2
-    while email in taken:
+    while email in used_emails:
         email, number = f"{name}{number}@{domain}", number + 1
-    taken.add(email)
+    used_emails.add(email)
     return email

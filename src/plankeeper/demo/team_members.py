@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 from random import Random
 
 from plankeeper.demo import addresses, names
-from plankeeper.demo.random_values import Row, address_name, chance, days_before, parse, unused, uuid7
+from plankeeper.demo.random_values import Row, email_local_part, chance, days_ago, parse_datetime, unique_email, uuid7
 
-_OPENED = datetime(2021, 7, 1, 2, tzinfo=UTC)
-_SLUGS = ("view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents")
+_FIRST_DATETIME = datetime(2021, 7, 1, 2, tzinfo=UTC)
+_PERMISSIONS = ("view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents")
 _FAMILY_ROLES = ("Sibling", "Partner", "Plan nominee", "Parent", "Carer")
 _CHILD_ROLES = ("Parent", "Parent", "Child representative", "Guardian")
 _CONTACT_ROLES = ("Neighbour", "Grandparent", "Support worker", "Public guardian", "Emergency contact")
@@ -22,22 +22,22 @@ _NOTES = (
 )
 
 
-def team_members(rng: Random, participants: Sequence[Row]) -> list[Row]:
+def generate_team_members(rng: Random, participants: Sequence[Row]) -> list[Row]:
     """Give most participants one to three members.
 
     A coordinator has one id on the teams of all their participants. Members' emails are under domains where
     no participant and no account manager has theirs.
     """
-    taken: set[str] = set()
-    coordinators = [_coordinator(rng, taken) for _ in range(max(3, len(participants) // 20))]
+    used_emails: set[str] = set()
+    coordinators = [_coordinator(rng, used_emails) for _ in range(max(3, len(participants) // 20))]
     rows: list[Row] = []
     for participant in participants:
         if chance(rng, 90):
-            rows += _team(rng, participant, coordinators, taken)
+            rows += _team(rng, participant, coordinators, used_emails)
     return rows
 
 
-def _team(rng: Random, participant: Row, coordinators: Sequence[Row], taken: set[str]) -> list[Row]:
+def _team(rng: Random, participant: Row, coordinators: Sequence[Row], used_emails: set[str]) -> list[Row]:
     size = rng.choices((1, 2, 3), (45, 38, 17))[0]
     kinds = rng.sample(("family", "coordinator", "contact"), size, counts=(4, 3, 1))
     team: list[Row] = []
@@ -47,10 +47,12 @@ def _team(rng: Random, participant: Row, coordinators: Sequence[Row], taken: set
         elif kind == "coordinator" and not any(member["role"] in _COORDINATOR_ROLES for member in team):
             team.append(dict(rng.choice(coordinators)))
         else:
-            team.append(_relative(rng, participant, taken))
+            team.append(_family_member(rng, participant, used_emails))
     priorities = (1, 2 if chance(rng, 70) else None, None) if chance(rng, 92) else (None, None, None)
-    head = {"participant_id": participant["id"]}
-    return [head | member | {"contact_priority": rank} for member, rank in zip(team, priorities, strict=False)]
+    reference = {"participant_id": participant["id"]}
+    return [
+        reference | member | {"contact_priority": priority} for member, priority in zip(team, priorities, strict=False)
+    ]
 
 
 def _member(rng: Random, created: datetime, person: names.Name, role: str, email: str | None) -> Row:
@@ -64,7 +66,7 @@ def _member(rng: Random, created: datetime, person: names.Name, role: str, email
         "last_name": person.last,
         "email": email,
         "role": role,
-        "phone_number": addresses.mobile(rng) if chance(rng, 85) else None,
+        "phone_number": addresses.random_mobile(rng) if chance(rng, 85) else None,
         "note": rng.choice(_NOTES) if chance(rng, 12) else None,
         "secondary_email": None,
         "secondary_phone_number": None,
@@ -76,41 +78,41 @@ def _member(rng: Random, created: datetime, person: names.Name, role: str, email
     }
 
 
-def _coordinator(rng: Random, taken: set[str]) -> Row:
-    person, office = names.name(rng), addresses.address(rng)
-    created = _OPENED + timedelta(seconds=rng.randrange(30 * 86_400))
-    email = unused(taken, address_name(person.first, person.last), "coordination.example.org")
+def _coordinator(rng: Random, used_emails: set[str]) -> Row:
+    person, address = names.random_name(rng), addresses.random_address(rng)
+    created = _FIRST_DATETIME + timedelta(seconds=rng.randrange(30 * 86_400))
+    email = unique_email(used_emails, email_local_part(person.first, person.last), "coordination.example.org")
     return _member(rng, created, person, rng.choice(_COORDINATOR_ROLES), email) | {
         "secondary_email": "intake@coordination.example.org" if chance(rng, 40) else None,
-        "secondary_phone_number": addresses.landline(rng, office.state),
-        "address_line_1": office.line_1,
-        "city": office.city,
-        "state": office.state,
-        "postcode": office.postcode,
+        "secondary_phone_number": addresses.random_landline(rng, address.state),
+        "address_line_1": address.line_1,
+        "city": address.city,
+        "state": address.state,
+        "postcode": address.postcode,
         "permissions": ["view_budget", "view_invoices", *(["view_documents"] if chance(rng, 50) else [])],
     }
 
 
-def _relative(rng: Random, participant: Row, taken: set[str]) -> Row:
-    person = names.name(rng)._replace(last=participant["last_name"])
+def _family_member(rng: Random, participant: Row, used_emails: set[str]) -> Row:
+    person = names.random_name(rng)._replace(last=participant["last_name"])
     if chance(rng, 25):
-        person = names.name(rng)
-    email = unused(taken, address_name(person.first, person.last), "example.net")
-    is_child = date.fromisoformat(participant["date_of_birth"]) > days_before(18 * 365)
+        person = names.random_name(rng)
+    email = unique_email(used_emails, email_local_part(person.first, person.last), "example.net")
+    is_child = date.fromisoformat(participant["date_of_birth"]) > days_ago(18 * 365)
     role = rng.choice(_CHILD_ROLES if is_child else _FAMILY_ROLES)
-    row = _member(rng, parse(participant["created_at"]), person, role, email)
+    row = _member(rng, parse_datetime(participant["created_at"]), person, role, email)
     if chance(rng, 70):
         row |= {key: participant[key] for key in ("address_line_1", "city", "state", "postcode")}
     if chance(rng, 10):
-        row["secondary_phone_number"] = addresses.landline(rng, participant["state"])
+        row["secondary_phone_number"] = addresses.random_landline(rng, participant["state"])
     if chance(rng, 90):
-        approves = participant["approval_required"]
-        granted = {slug for slug in _SLUGS if chance(rng, 75)} | {"view_invoices"}
-        granted = granted | {"approve_invoices"} if approves else granted - {"approve_invoices"}
-        row["permissions"] = [slug for slug in _SLUGS if slug in granted]
+        can_approve = participant["approval_required"]
+        granted = {slug for slug in _PERMISSIONS if chance(rng, 75)} | {"view_invoices"}
+        granted = granted | {"approve_invoices"} if can_approve else granted - {"approve_invoices"}
+        row["permissions"] = [slug for slug in _PERMISSIONS if slug in granted]
     return row
 
 
 def _contact(rng: Random, participant: Row) -> Row:
-    person = names.name(rng)
-    return _member(rng, parse(participant["created_at"]), person, rng.choice(_CONTACT_ROLES), None)
+    person = names.random_name(rng)
+    return _member(rng, parse_datetime(participant["created_at"]), person, rng.choice(_CONTACT_ROLES), None)

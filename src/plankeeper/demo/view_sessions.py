@@ -4,24 +4,33 @@ from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
 
-from plankeeper.demo.participants import assignable
-from plankeeper.demo.random_values import ANCHOR, Row, days_before, moment, parse, stamp, uuid7
+from plankeeper.demo.participants import assignable_managers
+from plankeeper.demo.random_values import (
+    LAST_DAY,
+    Row,
+    days_ago,
+    random_datetime,
+    parse_datetime,
+    format_datetime,
+    uuid7,
+)
 
 
-def view_sessions(rng: Random, count: int, invoices: Sequence[Row], managers: Sequence[Row]) -> list[Row]:
+def generate_view_sessions(rng: Random, count: int, invoices: Sequence[Row], managers: Sequence[Row]) -> list[Row]:
     """Give `count` sessions in the order of their creation; a few, begun on the last day, are still open."""
-    still_open = max(2, count // 40)
-    settled = [row for row in invoices if parse(row["created_at"]).date() < days_before(6)]
-    viewers = assignable(managers)
+    open_count = max(2, count // 40)
+    eligible_invoices = [row for row in invoices if parse_datetime(row["created_at"]).date() < days_ago(6)]
+    viewers = assignable_managers(managers)
     rows = [
-        _session(rng, rng.choice(settled), rng.choice(viewers), is_open=number < still_open) for number in range(count)
+        _session(rng, rng.choice(eligible_invoices), rng.choice(viewers), is_open=number < open_count)
+        for number in range(count)
     ]
     return sorted(rows, key=lambda row: row["id"])
 
 
 def _session(rng: Random, invoice: Row, viewer: Row, *, is_open: bool) -> Row:
-    received = parse(invoice["created_at"]).date()
-    started = moment(rng, ANCHOR if is_open else received + timedelta(days=rng.randint(1, 5)))
+    received = parse_datetime(invoice["created_at"]).date()
+    started = random_datetime(rng, LAST_DAY if is_open else received + timedelta(days=rng.randint(1, 5)))
     seconds = rng.randint(15, 180) if rng.randrange(3) else rng.randint(180, 1800)
     ended = started + timedelta(seconds=seconds)
     # One counts as idle after half a minute without a sign of life.
@@ -32,11 +41,11 @@ def _session(rng: Random, invoice: Row, viewer: Row, *, is_open: bool) -> Row:
         "invoice_id": invoice["id"],
         "user_id": viewer["id"],
         "user_name": f"{viewer['first_name']} {viewer['last_name']}",
-        "session_started": stamp(started),
-        "session_ended": None if is_open else stamp(ended),
-        "last_heartbeat": stamp(ended - timedelta(seconds=rng.randrange(15))),
+        "session_started": format_datetime(started),
+        "session_ended": None if is_open else format_datetime(ended),
+        "last_heartbeat": format_datetime(ended - timedelta(seconds=rng.randrange(15))),
         "duration_seconds": None if is_open else seconds,
-        "created_at": stamp(started),
+        "created_at": format_datetime(started),
         "active_duration_seconds": None if is_open else active,
         "engaged_duration_seconds": None if is_open else active * rng.randint(40, 95) // 100,
         "idle_count": None if is_open else idle_count,

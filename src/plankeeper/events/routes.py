@@ -14,22 +14,22 @@ routes = Routes("events")
 
 
 @routes.get("/events", need=READ, extension=True)
-async def list_(call: Read, query: EventListQuery) -> Page[Event]:
+async def list_(ctx: Read, query: EventListQuery) -> Page[Event]:
     """List events. The feed is walked by cursor only, in the order in which the writes were committed.
 
     Without `after` it starts at the beginning. A new event appears within a second of its write.
     """
     if query.offset:
         raise Invalid(offset="must be 0: events are walked by cursor only")
-    walk = (call.db, call.plan_manager_id, query.start, given(query.type))
+    arguments = (ctx.db, ctx.plan_manager_id, query.start, given(query.type))
     if isinstance(query.resource_id, str):
-        rows = await store.page_of_resource(*walk, query.resource_id, query.limit + 1)
+        rows = await store.list_page_for_resource(*arguments, query.resource_id, query.limit + 1)
     else:
-        rows = await store.page(*walk, query.limit + 1)
+        rows = await store.list_page(*arguments, query.limit + 1)
     return page_of(query, rows, None)
 
 
 @routes.get("/events/{event_id}", need=READ, extension=True)
-async def get(call: Read, event_id: UUID) -> Event:
+async def get(ctx: Read, event_id: UUID) -> Event:
     """Get one event."""
-    return found(await store.fetch(call.db, call.plan_manager_id, event_id))
+    return found(await store.get(ctx.db, ctx.plan_manager_id, event_id))

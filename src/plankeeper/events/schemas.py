@@ -16,7 +16,7 @@ class ResourceRef(Struct):
     id: str
 
 
-_OBJECT = {"type": ["object", "null"], "additionalProperties": True}
+_OBJECT_SCHEMA = {"type": ["object", "null"], "additionalProperties": True}
 
 
 class Event(Struct):
@@ -29,13 +29,13 @@ class Event(Struct):
     resource: ResourceRef
     data: Annotated[
         Raw | None,
-        Meta(description="The resource after the write; null after a deletion.", extra_json_schema=_OBJECT),
+        Meta(description="The resource after the write; null after a deletion.", extra_json_schema=_OBJECT_SCHEMA),
     ]
     previous: Annotated[
         Raw | None,
         Meta(
             description="The changed members as they were before; the whole resource for a deletion; else null.",
-            extra_json_schema=_OBJECT,
+            extra_json_schema=_OBJECT_SCHEMA,
         ),
     ]
     request_id: str | None
@@ -66,7 +66,7 @@ class EventListQuery(UuidListQuery):
     resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET
 
 
-class Sought(Struct, frozen=True):
+class EventFilter(Struct, frozen=True):
     """What somebody looks for among the events; null: any. A name is compared without regard to case."""
 
     type: str | None = None
@@ -78,10 +78,10 @@ class Backlog(Struct):
     """Events without a position: how many, and the age of the oldest in seconds."""
 
     waiting: int
-    seconds: float
+    oldest_age_seconds: float
 
 
-class Placed(Struct):
+class PositionsAssigned(Struct):
     """Events that have got their positions: how many of which plan manager."""
 
     plan_manager_id: UUID

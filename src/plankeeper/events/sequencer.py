@@ -12,52 +12,54 @@ from plankeeper.events import store
 
 log = logging.getLogger("plankeeper")
 
-PERIOD = 0.05  # seconds between two looks at the outbox
-BATCH = 5000
-CHORES_PERIOD = 1.0  # seconds
+POLL_INTERVAL = 0.05  # seconds between two looks at the outbox
+BATCH_SIZE = 5000
+PERIODIC_TASK_INTERVAL = 1.0  # seconds
 
 
-Chore = Callable[[Queries], Awaitable[object]]
+PeriodicTask = Callable[[Queries], Awaitable[object]]
 
 
-class Follower(Protocol):
+class EventConsumer(Protocol):
     """What is done with events as soon as they have their places, by the sequencer itself."""
 
-    async def begin(self, session: Queries) -> None:
+    async def start(self, session: Queries) -> None:
         """The sequencer is a new one."""
 
-    async def follow(self, session: Queries, plan_manager_ids: Iterable[UUID]) -> bool:
+    async def handle(self, session: Queries, plan_manager_ids: Iterable[UUID]) -> bool:
         """These have new events: whether something was done, and more may be left."""
         ...
 
 
-async def run(db: Database, chores: Sequence[Chore] = (), follower: Follower | None = None) -> None:
+async def run(db: Database, periodic_tasks: Sequence[PeriodicTask] = (), consumer: EventConsumer | None = None) -> None:
     """Until cancelled: be the sequencer, or stand by to become it. The database may come and go.
 
-    `chores` are what else one server of all must do every second.
+    `periodic_tasks` are what else one server of all must do every second.
     """
     while True:
         try:
             async with db.session() as session:
-                await _serve(session, chores, follower)
+                await _run_as_leader(session, periodic_tasks, consumer)
         except Exception as error:
             if not unavailable(error):
                 log.exception("the sequencer failed, and starts again")
         await asyncio.sleep(1)
 
 
-async def _serve(session: Queries, chores: Sequence[Chore], follower: Follower | None) -> None:
-    while not await store.lead(session):  # noqa: ASYNC110 - it is PostgreSQL that knows
+async def _run_as_leader(
+    session: Queries, periodic_tasks: Sequence[PeriodicTask], consumer: EventConsumer | None
+) -> None:
+    while not await store.try_lead(session):  # noqa: ASYNC110 - it is PostgreSQL that knows
         await asyncio.sleep(0.5)
-    done = time.monotonic()
-    if follower:
-        await follower.begin(session)
+    tasks_ran_at = time.monotonic()
+    if consumer:
+        await consumer.start(session)
     while True:
-        placed = await store.sequence(session, BATCH)
-        more = follower and await follower.follow(session, [each.plan_manager_id for each in placed])
-        if sum(each.events for each in placed) < BATCH and not more:
-            await asyncio.sleep(PERIOD)
-        if time.monotonic() - done > CHORES_PERIOD:
-            for chore in chores:
-                await chore(session)
-            done = time.monotonic()
+        assigned = await store.assign_positions(session, BATCH_SIZE)
+        has_more = consumer and await consumer.handle(session, [each.plan_manager_id for each in assigned])
+        if sum(each.events for each in assigned) < BATCH_SIZE and not has_more:
+            await asyncio.sleep(POLL_INTERVAL)
+        if time.monotonic() - tasks_ran_at > PERIODIC_TASK_INTERVAL:
+            for task in periodic_tasks:
+                await task(session)
+            tasks_ran_at = time.monotonic()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.events.schemas import Backlog, Event, EventRow, Placed, Sought
+from plankeeper.events.schemas import Backlog, Event, EventRow, PositionsAssigned, EventFilter
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:
@@ -24,7 +24,7 @@ async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
     await tx.insert_rows("events", EventRow, rows)
 
 
-async def page(db: Queries, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
+async def list_page(db: Queries, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
     """Events behind `after` in the order of their positions. An `after` that is gone stands for the one before."""
     return await db.rows(
         Event,
@@ -46,7 +46,7 @@ async def page(db: Queries, plan_manager_id: UUID, after: str, type_: str | None
     )  # fmt: skip
 
 
-async def page_of_resource(
+async def list_page_for_resource(
     db: Queries, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str, limit: int
 ) -> list[Event]:
     """The same of one resource, read off its own index."""
@@ -92,8 +92,8 @@ async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, limit:
     )  # fmt: skip
 
 
-async def latest_sought(
-    db: Queries, plan_manager_id: UUID, before: UUID | None, sought: Sought, among: int, limit: int
+async def search_latest(
+    db: Queries, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, scan_limit: int, limit: int
 ) -> list[Event]:
     """Those of the latest so many that are sought. No index serves every filter, and a write should not pay for one."""
     return await db.rows(
@@ -118,11 +118,11 @@ async def latest_sought(
         order by position desc
         limit $7
         """,
-        plan_manager_id, before, sought.type, sought.actor_kind, sought.actor_name, among, limit,
+        plan_manager_id, before, filters.type, filters.actor_kind, filters.actor_name, scan_limit, limit,
     )  # fmt: skip
 
 
-async def last_among(db: Queries, plan_manager_id: UUID, before: UUID | None, among: int) -> UUID | None:
+async def scan_limit_id(db: Queries, plan_manager_id: UUID, before: UUID | None, scan_limit: int) -> UUID | None:
     """The oldest of the latest so many; null where they are all there are."""
     return await db.one_or_none(
         UUID,
@@ -137,12 +137,12 @@ async def last_among(db: Queries, plan_manager_id: UUID, before: UUID | None, am
         order by position desc
         limit 1 offset $3
         """,
-        plan_manager_id, before, among - 1,
+        plan_manager_id, before, scan_limit - 1,
     )  # fmt: skip
 
 
-async def latest_of_resource(
-    db: Queries, plan_manager_id: UUID, before: UUID | None, sought: Sought, resource_id: str, limit: int
+async def latest_for_resource(
+    db: Queries, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, resource_id: str, limit: int
 ) -> list[Event]:
     """The same of one resource, read off its own index."""
     return await db.rows(
@@ -164,11 +164,13 @@ async def latest_of_resource(
         order by position desc
         limit $7
         """,
-        plan_manager_id, before, sought.type, sought.actor_kind, sought.actor_name, resource_id, limit,
+        plan_manager_id, before, filters.type, filters.actor_kind, filters.actor_name, resource_id, limit,
     )  # fmt: skip
 
 
-async def updates_of(tx: Transaction, plan_manager_id: UUID, since: UUID, request_id: str, limit: int) -> list[Event]:
+async def updates_by_request(
+    tx: Transaction, plan_manager_id: UUID, first_id: UUID, request_id: str, limit: int
+) -> list[Event]:
     """The first updates of a request that this transaction has recorded from an id on."""
     return await tx.rows(
         Event,
@@ -180,11 +182,11 @@ async def updates_of(tx: Transaction, plan_manager_id: UUID, since: UUID, reques
         order by id
         limit $4
         """,
-        plan_manager_id, since, request_id, limit,
+        plan_manager_id, first_id, request_id, limit,
     )  # fmt: skip
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | None:
+async def get(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | None:
     return await db.one_or_none(
         Event,
         """
@@ -197,7 +199,7 @@ async def fetch(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | N
     )  # fmt: skip
 
 
-async def newest(db: Queries, plan_manager_id: UUID) -> UUID | None:
+async def latest_id(db: Queries, plan_manager_id: UUID) -> UUID | None:
     """The id of the last event of a feed; null where there is none."""
     return await db.one_or_none(
         UUID,
@@ -211,18 +213,18 @@ async def newest(db: Queries, plan_manager_id: UUID) -> UUID | None:
     )
 
 
-async def lead(session: Queries) -> bool:
+async def try_lead(session: Queries) -> bool:
     """Become the one sequencer of the whole cluster, for as long as the session lasts; false where another is."""
     return await session.one(bool, "select pg_try_advisory_lock(7526541002)")
 
 
-async def sequence(session: Queries, limit: int) -> list[Placed]:
+async def assign_positions(session: Queries, limit: int) -> list[PositionsAssigned]:
     """Give the next positions to committed events that have none: how many of which plan manager.
 
     Only one session does this at a time, so a position is visible only after all lower ones are.
     """
     return await session.rows(
-        Placed,
+        PositionsAssigned,
         """
         with waiting as materialized (
             -- tenants: all, on purpose; one order serves every feed
@@ -242,22 +244,22 @@ async def sequence(session: Queries, limit: int) -> list[Placed]:
     )
 
 
-async def backlog(session: Queries) -> Backlog:
+async def get_backlog(session: Queries) -> Backlog:
     """How many events wait for their position, and for how long the oldest of them."""
     return await session.one(
         Backlog,
         """
         -- tenants: all, on purpose
         select count(*) as waiting,
-            coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as seconds
+            coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as oldest_age_seconds
         from events
         where position is null
         """,
     )
 
 
-async def purge(session: Queries, newest: UUID, most: int = 5000) -> int:
-    """Forget events whose ids are lower than `newest` and that have their position, some at a time: how many."""
+async def purge(session: Queries, before_id: UUID, limit: int = 5000) -> int:
+    """Forget events whose ids are lower than `before_id` and that have their position, some at a time: how many."""
     return await session.one(
         int,
         """
@@ -276,5 +278,5 @@ async def purge(session: Queries, newest: UUID, most: int = 5000) -> int:
         )
         select count(*) from gone
         """,
-        newest, most,
+        before_id, limit,
     )  # fmt: skip

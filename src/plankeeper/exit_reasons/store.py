@@ -7,7 +7,7 @@ from plankeeper.database.client import Queries, Transaction
 from plankeeper.exit_reasons.schemas import ExitReason
 
 
-async def fetch_all(db: Queries, plan_manager_id: UUID, most: int) -> list[ExitReason]:
+async def list_all(db: Queries, plan_manager_id: UUID, limit: int) -> list[ExitReason]:
     """The first by name, categories before what belongs to them."""
     return await db.rows(
         ExitReason,
@@ -18,11 +18,11 @@ async def fetch_all(db: Queries, plan_manager_id: UUID, most: int) -> list[ExitR
         order by parent_id is not null, lower(name), id
         limit $2
         """,
-        plan_manager_id, most,
+        plan_manager_id, limit,
     )  # fmt: skip
 
 
-async def records_for_update(
+async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID | str]
 ) -> list[ExitReason]:
     """Those of the ids that there are, locked until the transaction ends."""
@@ -39,7 +39,7 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole exit reasons, new or not. `records` is a JSON list of ExitReason."""
     await tx.execute(
         """

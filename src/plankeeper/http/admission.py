@@ -24,7 +24,7 @@ class Admission:
 
     def __enter__(self) -> None:
         """A place for one request. Refused early is better than answered late: those inside stay quick."""
-        if self.inside >= self._settings.max_requests:
+        if self.inside >= self._settings.max_concurrent_requests:
             raise Refusal("service_unavailable", "The server is too busy just now.", headers={"retry-after": "1"})
         self.inside += 1
 
@@ -61,8 +61,8 @@ class Admission:
         await self._count(f"address:{network_of(scope)}")
 
     async def _count(self, subject: str) -> None:
-        if self._settings.auth_failure_limit:
-            standing = await self._quotas.take(subject, self._settings.auth_failure_limit)
+        if self._settings.auth_failure_rate_limit:
+            standing = await self._quotas.take(subject, self._settings.auth_failure_rate_limit)
             if standing.refused:
                 raise _exceeded(standing) from None
 

@@ -6,44 +6,55 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.account_managers import store
-from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRecord
+from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRow
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given
-from plankeeper.import_export.reader import BadLine, Line
-from plankeeper.import_export.upsert import BadLines, PlainMerge, Tally, created_or_updated, key, nothing
-from plankeeper.users.store import by_emails
-from plankeeper.users.store import put as put_users
+from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.import_export.upsert import (
+    InvalidRowsError,
+    RecordUpserter,
+    ImportCounts,
+    created_or_updated,
+    normalize_id,
+    no_defaults,
+)
+from plankeeper.users.store import get_by_emails
+from plankeeper.users.store import upsert as upsert_users
 
-ManagerLine = Line[AccountManagerImport]
+AccountManagerImportRow = ImportRow[AccountManagerImport]
 
 
-async def _put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    await put_users(tx, plan_manager_id, records)
-    await store.put(tx, plan_manager_id, records)
+async def _upsert_records(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    await upsert_users(tx, plan_manager_id, records)
+    await store.upsert(tx, plan_manager_id, records)
 
 
-_merge = PlainMerge(
-    AccountManagerRecord, store.records_for_update, _put, store.records_for_update,
-    created_or_updated("account_manager"), nothing,
+_upsert_rows = RecordUpserter(
+    AccountManagerRow, store.select_for_update, _upsert_records, store.select_for_update,
+    created_or_updated("account_manager"), no_defaults,
 )  # fmt: skip
 
 
-async def merge(call: Write, lines: Sequence[ManagerLine]) -> Tally:
-    await _keep_emails(call, lines)
-    emails = [line.values.email.lower() for line in lines if line.values.email]
-    users = {str(user.email): str(user.id) for user in await by_emails(call.tx, call.plan_manager_id, emails)}
-    for line in lines:
-        email = given(line.values.email)
-        if line.values.id is UNSET and email and email.lower() in users:
-            line.values.id = users[email.lower()]
-    return await _merge(call, lines)
+async def upsert(ctx: Write, rows: Sequence[AccountManagerImportRow]) -> ImportCounts:
+    await _reject_cleared_emails(ctx, rows)
+    emails = [row.values.email.lower() for row in rows if row.values.email]
+    users = {str(user.email): str(user.id) for user in await get_by_emails(ctx.tx, ctx.plan_manager_id, emails)}
+    for row in rows:
+        email = given(row.values.email)
+        if row.values.id is UNSET and email and email.lower() in users:
+            row.values.id = users[email.lower()]
+    return await _upsert_rows(ctx, rows)
 
 
-async def _keep_emails(call: Write, lines: Sequence[ManagerLine]) -> None:
+async def _reject_cleared_emails(ctx: Write, rows: Sequence[AccountManagerImportRow]) -> None:
     """An email, once known, cannot be cleared: its user may be on a team, with permissions."""
-    clearing = {key(line.values.id): line for line in lines if line.values.email is None and given(line.values.id)}
-    known = await store.records_for_update(call.tx, call.plan_manager_id, [UUID(each) for each in clearing])
-    faults = [BadLine(clearing[key(each.id)].number, "email", "cannot be cleared") for each in known if each.email]
-    if faults:
-        raise BadLines(faults)
+    cleared = {normalize_id(row.values.id): row for row in rows if row.values.email is None and given(row.values.id)}
+    existing = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [UUID(each) for each in cleared])
+    errors = [
+        RowError(cleared[normalize_id(each.id)].line_number, "email", "cannot be cleared")
+        for each in existing
+        if each.email
+    ]
+    if errors:
+        raise InvalidRowsError(errors)

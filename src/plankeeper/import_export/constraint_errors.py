@@ -10,18 +10,18 @@ from plankeeper.participants.routes import routes as participants
 from plankeeper.team_members.routes import routes as team_members
 
 
-def _says(**faults: str) -> Explanation:
-    async def explain(_db: Queries, _plan_manager_id: UUID, _fault: Broken) -> Refusal:
-        return Invalid(**faults)
+def _invalid(**errors: str) -> Explanation:
+    async def handle(_db: Queries, _plan_manager_id: UUID, _violation: Broken) -> Refusal:
+        return Invalid(**errors)
 
-    return explain
+    return handle
 
 
-EXPLANATIONS: Mapping[str, Explanation] = {
+CONSTRAINT_ERRORS: Mapping[str, Explanation] = {
     **participants.constraints,
     **team_members.constraints,
-    "team_members_participant_id_fkey": _says(participant_id="must be the id of a participant of this plan manager"),
-    "users_email_key": _says(email="is another user's of this plan manager"),
-    "exit_reasons_parent_id_fkey": _says(parent_id="must be the id of an exit reason in this file or known before"),
-    "invoice_lines_pkey": _says(line_items="two lines have the same id"),
+    "team_members_participant_id_fkey": _invalid(participant_id="must be the id of a participant of this plan manager"),
+    "users_email_key": _invalid(email="is another user's of this plan manager"),
+    "exit_reasons_parent_id_fkey": _invalid(parent_id="must be the id of an exit reason in this file or known before"),
+    "invoice_lines_pkey": _invalid(line_items="two lines have the same id"),
 }

@@ -10,7 +10,7 @@ from plankeeper.import_export.registry import RESOURCES
 BOM = "\ufeff"  # without it a spreadsheet takes the file for one in its own encoding, and keeps it so
 
 # Columns that nobody fills in: what the checks find is found anew.
-_LEFT_OUT = {"invoices": {"plan_manager", "errors", "is_duplicate", "state_management"}}
+_EXCLUDED_COLUMNS = {"invoices": {"plan_manager", "errors", "is_duplicate", "state_management"}}
 
 _EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "exit-reasons": {"name": "Moved away"},
@@ -40,9 +40,9 @@ _EXAMPLES: Mapping[str, Mapping[str, str]] = {
 
 
 @cache
-def sample(resource: str) -> str:
+def csv_template(resource: str) -> str:
     """A CSV file with all columns of a resource and one line; a line without an id makes a new record."""
-    known = [each.encode_name for each in fields(RESOURCES[resource].shape)]
-    names = [name for name in known if name not in _LEFT_OUT.get(resource, ())]
-    line = [_EXAMPLES[resource].get(name, "") for name in names]
-    return f"{BOM}{','.join(names)}\r\n{','.join(line)}\r\n"
+    columns = [each.encode_name for each in fields(RESOURCES[resource].import_schema)]
+    names = [name for name in columns if name not in _EXCLUDED_COLUMNS.get(resource, ())]
+    cells = [_EXAMPLES[resource].get(name, "") for name in names]
+    return f"{BOM}{','.join(names)}\r\n{','.join(cells)}\r\n"

@@ -10,141 +10,141 @@ import asyncpg
 from plankeeper.database.client import broken
 from plankeeper.http.context import Write
 from plankeeper.http.routing import Explanation
-from plankeeper.import_export.reader import BadLine, Line, read
+from plankeeper.import_export.reader import RowError, ImportRow, read_rows
 from plankeeper.import_export.registry import Resource
-from plankeeper.import_export.upsert import BadLines, Tally
+from plankeeper.import_export.upsert import InvalidRowsError, ImportCounts
 
-BATCH = 1000
-SHOWN = 100  # bad lines in a report
+BATCH_SIZE = 1000
+MAX_REPORTED = 100  # bad lines in a report
 
-_BROKEN = (asyncpg.IntegrityConstraintViolationError, asyncpg.CardinalityViolationError)
+_CONSTRAINT_VIOLATIONS = (asyncpg.IntegrityConstraintViolationError, asyncpg.CardinalityViolationError)
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """What an import did: with any bad line it wrote nothing. `all_known`: no bad line was left uncounted."""
 
-    tally: Tally = field(default_factory=Tally)
-    lines: int = 0
-    bad: list[BadLine] = field(default_factory=list[BadLine])
-    bad_lines: set[int] = field(default_factory=set[int])
-    faults: int = 0
-    all_known: bool = True
-    doubts: list[BadLine] = field(default_factory=list[BadLine])
-    doubtful: int = 0
+    counts: ImportCounts = field(default_factory=ImportCounts)
+    row_count: int = 0
+    errors: list[RowError] = field(default_factory=list[RowError])
+    rejected_lines: set[int] = field(default_factory=set[int])
+    error_count: int = 0
+    is_complete: bool = True
+    warnings: list[RowError] = field(default_factory=list[RowError])
+    warning_count: int = 0
 
-    def refuse(self, fault: BadLine) -> None:
-        self.bad_lines.add(fault.number)
-        self.faults += 1
-        if len(self.bad) < SHOWN:
-            self.bad.append(fault)
+    def add_error(self, error: RowError) -> None:
+        self.rejected_lines.add(error.line_number)
+        self.error_count += 1
+        if len(self.errors) < MAX_REPORTED:
+            self.errors.append(error)
 
-    def question(self, line: Line[Any], doubt: str | None) -> None:
-        if doubt:
-            self.doubtful += 1
-            if len(self.doubts) < SHOWN:
-                self.doubts.append(BadLine(line.number, "", doubt))
+    def add_warning(self, row: ImportRow[Any], warning: str | None) -> None:
+        if warning:
+            self.warning_count += 1
+            if len(self.warnings) < MAX_REPORTED:
+                self.warnings.append(RowError(row.line_number, "", warning))
 
 
-async def load(
-    call: Write,
+async def import_file(
+    ctx: Write,
     resource: Resource,
     file: Iterable[bytes],
-    explanations: Mapping[str, Explanation],
+    constraint_errors: Mapping[str, Explanation],
     progress: Callable[[int], None],
     *,
-    alone: bool = True,
-) -> Report:
+    exclusive: bool = True,
+) -> ImportReport:
     """Merge a file into `call.tx`. With bad lines in the report, the caller must roll back.
 
     `progress` is told the lines read so far. Raises Unreadable where the file as a whole is no import file.
     `alone`: nothing else waits for this process, and this one may wait for others.
     """
-    report = Report()
-    batch: list[Line[Any]] = []
-    for line in read(file, resource.shape):
-        if isinstance(line, BadLine):
-            report.refuse(line)
-            if not alone and report.faults % SHOWN == 0:
+    report = ImportReport()
+    batch: list[ImportRow[Any]] = []
+    for row in read_rows(file, resource.import_schema):
+        if isinstance(row, RowError):
+            report.add_error(row)
+            if not exclusive and report.error_count % MAX_REPORTED == 0:
                 await asyncio.sleep(0)
             continue
-        report.lines += 1
-        report.question(line, resource.doubt(line.values))
-        batch.append(line)
-        if len(batch) == BATCH:
-            await _merge(call, resource, batch, explanations, report)
-            progress(report.lines)
+        report.row_count += 1
+        report.add_warning(row, resource.check(row.values))
+        batch.append(row)
+        if len(batch) == BATCH_SIZE:
+            await _upsert_batch(ctx, resource, batch, constraint_errors, report)
+            progress(report.row_count)
             batch = []
-            if report.lines == BATCH:
-                await call.tx.analyze(*resource.tables, waits=alone)
+            if report.row_count == BATCH_SIZE:
+                await ctx.tx.analyze(*resource.tables, waits=exclusive)
     if batch:
-        await _merge(call, resource, batch, explanations, report)
-        progress(report.lines)
+        await _upsert_batch(ctx, resource, batch, constraint_errors, report)
+        progress(report.row_count)
     return report
 
 
-async def _merge(
-    call: Write,
+async def _upsert_batch(
+    ctx: Write,
     resource: Resource,
-    batch: Sequence[Line[Any]],
-    explanations: Mapping[str, Explanation],
-    report: Report,
+    batch: Sequence[ImportRow[Any]],
+    constraint_errors: Mapping[str, Explanation],
+    report: ImportReport,
 ) -> None:
     """Merge a batch at once; one that breaks a constraint line by line, to learn which lines do."""
     try:
-        async with call.tx.savepoint():
-            report.tally.add(await resource.merge(call, batch))
-    except BadLines as bad:
-        for fault in bad.faults:
-            report.refuse(fault)
+        async with ctx.tx.savepoint():
+            report.counts.add(await resource.upsert(ctx, batch))
+    except InvalidRowsError as invalid:
+        for row_error in invalid.errors:
+            report.add_error(row_error)
         # The others are merged all the same, to find what else is wrong in the file.
-        rest = [line for line in batch if line.number not in report.bad_lines]
-        if rest:
-            await _merge(call, resource, rest, explanations, report)
-    except _BROKEN as error:
+        remaining = [row for row in batch if row.line_number not in report.rejected_lines]
+        if remaining:
+            await _upsert_batch(ctx, resource, remaining, constraint_errors, report)
+    except _CONSTRAINT_VIOLATIONS as error:
         if len(batch) == 1:
-            report.refuse(await _explained(call, batch[0], error, explanations))
-        elif len(report.bad) < SHOWN:
-            await _merge_each(call, resource, batch, explanations, report)
+            report.add_error(await _row_error(ctx, batch[0], error, constraint_errors))
+        elif len(report.errors) < MAX_REPORTED:
+            await _upsert_one_by_one(ctx, resource, batch, constraint_errors, report)
         else:
-            report.all_known = False
+            report.is_complete = False
 
 
-async def _merge_each(
-    call: Write,
+async def _upsert_one_by_one(
+    ctx: Write,
     resource: Resource,
-    batch: Sequence[Line[Any]],
-    explanations: Mapping[str, Explanation],
-    report: Report,
+    batch: Sequence[ImportRow[Any]],
+    constraint_errors: Mapping[str, Explanation],
+    report: ImportReport,
 ) -> None:
     """Merge line by line. One that fails is tried again after the others: what it refers to may stand behind it."""
-    waiting = list(batch)
-    faults: list[BadLine] = []
-    while waiting:
-        failed: list[Line[Any]] = []
-        faults = []
-        for line in waiting:
-            alone = Report()
-            await _merge(call, resource, [line], explanations, alone)
-            report.tally.add(alone.tally)
-            if alone.bad:
-                failed.append(line)
-                faults += alone.bad
-        if len(failed) == len(waiting):
+    pending = list(batch)
+    errors: list[RowError] = []
+    while pending:
+        failed: list[ImportRow[Any]] = []
+        errors = []
+        for row in pending:
+            attempt = ImportReport()
+            await _upsert_batch(ctx, resource, [row], constraint_errors, attempt)
+            report.counts.add(attempt.counts)
+            if attempt.errors:
+                failed.append(row)
+                errors += attempt.errors
+        if len(failed) == len(pending):
             break
-        waiting = failed
-    for fault in faults:
-        report.refuse(fault)
+        pending = failed
+    for error in errors:
+        report.add_error(error)
 
 
-async def _explained(
-    call: Write, line: Line[Any], error: asyncpg.PostgresError, explanations: Mapping[str, Explanation]
-) -> BadLine:
-    fault = broken(error) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
-    explain = explanations.get(fault.constraint) if fault else None
-    if explain is None or fault is None:
+async def _row_error(
+    ctx: Write, row: ImportRow[Any], error: asyncpg.PostgresError, constraint_errors: Mapping[str, Explanation]
+) -> RowError:
+    violation = broken(error) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
+    handler = constraint_errors.get(violation.constraint) if violation else None
+    if handler is None or violation is None:
         raise error
-    refusal = await explain(call.tx, call.plan_manager_id, fault)
-    for fault in refusal.errors or []:
-        return BadLine(line.number, fault.field, fault.message)
-    return BadLine(line.number, "", refusal.detail)
+    api_error = await handler(ctx.tx, ctx.plan_manager_id, violation)
+    for field_error in api_error.errors or []:
+        return RowError(row.line_number, field_error.field, field_error.message)
+    return RowError(row.line_number, "", api_error.detail)

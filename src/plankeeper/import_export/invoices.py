@@ -9,98 +9,118 @@ from uuid import UUID
 from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.events.recorder import record_many
+from plankeeper.events.recorder import record_events
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
-from plankeeper.import_export.reader import BadLine, Line
-from plankeeper.import_export.upsert import BadLines, Tally, by_id, key, merged, now_created
+from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.import_export.upsert import (
+    InvalidRowsError,
+    ImportCounts,
+    by_id,
+    normalize_id,
+    merge_record,
+    default_created_at,
+)
 from plankeeper.invoices import check_store, store
 from plankeeper.invoices.checks import check
-from plankeeper.invoices.schemas import InvoiceImport, InvoiceRecord, InvoiceWithLines, LineImport, LineRecord
+from plankeeper.invoices.schemas import InvoiceImport, InvoiceRow, InvoiceWithLines, InvoiceLineImport, InvoiceLineRow
 
-InvoiceLine = Line[InvoiceImport]
+InvoiceImportRow = ImportRow[InvoiceImport]
 
-_MOST = Decimal(10) ** 12
-_FINEST = -10  # decimal places
-
-
-async def merge(call: Write, lines: Sequence[InvoiceLine]) -> Tally:
-    faults = [fault for line in lines for fault in _faults(line, call.plan_manager_id)]
-    if faults:
-        raise BadLines(faults)
-    ids = [str(uuid7()) if line.values.id is UNSET else key(line.values.id) for line in lines]
-    old = by_id(await store.records_for_update(call.tx, call.plan_manager_id, ids))
-    numbered = [UUID(each) for each in ids]
-    touched = {*numbered, *await check_store.twins(call.tx, call.plan_manager_id, numbered)}
-    before = by_id(await store.fetch(call.tx, call.plan_manager_id, sorted(touched)))
-    records = [_record(line, id_, old.get(id_)) for line, id_ in zip(lines, ids, strict=True)]
-    await store.put(call.tx, call.plan_manager_id, json_text(records))
-    await _put_lines(call, lines, records, before)
-    new = {*await check_store.twins(call.tx, call.plan_manager_id, numbered)} - touched
-    before |= by_id(await store.fetch(call.tx, call.plan_manager_id, sorted(new)))
-    touched |= new
-    await check(call, sorted(touched))
-    after = await store.fetch(call.tx, call.plan_manager_id, sorted(touched))
-    known = {id_: each for id_, each in before.items() if id_ in old or id_ not in ids}
-    pairs = [(known.get(key(each.id)), each) for each in after]
-    await record_many(call, [("invoice.updated" if was else "invoice.created", was, each) for was, each in pairs])
-    changed = [each.id for was, each in pairs if key(each.id) in old and was != each]
-    await store.touch(call.tx, call.plan_manager_id, changed)
-    return Tally(len(lines) - len(old), len(changed), len(old) - len(changed))
+_AMOUNT_LIMIT = Decimal(10) ** 12
+_MIN_EXPONENT = -10  # decimal places
 
 
-def _record(line: InvoiceLine, id_: str, old: InvoiceRecord | None) -> InvoiceRecord:
-    known: dict[str, Any] = {"id": id_}
-    state = given(line.values.state_management)
+async def upsert(ctx: Write, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
+    errors = [error for row in rows for error in _validate_row(row, ctx.plan_manager_id)]
+    if errors:
+        raise InvalidRowsError(errors)
+    ids = [str(uuid7()) if row.values.id is UNSET else normalize_id(row.values.id) for row in rows]
+    old = by_id(await store.select_for_update(ctx.tx, ctx.plan_manager_id, ids))
+    invoice_ids = [UUID(each) for each in ids]
+    affected = {*invoice_ids, *await check_store.same_number(ctx.tx, ctx.plan_manager_id, invoice_ids)}
+    before = by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(affected)))
+    records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
+    await store.upsert(ctx.tx, ctx.plan_manager_id, json_text(records))
+    await _replace_lines(ctx, rows, records, before)
+    newly_affected = {*await check_store.same_number(ctx.tx, ctx.plan_manager_id, invoice_ids)} - affected
+    before |= by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(newly_affected)))
+    affected |= newly_affected
+    await check(ctx, sorted(affected))
+    after = await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(affected))
+    previous_by_id = {id_: each for id_, each in before.items() if id_ in old or id_ not in ids}
+    pairs = [(previous_by_id.get(normalize_id(each.id)), each) for each in after]
+    await record_events(
+        ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
+    )
+    changed = [each.id for previous, each in pairs if normalize_id(each.id) in old and previous != each]
+    await store.touch(ctx.tx, ctx.plan_manager_id, changed)
+    return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
+
+
+def _build_invoice(row: InvoiceImportRow, id_: str, old: InvoiceRow | None) -> InvoiceRow:
+    overrides: dict[str, Any] = {"id": id_}
+    state = given(row.values.state_management)
     if state is not None and state.ignored_errors is not UNSET:
-        known["ignored_error_codes"] = state.ignored_errors
-    return merged(InvoiceRecord, line, known, old, now_created)
+        overrides["ignored_error_codes"] = state.ignored_errors
+    return merge_record(InvoiceRow, row, overrides, old, default_created_at)
 
 
-async def _put_lines(
-    call: Write, lines: Sequence[InvoiceLine], records: Sequence[InvoiceRecord], before: Mapping[str, InvoiceWithLines]
+async def _replace_lines(
+    ctx: Write, rows: Sequence[InvoiceImportRow], records: Sequence[InvoiceRow], before: Mapping[str, InvoiceWithLines]
 ) -> None:
     """The lines of an invoice are replaced as a whole, where the file has any word of them."""
-    made = {key(item.id): item.created_at for invoice in before.values() for item in invoice.line_items}
-    told = [(line, record) for line, record in zip(lines, records, strict=True) if line.values.line_items is not UNSET]
-    await store.remove_lines(call.tx, call.plan_manager_id, [record.id for _, record in told])
+    created_at_by_id = {
+        normalize_id(item.id): item.created_at for invoice in before.values() for item in invoice.line_items
+    }
+    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
+    await store.delete_lines(ctx.tx, ctx.plan_manager_id, [record.id for _, record in replaced])
     items = [
-        _line(item, position, record, made)
-        for line, record in told
-        for position, item in enumerate(given(line.values.line_items) or [])
+        _build_line(item, position, record, created_at_by_id)
+        for row, record in replaced
+        for position, item in enumerate(given(row.values.line_items) or [])
     ]
-    await store.insert_lines(call.tx, call.plan_manager_id, json_text(items))
+    await store.insert_lines(ctx.tx, ctx.plan_manager_id, json_text(items))
 
 
-def _line(item: LineImport, position: int, invoice: InvoiceRecord, made: Mapping[str, datetime]) -> LineRecord:
-    sent: dict[str, Any] = {
+def _build_line(
+    item: InvoiceLineImport, position: int, invoice: InvoiceRow, created_at_by_id: Mapping[str, datetime]
+) -> InvoiceLineRow:
+    values: dict[str, Any] = {
         name: value for name in item.__struct_fields__ if (value := getattr(item, name)) is not UNSET
     }
-    sent.pop("invoice", None)
-    defaults: dict[str, Any] = {"id": uuid7(), "created_at": made.get(key(item.id)) or datetime.now(UTC)}
-    return LineRecord(**(defaults | sent), invoice_id=invoice.id, position=position)
+    values.pop("invoice", None)
+    defaults: dict[str, Any] = {
+        "id": uuid7(),
+        "created_at": created_at_by_id.get(normalize_id(item.id)) or datetime.now(UTC),
+    }
+    return InvoiceLineRow(**(defaults | values), invoice_id=invoice.id, position=position)
 
 
-def _faults(line: InvoiceLine, plan_manager_id: UUID) -> Iterator[BadLine]:
+def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:
     """What the shape alone cannot tell."""
-    values = line.values
-    if values.plan_manager is not UNSET and key(values.plan_manager) != str(plan_manager_id):
-        yield BadLine(line.number, "plan_manager", "must be the plan manager of --plan-manager")
-    yield from _amount_faults(line.number, "", values)
+    values = row.values
+    if values.plan_manager is not UNSET and normalize_id(values.plan_manager) != str(plan_manager_id):
+        yield RowError(row.line_number, "plan_manager", "must be the plan manager of --plan-manager")
+    yield from _validate_amounts(row.line_number, "", values)
     for index, item in enumerate(given(values.line_items) or []):
-        place = f"line_items[{index}]."
-        yield from _amount_faults(line.number, place, item)
-        if item.invoice is not UNSET and values.id is not UNSET and key(item.invoice) != key(values.id):
-            yield BadLine(line.number, f"{place}invoice", "must be the id of the invoice that it stands in")
+        prefix = f"line_items[{index}]."
+        yield from _validate_amounts(row.line_number, prefix, item)
+        if (
+            item.invoice is not UNSET
+            and values.id is not UNSET
+            and normalize_id(item.invoice) != normalize_id(values.id)
+        ):
+            yield RowError(row.line_number, f"{prefix}invoice", "must be the id of the invoice that it stands in")
 
 
-def _amount_faults(number: int, place: str, shape: Struct) -> Iterator[BadLine]:
-    for name in shape.__struct_fields__:
-        value = getattr(shape, name)
+def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
         if isinstance(value, Decimal) and not _is_amount(value):
-            yield BadLine(number, place + name, "must be a number below 10^12 with at most 10 decimal places")
+            yield RowError(line_number, prefix + name, "must be a number below 10^12 with at most 10 decimal places")
 
 
 def _is_amount(value: Decimal) -> bool:
     exponent = value.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= _FINEST and value.copy_abs() < _MOST
+    return isinstance(exponent, int) and exponent >= _MIN_EXPONENT and value.copy_abs() < _AMOUNT_LIMIT

@@ -24,174 +24,184 @@ S = TypeVar("S", bound=Struct)
 csv.field_size_limit(2**24)
 
 _BOM = b"\xef\xbb\xbf"
-_NOT_UTF8 = re.compile("[\ud800-\udfff]")
-_json = msgspec.json.Decoder(float_hook=Decimal)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_json_decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 
-class BadLine(NamedTuple):
+class RowError(NamedTuple):
     """What is wrong with a line: its number from 1, the field (empty for the whole line), the reason."""
 
-    number: int
+    line_number: int
     field: str
-    reason: str
+    message: str
 
 
-class Line(NamedTuple, Generic[S]):
+class ImportRow(NamedTuple, Generic[S]):
     """A line that is well formed: its number from 1, and what it says."""
 
-    number: int
+    line_number: int
     values: S
 
 
-class Unreadable(Exception):
+class UnreadableFileError(Exception):
     """The file as a whole cannot be read; the message says why."""
 
 
-def read(file: Iterable[bytes], shape: type[S]) -> Iterator[Line[S] | BadLine]:
+def read_rows(file: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
     """Every line of a file, checked against `shape`, or what is wrong with it; memory does not grow with the file.
 
     A file whose first character is `{` is JSON Lines, any other is CSV. Raises Unreadable.
     """
-    rest = iter(file)
-    ahead: list[bytes] = []
-    for line in rest:
-        ahead.append(line if ahead else line.removeprefix(_BOM))
-        if ahead[-1].strip():
+    remaining = iter(file)
+    head: list[bytes] = []
+    for line in remaining:
+        head.append(line if head else line.removeprefix(_BOM))
+        if head[-1].strip():
             break
-    lines = chain(ahead, rest)
-    is_json = bool(ahead) and ahead[-1].lstrip().startswith(b"{")
-    for each in _json_lines(lines, shape) if is_json else _csv_lines(lines, shape):
-        late = _beyond_time(each.values) if isinstance(each, Line) else None
-        yield BadLine(each.number, late, "must be a datetime of the years 2 to 9998") if late else each
+    lines = chain(head, remaining)
+    is_json = bool(head) and head[-1].lstrip().startswith(b"{")
+    for row in _read_json_lines(lines, schema) if is_json else _read_csv(lines, schema):
+        invalid_field = _out_of_range_datetime(row.values) if isinstance(row, ImportRow) else None
+        yield (
+            RowError(row.line_number, invalid_field, "must be a datetime of the years 2 to 9998")
+            if invalid_field
+            else row
+        )
 
 
-def _json_lines(lines: Iterable[bytes], shape: type[S]) -> Iterator[Line[S] | BadLine]:
-    parser = BodyParser(shape)
-    for number, text in enumerate(lines, start=1):
+def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
+    parser = BodyParser(schema)
+    for line_number, text in enumerate(lines, start=1):
         line = text.strip()
         if not line:
             continue
         try:
-            yield Line(number, parser.parse(line))
-        except Invalid as fault:
-            yield from (BadLine(number, each.field, each.message) for each in fault.errors or [])
-        except Refusal as fault:
-            yield BadLine(number, "", fault.detail)
+            yield ImportRow(line_number, parser.parse(line))
+        except Invalid as error:
+            yield from (RowError(line_number, each.field, each.message) for each in error.errors or [])
+        except Refusal as error:
+            yield RowError(line_number, "", error.detail)
 
 
 class _Column(NamedTuple):
     """A column: its field, whether an empty cell is null or says nothing, what makes a value of any other."""
 
     name: str
-    nullable: bool
-    make: Callable[[str], Any]
+    is_nullable: bool
+    parse: Callable[[str], Any]
 
 
-def _csv_lines(lines: Iterable[bytes], shape: type[S]) -> Iterator[Line[S] | BadLine]:
+def _read_csv(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
     # What is not UTF-8 becomes lone surrogates, which the cell's check then names with line and field.
     text = (part.decode("utf-8", "surrogateescape") for line in lines for part in line.splitlines(keepends=True))
     rows = csv.reader(text, strict=True)
-    columns = _header(rows, shape)
-    number = rows.line_num + 1
+    columns = _parse_header(rows, schema)
+    line_number = rows.line_num + 1
     while True:
         try:
-            row = next(rows, None)
+            cells = next(rows, None)
         except csv.Error as error:
-            yield BadLine(number, "", f"not valid CSV: {error}; the rest of the file was not read")
+            yield RowError(line_number, "", f"not valid CSV: {error}; the rest of the file was not read")
             return
-        if row is None:
+        if cells is None:
             return
-        if row:
-            yield from _csv_line(number, columns, row, shape)
-        number = rows.line_num + 1
+        if cells:
+            yield from _parse_csv_row(line_number, columns, cells, schema)
+        line_number = rows.line_num + 1
 
 
-def _header(rows: Iterator[list[str]], shape: type[Struct]) -> list[_Column]:
+def _parse_header(rows: Iterator[list[str]], schema: type[Struct]) -> list[_Column]:
     """The columns of a CSV file; raises Unreadable."""
-    known = {field.encode_name: field.type for field in fields(shape)}
+    field_types = {field.encode_name: field.type for field in fields(schema)}
     try:
         names: list[str] = next(filter(None, rows), list[str]())
     except csv.Error as error:
-        raise Unreadable(f"line 1: not valid CSV: {error}") from None
-    unknown = [repr(name.encode("utf-8", "replace").decode()) for name in names if name not in known]
+        raise UnreadableFileError(f"line 1: not valid CSV: {error}") from None
+    unknown = [repr(name.encode("utf-8", "replace").decode()) for name in names if name not in field_types]
     if unknown:
-        raise Unreadable(f"line 1: no such field: {', '.join(unknown)}; fields are {', '.join(known)}")
+        raise UnreadableFileError(f"line 1: no such field: {', '.join(unknown)}; fields are {', '.join(field_types)}")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise Unreadable(f"line 1: a field stands twice in the header: {', '.join(repeated)}")
-    return [_Column(name, nullable(known[name]), _maker(plain_type(known[name]))) for name in names]
+        raise UnreadableFileError(f"line 1: a field stands twice in the header: {', '.join(repeated)}")
+    return [
+        _Column(name, is_nullable(field_types[name]), _cell_parser(plain_type(field_types[name]))) for name in names
+    ]
 
 
-def _csv_line(number: int, columns: list[_Column], row: list[str], shape: type[S]) -> Iterator[Line[S] | BadLine]:
-    if len(row) != len(columns):
-        yield BadLine(number, "", f"has {len(row)} cells, and the header {len(columns)}")
+def _parse_csv_row(
+    line_number: int, columns: list[_Column], cells: list[str], schema: type[S]
+) -> Iterator[ImportRow[S] | RowError]:
+    if len(cells) != len(columns):
+        yield RowError(line_number, "", f"has {len(cells)} cells, and the header {len(columns)}")
         return
-    text = "\n".join(row)
-    if _NOT_UTF8.search(text):
-        name = next(each.name for each, cell in zip(columns, row, strict=True) if _NOT_UTF8.search(cell))
-        yield BadLine(number, name, "is not UTF-8")
+    text = "\n".join(cells)
+    if _SURROGATES.search(text):
+        name = next(column.name for column, cell in zip(columns, cells, strict=True) if _SURROGATES.search(cell))
+        yield RowError(line_number, name, "is not UTF-8")
         return
     values = {
-        each.name: each.make(cell) if cell else None
-        for each, cell in zip(columns, row, strict=True)
-        if cell or each.nullable
+        column.name: column.parse(cell) if cell else None
+        for column, cell in zip(columns, cells, strict=True)
+        if cell or column.is_nullable
     }
     try:
         if "\0" not in text and "\\u0000" not in text:
-            yield Line(number, msgspec.convert(values, shape, dec_hook=checked))
+            yield ImportRow(line_number, msgspec.convert(values, schema, dec_hook=checked))
             return
     except msgspec.ValidationError:
         pass
-    parsed, faults = shaped(shape, values)
-    yield from (BadLine(number, fault.field, fault.message) for fault in faults)
+    parsed, errors = shaped(schema, values)
+    yield from (RowError(line_number, error.field, error.message) for error in errors)
     if parsed is not None:
-        yield Line(number, parsed)
+        yield ImportRow(line_number, parsed)
 
 
-def nullable(kind: Any) -> bool:
+def is_nullable(annotation: Any) -> bool:
     """Whether an empty cell is null; in a field that cannot be null it is as if the column were not there."""
-    return type(None) in getattr(kind, "__args__", ()) or (hasattr(kind, "__metadata__") and nullable(kind.__origin__))
+    return type(None) in getattr(annotation, "__args__", ()) or (
+        hasattr(annotation, "__metadata__") and is_nullable(annotation.__origin__)
+    )
 
 
-def _maker(kind: type) -> Callable[[str], Any]:
+def _cell_parser(type_: type) -> Callable[[str], Any]:
     """What makes a value of a cell. Texts of an even number of quotes lose two, lists are parted by `;`."""
-    if kind is list:
-        return lambda cell: _document(cell) if cell.startswith("[") else cell.split(";")
-    if issubclass(kind, Struct):
-        return _document
-    if issubclass(kind, str):
-        return lambda cell: cell[:-2] if only_quotes(cell) else cell
+    if type_ is list:
+        return lambda cell: _parse_json_cell(cell) if cell.startswith("[") else cell.split(";")
+    if issubclass(type_, Struct):
+        return _parse_json_cell
+    if issubclass(type_, str):
+        return lambda cell: cell[:-2] if is_only_quotes(cell) else cell
     # A datetime's text is its JSON: `from_text` is for query strings, where a space may have been a plus.
-    return str if kind is datetime else partial(from_text, kind)
+    return str if type_ is datetime else partial(from_text, type_)
 
 
-def _document(cell: str) -> Any:
+def _parse_json_cell(cell: str) -> Any:
     """A cell's JSON; what is none stays a text, for the validation to refuse."""
     try:
-        return _json.decode(cell)
+        return _json_decoder.decode(cell)
     except (msgspec.DecodeError, RecursionError):
         return cell
 
 
-def only_quotes(text: str) -> bool:
+def is_only_quotes(text: str) -> bool:
     """Whether a text is but pairs of quotes: in CSV such a text has one pair more, so that empty is not null."""
     return len(text) % 2 == 0 and not text.strip('"')
 
 
 @cache
-def _moments(shape: type[Struct]) -> list[str]:
+def _datetime_fields(schema: type[Struct]) -> list[str]:
     """The fields that are datetimes, or lists in which there may be some."""
-    return [field.name for field in fields(shape) if plain_type(field.type) in (datetime, list)]
+    return [field.name for field in fields(schema) if plain_type(field.type) in (datetime, list)]
 
 
-def _beyond_time(values: Struct) -> str | None:
+def _out_of_range_datetime(values: Struct) -> str | None:
     """The first datetime that, in UTC, may lie beyond all that can be kept; null where there is none."""
-    for name in _moments(type(values)):
+    for name in _datetime_fields(type(values)):
         value = getattr(values, name)
         if isinstance(value, datetime) and not MINYEAR < value.year < MAXYEAR:
             return name
         items: Any = cast("Any", value) if isinstance(value, list) else ()
         for index, item in enumerate(items):
-            if isinstance(item, Struct) and (inner := _beyond_time(item)):
+            if isinstance(item, Struct) and (inner := _out_of_range_datetime(item)):
                 return f"{name}[{index}].{inner}"
     return None

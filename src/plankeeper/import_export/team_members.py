@@ -7,33 +7,41 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.events.recorder import record_many
+from plankeeper.events.recorder import record_events
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import given, json_text
-from plankeeper.import_export.reader import BadLine, Line
-from plankeeper.import_export.upsert import BadLines, Tally, differs, every, key, merged, one_by_one
-from plankeeper.participants.store import ids_by_number
+from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.import_export.upsert import (
+    InvalidRowsError,
+    ImportCounts,
+    has_changed,
+    map_collecting_errors,
+    normalize_id,
+    merge_record,
+    upsert_each,
+)
+from plankeeper.participants.store import find_by_numbers
 from plankeeper.team_members import store
-from plankeeper.team_members.rules import effective, needs_email
-from plankeeper.team_members.schemas import TeamMemberImport, TeamMemberRecord
+from plankeeper.team_members.rules import effective_permissions, requires_email
+from plankeeper.team_members.schemas import TeamMemberImport, TeamMemberRow
 from plankeeper.users.store import User
-from plankeeper.users.store import named as named_users
-from plankeeper.users.store import put as put_users
+from plankeeper.users.store import get_by_ids_or_emails as find_users
+from plankeeper.users.store import upsert as upsert_users
 
-MemberLine = Line[TeamMemberImport]
-
-
-Pair = tuple[str, str]  # a participant's id and a member's
+TeamMemberImportRow = ImportRow[TeamMemberImport]
 
 
-class Users(NamedTuple):
+MemberKey = tuple[str, str]  # a participant's id and a member's
+
+
+class UserLookup(NamedTuple):
     """The users that lines name: by their ids, and their ids by email in lower case."""
 
     by_id: dict[str, User]
     by_email: dict[str, str]
 
 
-class Identity(NamedTuple):
+class MemberIdentity(NamedTuple):
     """Which member a line is about."""
 
     participant_id: str
@@ -42,141 +50,160 @@ class Identity(NamedTuple):
     pm_profile_id: str | None
 
 
-async def merge(call: Write, lines: Sequence[MemberLine]) -> Tally:
-    participants = await _participants(call, lines)
-    named = [(participant, key(given(line.values.id))) for line, participant in zip(lines, participants, strict=True)]
-    old = await _locked(call, named)
-    users = await _users(call, lines)
-    identities = every(
-        lambda line, name: _known(line, old[name]) if name in old else _new(line, name[0], users), lines, named
+async def upsert(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> ImportCounts:
+    participants = await _resolve_participants(ctx, rows)
+    keys = [
+        (participant, normalize_id(given(row.values.id))) for row, participant in zip(rows, participants, strict=True)
+    ]
+    old = await _select_for_update(ctx, keys)
+    users = await _find_users(ctx, rows)
+    identities = map_collecting_errors(
+        lambda row, member_key: (
+            _existing_identity(row, old[member_key]) if member_key in old else _new_identity(row, member_key[0], users)
+        ),
+        rows,
+        keys,
     )
-    if len({each[:2] for each in identities}) < len(lines):
-        return await one_by_one(merge, call, lines)
-    old |= await _locked(call, [each[:2] for each in identities if each[:2] not in old])
-    records = every(lambda line, identity: _record(line, identity, old.get(identity[:2])), lines, identities)
-    known = [new for new in records if (new.participant_id, new.id) in old]
-    changed = [new for new in known if differs(old[new.participant_id, new.id], new)]
-    created = [new for new in records if (new.participant_id, new.id) not in old]
+    if len({each[:2] for each in identities}) < len(rows):
+        return await upsert_each(upsert, ctx, rows)
+    old |= await _select_for_update(ctx, [each[:2] for each in identities if each[:2] not in old])
+    records = map_collecting_errors(
+        lambda row, identity: _build_member(row, identity, old.get(identity[:2])), rows, identities
+    )
+    existing = [new_users for new_users in records if (new_users.participant_id, new_users.id) in old]
+    changed = [
+        new_users for new_users in existing if has_changed(old[new_users.participant_id, new_users.id], new_users)
+    ]
+    created = [new_users for new_users in records if (new_users.participant_id, new_users.id) not in old]
     # One user may be on many of the teams: the first line says how the email is written.
-    unknown = [each for each in reversed(created) if each.user_id not in users.by_id]
-    new = {each.user_id: User(each.user_id, each.email) for each in unknown}
-    await put_users(call.tx, call.plan_manager_id, json_text(list(new.values())))
-    await _write(call, created, changed)
-    return Tally(len(created), len(changed), len(known) - len(changed))
+    without_user = [each for each in reversed(created) if each.user_id not in users.by_id]
+    new_users = {each.user_id: User(each.user_id, each.email) for each in without_user}
+    await upsert_users(ctx.tx, ctx.plan_manager_id, json_text(list(new_users.values())))
+    await _save(ctx, created, changed)
+    return ImportCounts(len(created), len(changed), len(existing) - len(changed))
 
 
-async def _locked(call: Write, pairs: Sequence[Pair]) -> dict[Pair, TeamMemberRecord]:
+async def _select_for_update(ctx: Write, keys: Sequence[MemberKey]) -> dict[MemberKey, TeamMemberRow]:
     """Those of the members that there are, by participant and id."""
-    known = [pair for pair in pairs if pair[1] != key(None)]
-    rows = await store.records_for_update(
-        call.tx, call.plan_manager_id, [pair[0] for pair in known], [pair[1] for pair in known]
+    complete = [member_key for member_key in keys if member_key[1] != normalize_id(None)]
+    rows = await store.select_for_update(
+        ctx.tx,
+        ctx.plan_manager_id,
+        [member_key[0] for member_key in complete],
+        [member_key[1] for member_key in complete],
     )
-    return {(key(each.participant_id), key(each.id)): each for each in rows}
+    return {(normalize_id(each.participant_id), normalize_id(each.id)): each for each in rows}
 
 
-async def _write(call: Write, created: list[Any], changed: list[Any]) -> None:
-    written = [*created, *changed]
-    pairs = [each.participant_id for each in written], [each.id for each in written]
-    before = {(each.participant_id, each.id): each for each in await store.fetch(call.tx, call.plan_manager_id, *pairs)}
-    await store.free_priorities(call.tx, call.plan_manager_id, json_text(changed))
-    await store.replace(call.tx, call.plan_manager_id, json_text(changed))
-    await store.insert(call.tx, call.plan_manager_id, json_text(created))
-    await store.grant(call.tx, call.plan_manager_id, json_text(written))
-    after = await store.fetch(call.tx, call.plan_manager_id, *pairs)
-    await record_many(
-        call,
+async def _save(ctx: Write, created: list[Any], changed: list[Any]) -> None:
+    saved = [*created, *changed]
+    keys = [each.participant_id for each in saved], [each.id for each in saved]
+    before = {(each.participant_id, each.id): each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, *keys)}
+    await store.clear_changed_priorities(ctx.tx, ctx.plan_manager_id, json_text(changed))
+    await store.update_many(ctx.tx, ctx.plan_manager_id, json_text(changed))
+    await store.insert(ctx.tx, ctx.plan_manager_id, json_text(created))
+    await store.set_permissions(ctx.tx, ctx.plan_manager_id, json_text(saved))
+    after = await store.get_many(ctx.tx, ctx.plan_manager_id, *keys)
+    await record_events(
+        ctx,
         [
-            ("team_member.updated" if was else "team_member.created", was, each)
+            ("team_member.updated" if previous else "team_member.created", previous, each)
             for each in after
-            for was in [before.get((each.participant_id, each.id))]
+            for previous in [before.get((each.participant_id, each.id))]
         ],
     )
 
 
-def _record(line: MemberLine, identity: Identity, old: TeamMemberRecord | None) -> Any:
-    new = merged(TeamMemberRecord, line, identity._asdict(), old)
+def _build_member(row: TeamMemberImportRow, identity: MemberIdentity, old: TeamMemberRow | None) -> Any:
+    new = merge_record(TeamMemberRow, row, identity._asdict(), old)
     if old is not None and old.email is not None and new.email is None:
-        raise bad(line, "email", "cannot be cleared")
+        raise invalid_row(row, "email", "cannot be cleared")
     if old is not None:
         new.email = old.email
-    if new.email is None and needs_email(new.permissions):
-        raise bad(line, "permissions", "a member without an email can hold only no_access")
-    new.permissions = effective(new.permissions)
+    if new.email is None and requires_email(new.permissions):
+        raise invalid_row(row, "permissions", "a member without an email can hold only no_access")
+    new.permissions = effective_permissions(new.permissions)
     return new
 
 
-def _known(line: MemberLine, old: TeamMemberRecord) -> Identity:
+def _existing_identity(row: TeamMemberImportRow, old: TeamMemberRow) -> MemberIdentity:
     """The identity of a member that the line names by its id: nothing in the line may say otherwise."""
-    values = line.values
+    values = row.values
     email = given(values.email)
     if email and email.lower() != (old.email or "").lower():
-        raise bad(line, "email", "cannot be changed")
-    if given(values.user_id) and key(values.user_id) != key(old.user_id):
-        raise bad(line, "user_id", "is not the user of the member with this id")
-    profile = old.pm_profile_id if values.pm_profile_id is UNSET else values.pm_profile_id
-    if old.email is None and key(profile) not in (key(old.id), key(None)):
-        raise bad(line, "pm_profile_id", "of a member without an email is its id")
-    profile = old.id if old.email is None else profile
-    return Identity(key(old.participant_id), key(old.id), key(old.user_id), key(profile) if profile else None)
+        raise invalid_row(row, "email", "cannot be changed")
+    if given(values.user_id) and normalize_id(values.user_id) != normalize_id(old.user_id):
+        raise invalid_row(row, "user_id", "is not the user of the member with this id")
+    profile_id = old.pm_profile_id if values.pm_profile_id is UNSET else values.pm_profile_id
+    if old.email is None and normalize_id(profile_id) not in (normalize_id(old.id), normalize_id(None)):
+        raise invalid_row(row, "pm_profile_id", "of a member without an email is its id")
+    profile_id = old.id if old.email is None else profile_id
+    return MemberIdentity(
+        normalize_id(old.participant_id),
+        normalize_id(old.id),
+        normalize_id(old.user_id),
+        normalize_id(profile_id) if profile_id else None,
+    )
 
 
-def _new(line: MemberLine, participant_id: str, users: Users) -> Identity:
+def _new_identity(row: TeamMemberImportRow, participant_id: str, users: UserLookup) -> MemberIdentity:
     """With an email a member's id is its user's, without one its profile's (specification, 2.2)."""
-    values = line.values
-    email, id_, user_id, profile = (
+    values = row.values
+    email, id_, user_id, profile_id = (
         given(each) for each in (values.email, values.id, values.user_id, values.pm_profile_id)
     )
     if email:
         owner = users.by_email.get(email.lower())
-        user = key(owner or user_id or id_ or uuid7())
-        for name, said in (("id", id_), ("user_id", user_id)):
-            if said and key(said) != user:
-                raise bad(line, name, "is not the id of the user with this email")
+        user = normalize_id(owner or user_id or id_ or uuid7())
+        for name, value in (("id", id_), ("user_id", user_id)):
+            if value and normalize_id(value) != user:
+                raise invalid_row(row, name, "is not the id of the user with this email")
         if owner is None and user in users.by_id:
-            raise bad(line, "email", "is not the email of the user with this id")
+            raise invalid_row(row, "email", "is not the email of the user with this id")
         users.by_email.setdefault(email.lower(), user)
-        return Identity(participant_id, user, user, key(profile) if profile else None)
-    own = key(profile or id_ or uuid7())
-    if id_ and key(id_) != own:
-        raise bad(line, "pm_profile_id", "of a member without an email is its id")
-    if user_id and (found := users.by_id.get(key(user_id))) and found.email:
-        raise bad(line, "user_id", "is a user with an email, and the line has none")
-    return Identity(participant_id, own, key(user_id or uuid7()), own)
+        return MemberIdentity(participant_id, user, user, normalize_id(profile_id) if profile_id else None)
+    member_id = normalize_id(profile_id or id_ or uuid7())
+    if id_ and normalize_id(id_) != member_id:
+        raise invalid_row(row, "pm_profile_id", "of a member without an email is its id")
+    if user_id and (existing_user := users.by_id.get(normalize_id(user_id))) and existing_user.email:
+        raise invalid_row(row, "user_id", "is a user with an email, and the line has none")
+    return MemberIdentity(participant_id, member_id, normalize_id(user_id or uuid7()), member_id)
 
 
-def bad(line: MemberLine, field: str, reason: str) -> BadLines:
-    return BadLines([BadLine(line.number, field, reason)])
+def invalid_row(row: TeamMemberImportRow, field: str, message: str) -> InvalidRowsError:
+    return InvalidRowsError([RowError(row.line_number, field, message)])
 
 
-async def _users(call: Write, lines: Sequence[MemberLine]) -> Users:
+async def _find_users(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> UserLookup:
     """The users that lines name by an id or an email."""
-    emails = {email.lower() for line in lines if (email := given(line.values.email))}
-    ids = {key(id_) for line in lines for id_ in (given(line.values.id), given(line.values.user_id)) if id_}
-    rows = await named_users(call.tx, call.plan_manager_id, sorted(ids), sorted(emails))
-    return Users(
-        {key(each.id): each for each in rows}, {each.email.lower(): key(each.id) for each in rows if each.email}
+    emails = {email.lower() for row in rows if (email := given(row.values.email))}
+    ids = {normalize_id(id_) for row in rows for id_ in (given(row.values.id), given(row.values.user_id)) if id_}
+    users = await find_users(ctx.tx, ctx.plan_manager_id, sorted(ids), sorted(emails))
+    return UserLookup(
+        {normalize_id(each.id): each for each in users},
+        {each.email.lower(): normalize_id(each.id) for each in users if each.email},
     )
 
 
-async def _participants(call: Write, lines: Sequence[MemberLine]) -> list[str]:
+async def _resolve_participants(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> list[str]:
     """The participant's id of each line; raises BadLines for a number that nobody has, or that two share."""
-    numbers = {str(line.values.participant_number) for line in lines if line.values.participant_id is UNSET}
-    rows = await ids_by_number(call.tx, call.plan_manager_id, sorted(numbers))
-    ids = {row.participant_number: str(row.id) for row in rows}
-    shared = Counter(row.participant_number for row in rows)
-    faults: list[BadLine] = []
-    found: list[str] = []
-    for line in lines:
-        number = given(line.values.participant_number)
-        if line.values.participant_id is not UNSET:
-            found.append(key(line.values.participant_id))
-        elif number in ids and shared[number] == 1:
-            found.append(ids[number])
+    numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
+    participants = await find_by_numbers(ctx.tx, ctx.plan_manager_id, sorted(numbers))
+    ids = {participant.participant_number: str(participant.id) for participant in participants}
+    counts = Counter(participant.participant_number for participant in participants)
+    errors: list[RowError] = []
+    participant_ids: list[str] = []
+    for row in rows:
+        number = given(row.values.participant_number)
+        if row.values.participant_id is not UNSET:
+            participant_ids.append(normalize_id(row.values.participant_id))
+        elif number in ids and counts[number] == 1:
+            participant_ids.append(ids[number])
         elif number is None:
-            faults.append(BadLine(line.number, "participant_id", "or participant_number is required"))
+            errors.append(RowError(row.line_number, "participant_id", "or participant_number is required"))
         else:
-            reason = "is shared by two participants; use participant_id" if shared[number] else "is no participant's"
-            faults.append(BadLine(line.number, "participant_number", reason))
-    if faults:
-        raise BadLines(faults)
-    return found
+            message = "is shared by two participants; use participant_id" if counts[number] else "is no participant's"
+            errors.append(RowError(row.line_number, "participant_number", message))
+    if errors:
+        raise InvalidRowsError(errors)
+    return participant_ids

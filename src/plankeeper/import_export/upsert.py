@@ -13,36 +13,36 @@ from msgspec.structs import fields
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Transaction
-from plankeeper.events.recorder import record_many
+from plankeeper.events.recorder import record_events
 from plankeeper.http.context import Write
 from plankeeper.http.parsing import plain_type
 from plankeeper.http.schemas import json_text
-from plankeeper.import_export.reader import BadLine, Line
+from plankeeper.import_export.reader import RowError, ImportRow
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 
-Records = Callable[[Transaction, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
+FetchRecords = Callable[[Transaction, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
 
 
-class BadLines(Exception):
+class InvalidRowsError(Exception):
     """Lines of a batch that cannot be taken."""
 
-    def __init__(self, faults: Sequence[BadLine]) -> None:
+    def __init__(self, errors: Sequence[RowError]) -> None:
         super().__init__()
-        self.faults = faults
+        self.errors = errors
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportCounts:
     """How many records an import made, changed, and found as they were."""
 
     created: int = 0
     changed: int = 0
     unchanged: int = 0
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "ImportCounts") -> None:
         self.created += other.created
         self.changed += other.changed
         self.unchanged += other.unchanged
@@ -52,11 +52,11 @@ def created_or_updated(kind: str) -> Callable[[Struct | None, Struct], str]:
     return lambda before, _after: f"{kind}.{'updated' if before else 'created'}"
 
 
-def now_created(_values: Struct) -> dict[str, Any]:
+def default_created_at(_values: Struct) -> dict[str, Any]:
     return {"created_at": datetime.now(UTC)}
 
 
-def nothing(_values: Struct) -> dict[str, Any]:
+def no_defaults(_values: Struct) -> dict[str, Any]:
     return {}
 
 
@@ -65,122 +65,136 @@ async def new_uuids(_tx: Transaction, count: int) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainMerge:
+class RecordUpserter:
     """The merge of a resource whose lines are its records.
 
     `locked` fetches records for update, `put` writes them (new ones with `insert`, where they need another
     statement), `view` fetches what the API shows of them.
     """
 
-    record: type[Struct]
-    locked: Records
-    put: Callable[[Transaction, UUID, str], Awaitable[None]]
-    view: Records
-    event: Callable[[Struct | None, Struct], str]
-    defaults: Callable[[Any], dict[str, Any]] = nothing
+    record_type: type[Struct]
+    select_for_update: FetchRecords
+    save: Callable[[Transaction, UUID, str], Awaitable[None]]
+    fetch_view: FetchRecords
+    event_type: Callable[[Struct | None, Struct], str]
+    defaults: Callable[[Any], dict[str, Any]] = no_defaults
     new_ids: Callable[[Transaction, int], Awaitable[list[Any]]] = field(default=new_uuids)
     insert: Callable[[Transaction, UUID, str], Awaitable[None]] | None = None
 
-    async def __call__(self, call: Write, lines: Sequence[Line[Any]]) -> Tally:
-        made = iter(await self.new_ids(call.tx, sum(line.values.id is UNSET for line in lines)))
-        ids: list[Any] = [next(made) if line.values.id is UNSET else line.values.id for line in lines]
-        if len({key(id_) for id_ in ids}) < len(ids):
-            return await one_by_one(self, call, lines)
-        old = by_id(await self.locked(call.tx, call.plan_manager_id, ids))
-        records = every(
-            lambda line, id_: merged(self.record, line, {"id": id_}, old.get(key(id_)), self.defaults), lines, ids
+    async def __call__(self, ctx: Write, rows: Sequence[ImportRow[Any]]) -> ImportCounts:
+        generated_ids = iter(await self.new_ids(ctx.tx, sum(row.values.id is UNSET for row in rows)))
+        ids: list[Any] = [next(generated_ids) if row.values.id is UNSET else row.values.id for row in rows]
+        if len({normalize_id(id_) for id_ in ids}) < len(ids):
+            return await upsert_each(self, ctx, rows)
+        old = by_id(await self.select_for_update(ctx.tx, ctx.plan_manager_id, ids))
+        records = map_collecting_errors(
+            lambda row, id_: merge_record(
+                self.record_type, row, {"id": id_}, old.get(normalize_id(id_)), self.defaults
+            ),
+            rows,
+            ids,
         )
-        changed = [new for new in records if key(new.id) not in old or differs(old[key(new.id)], new)]
+        changed = [
+            new for new in records if normalize_id(new.id) not in old or has_changed(old[normalize_id(new.id)], new)
+        ]
         before = by_id(
-            await self.view(call.tx, call.plan_manager_id, [i for new in changed if key(i := new.id) in old])
+            await self.fetch_view(
+                ctx.tx, ctx.plan_manager_id, [i for new in changed if normalize_id(i := new.id) in old]
+            )
         )
-        created = [new for new in changed if self.insert and key(new.id) not in old]
+        created = [new for new in changed if self.insert and normalize_id(new.id) not in old]
         if self.insert and created:
-            await self.insert(call.tx, call.plan_manager_id, json_text(created))
-        known = [new for new in changed if not self.insert or key(new.id) in old]
-        if known:
-            await self.put(call.tx, call.plan_manager_id, json_text(known))
-        after = await self.view(call.tx, call.plan_manager_id, [new.id for new in changed])
-        pairs = [(before.get(key(each.id)), each) for each in after]
-        await record_many(call, [(self.event(*pair), *pair) for pair in pairs])
-        return Tally(len(changed) - len(before), len(before), len(lines) - len(changed))
+            await self.insert(ctx.tx, ctx.plan_manager_id, json_text(created))
+        existing = [new for new in changed if not self.insert or normalize_id(new.id) in old]
+        if existing:
+            await self.save(ctx.tx, ctx.plan_manager_id, json_text(existing))
+        after = await self.fetch_view(ctx.tx, ctx.plan_manager_id, [new.id for new in changed])
+        pairs = [(before.get(normalize_id(each.id)), each) for each in after]
+        await record_events(ctx, [(self.event_type(*pair), *pair) for pair in pairs])
+        return ImportCounts(len(changed) - len(before), len(before), len(rows) - len(changed))
 
 
-async def one_by_one(
-    merge: Callable[[Write, Sequence[Line[Any]]], Awaitable[Tally]], call: Write, lines: Sequence[Line[Any]]
-) -> Tally:
+async def upsert_each(
+    upsert: Callable[[Write, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]],
+    ctx: Write,
+    rows: Sequence[ImportRow[Any]],
+) -> ImportCounts:
     """Merge a batch with lines about one record: each of these meets what the one before it made."""
-    tally = Tally()
-    faults: list[BadLine] = []
-    for line in lines:
+    counts = ImportCounts()
+    errors: list[RowError] = []
+    for row in rows:
         try:
-            tally.add(await merge(call, [line]))
-        except BadLines as bad:
-            faults += bad.faults
-    if faults:
-        raise BadLines(faults)
-    return tally
+            counts.add(await upsert(ctx, [row]))
+        except InvalidRowsError as error:
+            errors += error.errors
+    if errors:
+        raise InvalidRowsError(errors)
+    return counts
 
 
-def key(id_: object) -> str:
+def normalize_id(id_: object) -> str:
     """An id as a text that is the same in either case."""
     return str(id_).lower()
 
 
 def by_id(records: Sequence[Any]) -> dict[str, Any]:
-    return {key(each.id): each for each in records}
+    return {normalize_id(each.id): each for each in records}
 
 
-def differs(old: Struct, new: Struct) -> bool:
+def has_changed(old: Struct, new: Struct) -> bool:
     return json_text(old) != json_text(new)
 
 
-def merged(
-    shape: type[Struct],
-    line: Line[Any],
-    known: dict[str, Any],
+def merge_record(
+    record_type: type[Struct],
+    row: ImportRow[Any],
+    overrides: dict[str, Any],
     old: Struct | None,
-    defaults: Callable[[Any], dict[str, Any]] = nothing,
+    defaults: Callable[[Any], dict[str, Any]] = no_defaults,
 ) -> Any:
     """The record that a line makes of `old`, or of nothing; raises BadLines where a new one lacks what it needs."""
-    names = set(shape.__struct_fields__)
-    sent = {name: getattr(line.values, name) for name in line.values.__struct_fields__ if name in names}
-    sent = {name: value for name, value in sent.items() if value is not UNSET} | known
-    for name in _with_one_form(shape):
-        value = sent.get(name)
+    names = set(record_type.__struct_fields__)
+    provided = {name: getattr(row.values, name) for name in row.values.__struct_fields__ if name in names}
+    provided = {name: value for name, value in provided.items() if value is not UNSET} | overrides
+    for name in _normalized_fields(record_type):
+        value = provided.get(name)
         if isinstance(value, datetime):
-            sent[name] = value.astimezone(UTC)
+            provided[name] = value.astimezone(UTC)
         elif isinstance(value, str):
-            sent[name] = value.lower()
+            provided[name] = value.lower()
     if old is not None:
-        return msgspec.structs.replace(old, **sent)
-    values = {**defaults(line.values), **sent}
-    missing = [name for name in _required(shape) if values.get(name) is None]
+        return msgspec.structs.replace(old, **provided)
+    values = {**defaults(row.values), **provided}
+    missing = [name for name in _required_fields(record_type) if values.get(name) is None]
     if missing:
-        raise BadLines([BadLine(line.number, name, "is required for a new record") for name in missing])
-    return shape(**values)
+        raise InvalidRowsError([RowError(row.line_number, name, "is required for a new record") for name in missing])
+    return record_type(**values)
 
 
-def every(make: Callable[[A, B], T], lines: Sequence[A], others: Sequence[B]) -> list[T]:
+def map_collecting_errors(function: Callable[[A, B], T], rows: Sequence[A], others: Sequence[B]) -> list[T]:
     """What `make` makes of each line and what belongs to it; raises BadLines with the faults of all."""
-    made: list[T] = []
-    faults: list[BadLine] = []
-    for line, other in zip(lines, others, strict=True):
+    results: list[T] = []
+    errors: list[RowError] = []
+    for row, other in zip(rows, others, strict=True):
         try:
-            made.append(make(line, other))
-        except BadLines as bad:
-            faults += bad.faults
-    if faults:
-        raise BadLines(faults)
-    return made
+            results.append(function(row, other))
+        except InvalidRowsError as error:
+            errors += error.errors
+    if errors:
+        raise InvalidRowsError(errors)
+    return results
 
 
 @cache
-def _with_one_form(shape: type[Struct]) -> list[str]:
+def _normalized_fields(record_type: type[Struct]) -> list[str]:
     """The ids and datetimes, which a file may write otherwise than they are kept, and still mean the same."""
-    return [field.name for field in fields(shape) if {UUID, datetime} & {plain_type(field.type), *get_args(field.type)}]
+    return [
+        field.name
+        for field in fields(record_type)
+        if {UUID, datetime} & {plain_type(field.type), *get_args(field.type)}
+    ]
 
 
 @cache
-def _required(shape: type[Struct]) -> list[str]:
-    return [field.name for field in fields(shape) if field.required]
+def _required_fields(record_type: type[Struct]) -> list[str]:
+    return [field.name for field in fields(record_type) if field.required]

@@ -8,51 +8,51 @@ import msgspec
 from msgspec import Struct
 
 from plankeeper.http.schemas import json_text
-from plankeeper.import_export.reader import only_quotes
+from plankeeper.import_export.reader import is_only_quotes
 
 
-class JsonLines:
+class JsonLinesWriter:
     """One JSON object a line."""
 
-    def head(self) -> str:
+    def header(self) -> str:
         return ""
 
-    def line(self, record: Struct) -> str:
+    def row(self, record: Struct) -> str:
         return json_text(record) + "\n"
 
 
-class Csv:
+class CsvWriter:
     """A header, then a row a record: null is an empty cell, lists of words have `;` between them."""
 
-    def __init__(self, shape: type[Struct]) -> None:
-        self._names = shape.__struct_encode_fields__
+    def __init__(self, schema: type[Struct]) -> None:
+        self._columns = schema.__struct_encode_fields__
         self._buffer = io.StringIO(newline="")
-        self._rows = csv.writer(self._buffer)
+        self._writer = csv.writer(self._buffer)
 
-    def head(self) -> str:
-        return self._row(list(self._names))
+    def header(self) -> str:
+        return self._format_row(list(self._columns))
 
-    def line(self, record: Struct) -> str:
-        return self._row([_cell(getattr(record, name)) for name in self._names])
+    def row(self, record: Struct) -> str:
+        return self._format_row([_format_cell(getattr(record, name)) for name in self._columns])
 
-    def _row(self, cells: list[str]) -> str:
-        self._rows.writerow(cells)
+    def _format_row(self, cells: list[str]) -> str:
+        self._writer.writerow(cells)
         text = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()
         return text
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None or value is msgspec.UNSET:
         return ""
     if isinstance(value, str):
-        return value + '""' if only_quotes(value) else value
-    if isinstance(value, list) and (words := _words(cast("list[object]", value))):
-        return ";".join(words)
+        return value + '""' if is_only_quotes(value) else value
+    if isinstance(value, list) and (strings := _strings(cast("list[object]", value))):
+        return ";".join(strings)
     text = json_text(cast("object", value))
     return text[1:-1] if text.startswith('"') else text
 
 
-def _words(items: list[object]) -> list[str]:
+def _strings(items: list[object]) -> list[str]:
     return [each for each in items if isinstance(each, str)]

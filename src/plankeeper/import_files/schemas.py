@@ -17,7 +17,7 @@ class ImportFile(Struct):
     created_at: datetime
 
 
-class ImportFileName(Struct):
+class ImportFileSummary(Struct):
     """The same without what is in it."""
 
     id: UUID

@@ -3,10 +3,10 @@
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.import_files.schemas import ImportFile, ImportFileName
+from plankeeper.import_files.schemas import ImportFile, ImportFileSummary
 
 
-async def claim(tx: Transaction, plan_manager_id: UUID) -> bool:
+async def try_lock_import(tx: Transaction, plan_manager_id: UUID) -> bool:
     """Whether this transaction is the plan manager's one import now: two would wait for each other's rows."""
     return await tx.one(
         bool, "select pg_try_advisory_xact_lock(hashtextextended('import ' || $1::uuid::text, 0))", plan_manager_id
@@ -23,10 +23,10 @@ async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> No
     )  # fmt: skip
 
 
-async def named(db: Queries, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileName | None:
+async def get_summary(db: Queries, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
     """A file that an account sent within the last hour."""
     return await db.one_or_none(
-        ImportFileName,
+        ImportFileSummary,
         """
         select id, resource, name, created_at
         from import_files
@@ -37,7 +37,7 @@ async def named(db: Queries, plan_manager_id: UUID, file_id: UUID, account_id: U
     )  # fmt: skip
 
 
-async def take(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFile | None:
+async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFile | None:
     """The same with what is in it, which is then gone: a file is imported once."""
     return await tx.one_or_none(
         ImportFile,
@@ -51,7 +51,7 @@ async def take(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id
     )  # fmt: skip
 
 
-async def remove_all_but(tx: Transaction, plan_manager_id: UUID, account_id: UUID, kept: int) -> None:
+async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_id: UUID, keep_count: int) -> None:
     """Of an account's files only the newest stay."""
     await tx.execute(
         """
@@ -60,7 +60,7 @@ async def remove_all_but(tx: Transaction, plan_manager_id: UUID, account_id: UUI
             select id from import_files where plan_manager_id = $1 and made_by = $2 order by id desc limit $3
         ))
         """,
-        plan_manager_id, account_id, kept,
+        plan_manager_id, account_id, keep_count,
     )  # fmt: skip
 
 

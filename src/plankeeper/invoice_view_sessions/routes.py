@@ -12,14 +12,14 @@ routes = Routes("invoice_view_sessions")
 
 
 @routes.get("/invoice-view-sessions", need=READ, extension=True)
-async def list_(call: Read, query: InvoiceViewSessionListQuery) -> Page[InvoiceViewSession]:
+async def list_(ctx: Read, query: InvoiceViewSessionListQuery) -> Page[InvoiceViewSession]:
     """List invoice view sessions."""
-    rows = await store.page(call.db, call.plan_manager_id, query)
-    total = None if query.by_cursor else await store.count(call.db, call.plan_manager_id, query)
+    rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
+    total = None if query.by_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
     return page_of(query, rows, total)
 
 
 @routes.get("/invoice-view-sessions/{session_id}", need=READ)
-async def get(call: Read, session_id: LooseId) -> InvoiceViewSession:
+async def get(ctx: Read, session_id: LooseId) -> InvoiceViewSession:
     """Get an invoice view session."""
-    return found(await store.fetch(call.db, call.plan_manager_id, session_id))
+    return found(await store.get(ctx.db, ctx.plan_manager_id, session_id))

@@ -44,7 +44,7 @@ class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True)
     idle_count: Seconds | None | UnsetType = UNSET
 
 
-class SilentSession(Struct):
+class StaleSession(Struct):
     """An open session that is not heard of any more."""
 
     plan_manager_id: UUID

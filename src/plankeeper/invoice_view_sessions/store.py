@@ -6,10 +6,10 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import given
-from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, SilentSession
+from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, StaleSession
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> list[InvoiceViewSession]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> list[InvoiceViewSession]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         InvoiceViewSession,
@@ -41,7 +41,7 @@ async def count(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionLis
     )  # fmt: skip
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
+async def get(db: Queries, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
     return await db.one_or_none(
         InvoiceViewSession,
         """
@@ -54,7 +54,7 @@ async def fetch(db: Queries, plan_manager_id: UUID, session_id: UUID) -> Invoice
     )  # fmt: skip
 
 
-async def records_for_update(
+async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID | str]
 ) -> list[InvoiceViewSession]:
     """Those of the ids that there are, locked until the transaction ends."""
@@ -72,7 +72,7 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def begun_since(tx: Transaction, plan_manager_id: UUID, since: UUID, user_id: str) -> int:
+async def count_started_since(tx: Transaction, plan_manager_id: UUID, first_id: UUID, user_id: str) -> int:
     """How many sessions with ids from one on the console began for a user."""
     return await tx.one(
         int,
@@ -80,11 +80,11 @@ async def begun_since(tx: Transaction, plan_manager_id: UUID, since: UUID, user_
         select count(*) from invoice_view_sessions
         where plan_manager_id = $1 and id >= $2 and user_id = $3 and in_console
         """,
-        plan_manager_id, since, user_id,
+        plan_manager_id, first_id, user_id,
     )  # fmt: skip
 
 
-async def begin(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Add sessions that the console keeps. `records` is a JSON list of InvoiceViewSession."""
     await tx.execute(
         """
@@ -99,7 +99,9 @@ async def begin(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def in_console_for_update(tx: Transaction, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
+async def select_console_session_for_update(
+    tx: Transaction, plan_manager_id: UUID, session_id: UUID
+) -> InvoiceViewSession | None:
     """A session that the console keeps, locked until the transaction ends."""
     return await tx.one_or_none(
         InvoiceViewSession,
@@ -114,10 +116,10 @@ async def in_console_for_update(tx: Transaction, plan_manager_id: UUID, session_
     )  # fmt: skip
 
 
-async def silent_for_update(tx: Transaction, since: datetime, limit: int) -> list[SilentSession]:
+async def select_stale_for_update(tx: Transaction, before: datetime, limit: int) -> list[StaleSession]:
     """Open sessions that the console keeps and has not heard of since a moment, whosever they are; locked."""
     return await tx.rows(
-        SilentSession,
+        StaleSession,
         """
         select plan_manager_id, id
         from invoice_view_sessions
@@ -126,11 +128,11 @@ async def silent_for_update(tx: Transaction, since: datetime, limit: int) -> lis
         limit $2
         for update skip locked
         """,
-        since, limit,
+        before, limit,
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole sessions, new or not. `records` is a JSON list of InvoiceViewSession."""
     await tx.execute(
         """

@@ -10,7 +10,7 @@ from msgspec import Struct
 from plankeeper.database.client import Transaction
 
 
-class LineFacts(Struct):
+class CheckLineRow(Struct):
     """A line as the checks see it."""
 
     quantity: Decimal | None
@@ -20,7 +20,7 @@ class LineFacts(Struct):
     is_deleted: bool
 
 
-class InvoiceFacts(Struct):
+class CheckInvoiceRow(Struct):
     """An invoice as the checks see it."""
 
     id: UUID
@@ -34,23 +34,23 @@ class InvoiceFacts(Struct):
     plan_start_date: date | None
     plan_end_date: date | None
     provider_exists: bool
-    has_earlier_twin: bool
-    lines: list[LineFacts]
+    has_earlier_duplicate: bool
+    lines: list[CheckLineRow]
 
 
-async def fetch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceFacts]:
+async def get_many(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[CheckInvoiceRow]:
     return await tx.rows(
-        InvoiceFacts,
+        CheckInvoiceRow,
         """
         select invoice.id, invoice.ignored_error_codes, invoice.invoice_number, invoice.invoice_date,
             invoice.total, invoice.tax, invoice.subtotal, participant.status as participant_status,
             participant.plan_start_date, participant.plan_end_date, provider.id is not null as provider_exists,
             exists (
-                select from invoices twin
-                where twin.plan_manager_id = $1 and twin.pm_provider_id = invoice.pm_provider_id
-                    and twin.invoice_number = invoice.invoice_number and btrim(twin.invoice_number) <> ''
-                    and not twin.is_deleted and (twin.created_at, twin.id) < (invoice.created_at, invoice.id)
-            ) as has_earlier_twin,
+                select from invoices other
+                where other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
+                    and other.invoice_number = invoice.invoice_number and btrim(other.invoice_number) <> ''
+                    and not other.is_deleted and (other.created_at, other.id) < (invoice.created_at, invoice.id)
+            ) as has_earlier_duplicate,
             coalesce((
                 select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
                     'total_price', line.total_price, 'service_item_number', line.service_item_number,
@@ -68,22 +68,22 @@ async def fetch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UU
     )  # fmt: skip
 
 
-async def twins(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
+async def same_number(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
     """The invoices of the same provider and number as one of these: what is found of them may change too."""
     return await tx.rows(
         UUID,
         """
-        select distinct twin.id
+        select distinct other.id
         from invoices invoice
-        join invoices twin on twin.plan_manager_id = $1 and twin.pm_provider_id = invoice.pm_provider_id
-            and twin.invoice_number = invoice.invoice_number
+        join invoices other on other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
+            and other.invoice_number = invoice.invoice_number
         where invoice.plan_manager_id = $1 and invoice.id = any ($2)
         """,
         plan_manager_id, invoice_ids,
     )  # fmt: skip
 
 
-class Finding(Struct):
+class CheckResult(Struct):
     """What the checks found of one invoice, as it is kept."""
 
     id: UUID
@@ -92,25 +92,25 @@ class Finding(Struct):
     is_duplicate: bool
 
 
-async def keep(tx: Transaction, plan_manager_id: UUID, findings: str) -> list[UUID]:
+async def save_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
     """Write what was found; `findings` is a JSON list of Finding. Answers the invoices of which it is news."""
     return await tx.rows(
         UUID,
         """
         update invoices invoice set
-            errors = found.errors, error_codes = found.error_codes, is_duplicate = found.is_duplicate,
+            errors = result.errors, error_codes = result.error_codes, is_duplicate = result.is_duplicate,
             updated_at = clock_timestamp()
-        from json_populate_recordset(null::invoices, $2) found
-        where invoice.plan_manager_id = $1 and invoice.id = found.id
+        from json_populate_recordset(null::invoices, $2) result
+        where invoice.plan_manager_id = $1 and invoice.id = result.id
             and (invoice.errors, invoice.error_codes, invoice.is_duplicate)
-                is distinct from (found.errors, found.error_codes, found.is_duplicate)
+                is distinct from (result.errors, result.error_codes, result.is_duplicate)
         returning invoice.id
         """,
-        plan_manager_id, findings,
+        plan_manager_id, results,
     )  # fmt: skip
 
 
-async def ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
+async def lock_ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
     """The next ids of a walk over all invoices, locked until the transaction ends."""
     return await tx.rows(
         UUID,

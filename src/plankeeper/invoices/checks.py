@@ -4,41 +4,43 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.events.recorder import record_many
+from plankeeper.events.recorder import record_events
 from plankeeper.http.context import Write
 from plankeeper.http.schemas import json_text
 from plankeeper.invoices import check_store, store
-from plankeeper.invoices.check_store import Finding, InvoiceFacts
-from plankeeper.invoices.warnings import Facts, Line, counts_as_error, findings
+from plankeeper.invoices.check_store import CheckResult, CheckInvoiceRow
+from plankeeper.invoices.warnings import CheckInput, CheckLine, has_errors, find_warnings
 
-BATCH = 500
+BATCH_SIZE = 500
 
 
-async def check(call: Write, invoice_ids: Sequence[UUID]) -> list[UUID]:
+async def check(ctx: Write, invoice_ids: Sequence[UUID]) -> list[UUID]:
     """Check invoices; answers those of which something new was found."""
-    found = [_finding(call, each) for each in await check_store.fetch(call.tx, call.plan_manager_id, invoice_ids)]
-    return await check_store.keep(call.tx, call.plan_manager_id, json_text(found))
+    results = [
+        _check_invoice(ctx, each) for each in await check_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids)
+    ]
+    return await check_store.save_results(ctx.tx, ctx.plan_manager_id, json_text(results))
 
 
-async def recheck(call: Write, after: UUID) -> tuple[list[UUID], int]:
+async def recheck(ctx: Write, after: UUID) -> tuple[list[UUID], int]:
     """Check the next batch of all invoices behind `after`, with an event for each change: the ids, the changes."""
-    ids = await check_store.ids_after(call.tx, call.plan_manager_id, after, BATCH)
-    before = {each.id: each for each in await store.fetch(call.tx, call.plan_manager_id, ids)}
-    changed = await check(call, ids)
-    after_check = await store.fetch(call.tx, call.plan_manager_id, changed)
-    await record_many(call, [("invoice.updated", before[each.id], each) for each in after_check])
+    ids = await check_store.lock_ids_after(ctx.tx, ctx.plan_manager_id, after, BATCH_SIZE)
+    before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
+    changed = await check(ctx, ids)
+    updated = await store.get_many(ctx.tx, ctx.plan_manager_id, changed)
+    await record_events(ctx, [("invoice.updated", before[each.id], each) for each in updated])
     return ids, len(changed)
 
 
-def _finding(call: Write, each: InvoiceFacts) -> Finding:
+def _check_invoice(ctx: Write, invoice: CheckInvoiceRow) -> CheckResult:
     lines = [
-        Line(line.quantity, line.unit_price, line.total_price, line.service_item_number, line.is_deleted)
-        for line in each.lines
+        CheckLine(line.quantity, line.unit_price, line.total_price, line.service_item_number, line.is_deleted)
+        for line in invoice.lines
     ]
-    known = Facts(
-        each.invoice_number, each.invoice_date, each.total, each.tax, each.subtotal, each.participant_status,
-        each.plan_start_date, each.plan_end_date, each.provider_exists, each.has_earlier_twin, lines,
+    check_input = CheckInput(
+        invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.participant_status,
+        invoice.plan_start_date, invoice.plan_end_date, invoice.provider_exists, invoice.has_earlier_duplicate, lines,
     )  # fmt: skip
-    codes = findings(known, datetime.now(call.settings.time_zone).date())
-    errors = counts_as_error(codes, each.ignored_error_codes)
-    return Finding(each.id, errors, codes, "possible_duplicate" in codes)
+    codes = find_warnings(check_input, datetime.now(ctx.settings.time_zone).date())
+    errors = has_errors(codes, invoice.ignored_error_codes)
+    return CheckResult(invoice.id, errors, codes, "possible_duplicate" in codes)

@@ -6,11 +6,11 @@ from msgspec import UNSET
 
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
-from plankeeper.invoices.queries import fetch
+from plankeeper.invoices.queries import get_many
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     """The rows of one page and one more, which tells whether there are more; `updated_since` is no filter here."""
     by = (
         (query.invoice_number, _by_number), (query.participant_id, _by_participant), (query.provider_id, _by_provider),
@@ -18,7 +18,7 @@ async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> l
     )  # fmt: skip
     ids_by = next((ids_by for wanted, ids_by in by if wanted is not UNSET), _all)
     ids = await ids_by(db, plan_manager_id, query)
-    return await fetch(db, plan_manager_id, ids) if ids else []
+    return await get_many(db, plan_manager_id, ids) if ids else []
 
 
 async def _all(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:

@@ -3,46 +3,46 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Write, found
 from plankeeper.invoices import ignored_warnings_store, store
 from plankeeper.invoices.checks import check
-from plankeeper.invoices.ignored_warnings_store import Ignored
+from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import InvoiceWithLines
 
 
-async def ignore(call: Write, invoice_id: UUID, code: str, reason: str) -> bool:
+async def ignore(ctx: Write, invoice_id: UUID, code: str, reason: str) -> bool:
     """Let a warning count no more: false where the invoice has it no more, or it is ignored already."""
-    before = await _locked(call, invoice_id)
-    known = before.state_management.ignored_errors
-    if code in known or code not in before.state_management.errors:
+    before = await _select_for_update(ctx, invoice_id)
+    ignored_codes = before.state_management.ignored_errors
+    if code in ignored_codes or code not in before.state_management.errors:
         return False
-    why = Ignored(code, reason, call.actor.name or call.actor.kind, datetime.now(UTC))
-    await ignored_warnings_store.put(call.tx, call.plan_manager_id, invoice_id, why)
-    await _keep(call, before, [*known, code])
+    warning = IgnoredWarning(code, reason, ctx.actor.name or ctx.actor.kind, datetime.now(UTC))
+    await ignored_warnings_store.upsert(ctx.tx, ctx.plan_manager_id, invoice_id, warning)
+    await _save_ignored_codes(ctx, before, [*ignored_codes, code])
     return True
 
 
-async def warn_again(call: Write, invoice_id: UUID, code: str) -> bool:
+async def restore(ctx: Write, invoice_id: UUID, code: str) -> bool:
     """Let a warning count again: false where it is not ignored."""
-    before = await _locked(call, invoice_id)
-    known = before.state_management.ignored_errors
-    if code not in known:
+    before = await _select_for_update(ctx, invoice_id)
+    ignored_codes = before.state_management.ignored_errors
+    if code not in ignored_codes:
         return False
-    await ignored_warnings_store.remove(call.tx, call.plan_manager_id, invoice_id, code)
-    await _keep(call, before, [each for each in known if each != code])
+    await ignored_warnings_store.delete(ctx.tx, ctx.plan_manager_id, invoice_id, code)
+    await _save_ignored_codes(ctx, before, [each for each in ignored_codes if each != code])
     return True
 
 
-async def _locked(call: Write, invoice_id: UUID) -> InvoiceWithLines:
+async def _select_for_update(ctx: Write, invoice_id: UUID) -> InvoiceWithLines:
     """The invoice, locked until the transaction ends; raises NotFound."""
-    await store.records_for_update(call.tx, call.plan_manager_id, [invoice_id])
-    return found(next(iter(await store.fetch(call.tx, call.plan_manager_id, [invoice_id])), None))
+    await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
+    return found(next(iter(await store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])), None))
 
 
-async def _keep(call: Write, before: InvoiceWithLines, codes: list[str]) -> None:
+async def _save_ignored_codes(ctx: Write, before: InvoiceWithLines, codes: list[str]) -> None:
     """An invoice is checked when it is saved: what counts as an error follows from what is found now."""
-    await ignored_warnings_store.keep_codes(call.tx, call.plan_manager_id, before.id, codes)
-    await check(call, [before.id])
-    [after] = await store.fetch(call.tx, call.plan_manager_id, [before.id])
-    await record(call, "invoice.updated", before, after)
+    await ignored_warnings_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
+    await check(ctx, [before.id])
+    [after] = await store.get_many(ctx.tx, ctx.plan_manager_id, [before.id])
+    await record_event(ctx, "invoice.updated", before, after)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from plankeeper.database.client import Queries, Transaction
 
 
-class Ignored(Struct):
+class IgnoredWarning(Struct):
     """A warning that somebody chose to ignore. One that a file brought in as ignored has none."""
 
     error_code: str
@@ -18,9 +18,9 @@ class Ignored(Struct):
     ignored_at: datetime
 
 
-async def of_invoice(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> list[Ignored]:
+async def list_for_invoice(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> list[IgnoredWarning]:
     return await db.rows(
-        Ignored,
+        IgnoredWarning,
         """
         select error_code, reason, ignored_by, ignored_at
         from invoice_ignored_warnings
@@ -31,7 +31,7 @@ async def of_invoice(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> li
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, why: Ignored) -> None:
+async def upsert(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, warning: IgnoredWarning) -> None:
     """A reason from before was for what an import has undone since."""
     await tx.execute(
         """
@@ -40,11 +40,11 @@ async def put(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, why: Ign
         on conflict (plan_manager_id, invoice_id, error_code) do update set
             reason = excluded.reason, ignored_by = excluded.ignored_by, ignored_at = excluded.ignored_at
         """,
-        plan_manager_id, invoice_id, why.error_code, why.reason, why.ignored_by, why.ignored_at,
+        plan_manager_id, invoice_id, warning.error_code, warning.reason, warning.ignored_by, warning.ignored_at,
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error_code: str) -> None:
+async def delete(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error_code: str) -> None:
     await tx.execute(
         """
         delete from invoice_ignored_warnings where plan_manager_id = $1 and invoice_id = $2 and error_code = $3
@@ -53,7 +53,7 @@ async def remove(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error
     )  # fmt: skip
 
 
-async def keep_codes(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, codes: Sequence[str]) -> None:
+async def update_ignored_codes(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, codes: Sequence[str]) -> None:
     """Which codes do not count as errors of an invoice. What follows from it is for the checks to say."""
     await tx.execute(
         """
@@ -64,19 +64,19 @@ async def keep_codes(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, c
     )  # fmt: skip
 
 
-class Named(Struct):
+class DisplayName(Struct):
     """A participant or a provider with the name that people know; null where there is none."""
 
     id: UUID
     name: str | None
 
 
-async def names(
+async def get_display_names(
     db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UUID], provider_ids: Sequence[UUID]
-) -> list[Named]:
+) -> list[DisplayName]:
     """Those of the ids that there are."""
     return await db.rows(
-        Named,
+        DisplayName,
         """
         select id, nullif(btrim(concat_ws(' ', first_name, last_name)), '') as name
         from participants

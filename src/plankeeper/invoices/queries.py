@@ -10,7 +10,7 @@ from plankeeper.http.schemas import given
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     """The rows of one page and one more, which tells whether there are more."""
     if not query.filtered:
         return await _plain_page(db, plan_manager_id, query)
@@ -21,7 +21,7 @@ async def page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> l
     )  # fmt: skip
     ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
     ids = await ids_by(db, plan_manager_id, query)
-    return await fetch(db, plan_manager_id, ids) if ids else []
+    return await get_many(db, plan_manager_id, ids) if ids else []
 
 
 async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
@@ -41,7 +41,7 @@ async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuer
     )  # fmt: skip
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+async def get_many(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
     return await db.rows(
         Invoice,
         """
@@ -73,7 +73,7 @@ async def _by_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ async def _by_participant(db: Queries, plan_manager_id: UUID, query: InvoiceList
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ async def _by_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ async def _by_moment(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery
         )
         select id from changed order by id limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ async def _by_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceLis
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -175,11 +175,11 @@ async def _by_approval_status(db: Queries, plan_manager_id: UUID, query: Invoice
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
-def filters(query: InvoiceListQuery) -> tuple[object, ...]:
+def filter_values(query: InvoiceListQuery) -> tuple[object, ...]:
     """What the list's filters ask for, in the order of the statements' parameters."""
     wanted = (
         query.participant_id, query.provider_id, query.claim_status, query.approval_status, query.invoice_number,

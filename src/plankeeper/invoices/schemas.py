@@ -75,7 +75,7 @@ class InvoiceWithLines(Invoice):
     line_items: list[LineItem]
 
 
-class InvoiceStatusQuestion(Struct, forbid_unknown_fields=True, kw_only=True):
+class InvoiceStatusRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     """Which invoices are asked about."""
 
     provider_email: Text254
@@ -88,7 +88,7 @@ class InvoiceStatusData(Struct):
     invoices: list[Invoice]
 
 
-class InvoiceStatusAnswer(Struct):
+class InvoiceStatusResponse(Struct):
     """Where the invoices of a number stand."""
 
     success: bool
@@ -107,7 +107,7 @@ class InvoiceListQuery(UuidListQuery):
     updated_since: Annotated[Moment | UnsetType, Meta(description="Changed at or after this moment.")] = UNSET
 
 
-class LineRecord(Struct, kw_only=True):
+class InvoiceLineRow(Struct, kw_only=True):
     """A line as it is kept; `position` is its place in the invoice, from 0."""
 
     invoice_id: UUID | str
@@ -126,7 +126,7 @@ class LineRecord(Struct, kw_only=True):
     created_at: Moment
 
 
-class InvoiceRecord(Struct, kw_only=True):
+class InvoiceRow(Struct, kw_only=True):
     """An invoice as it is kept, without its lines."""
 
     id: UUID | str
@@ -155,7 +155,7 @@ class StateManagementImport(Struct, forbid_unknown_fields=True, kw_only=True):
     ignored_errors: list[Text255] | UnsetType = UNSET
 
 
-class LineImport(Struct, forbid_unknown_fields=True, kw_only=True):
+class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     """One line of an invoice in an import."""
 
     id: NewId | UnsetType = UNSET
@@ -196,4 +196,4 @@ class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     wont_claim: bool | UnsetType = UNSET
     is_reimbursement: bool | UnsetType = UNSET
     is_duplicate: bool | UnsetType = UNSET
-    line_items: list[LineImport] | UnsetType = UNSET
+    line_items: list[InvoiceLineImport] | UnsetType = UNSET

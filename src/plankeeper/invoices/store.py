@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.invoices.schemas import Invoice, InvoiceRecord, InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice, InvoiceRow, InvoiceWithLines
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
+async def get_many(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
     """Those of the ids that there are, with their lines."""
     return await db.rows(
         InvoiceWithLines,
@@ -47,7 +47,7 @@ async def exists(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> bool:
     )  # fmt: skip
 
 
-async def by_provider_and_number(
+async def find_by_provider_and_number(
     db: Queries, plan_manager_id: UUID, provider_email: str, invoice_number: str
 ) -> list[Invoice]:
     """Every invoice of a number from a provider with an email, compared without regard to case."""
@@ -71,12 +71,12 @@ async def by_provider_and_number(
     )  # fmt: skip
 
 
-async def records_for_update(
+async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]
-) -> list[InvoiceRecord]:
+) -> list[InvoiceRow]:
     """Those of the ids that there are, without their lines, locked until the transaction ends."""
     return await tx.rows(
-        InvoiceRecord,
+        InvoiceRow,
         """
         select id, invoice_number, invoice_date, total, tax, subtotal, participant_id, claim_status,
             approval_status, created_at, pm_provider_id, s3_key, email_message_id, ignored_error_codes,
@@ -90,7 +90,7 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole invoices, new or not. `records` is a JSON list of InvoiceRecord. What did change is for `touch`."""
     await tx.execute(
         """
@@ -125,7 +125,7 @@ async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UU
     )  # fmt: skip
 
 
-async def remove_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> None:
+async def delete_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> None:
     await tx.execute(
         """
         delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2)

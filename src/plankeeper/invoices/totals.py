@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.database.client import Queries
-from plankeeper.invoices.queries import filters
+from plankeeper.invoices.queries import filter_values
 from plankeeper.invoices.schemas import InvoiceListQuery
 
 
@@ -44,7 +44,7 @@ async def _with_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
             and invoice_number = $6
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ async def _of_participant(db: Queries, plan_manager_id: UUID, query: InvoiceList
             and ($6::text is null or invoice_number = $6)
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ async def _of_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
             and ($6::text is null or invoice_number = $6)
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ async def _since(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) ->
             and ($6::text is null or invoice_number = $6)
             and updated_at >= $7
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ async def _with_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceL
             and ($6::text is null or invoice_number = $6)
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -134,5 +134,5 @@ async def _with_approval_status(db: Queries, plan_manager_id: UUID, query: Invoi
             and ($6::text is null or invoice_number = $6)
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip

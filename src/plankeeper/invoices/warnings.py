@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 _ITEM_CODE = re.compile(r"[0-9]{2}_[0-9]{3,9}_[0-9]{4}_[0-9]_[0-9]")
-_HALF_A_CENT = Decimal("0.005")
+_ROUNDING_TOLERANCE = Decimal("0.005")
 
 
 class InvoiceWarning(NamedTuple):
@@ -59,7 +59,7 @@ WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
 """Every warning there is, in the order in which `findings` reports them (decisions, section 7)."""
 
 
-class Line(NamedTuple):
+class CheckLine(NamedTuple):
     """One line of an invoice. Amounts in dollars; `total_price` is `quantity` times `unit_price`."""
 
     quantity: Decimal | None
@@ -69,11 +69,11 @@ class Line(NamedTuple):
     is_deleted: bool
 
 
-class Facts(NamedTuple):
+class CheckInput(NamedTuple):
     """All that the rules need to know about one invoice and what it refers to. Amounts in dollars.
 
     `participant_status` is None where there is no such participant; the plan's dates are None where they
-    are not known. `has_earlier_twin`: an earlier, not deleted invoice has the same provider and number.
+    are not known. `has_earlier_duplicate`: an earlier, not deleted invoice has the same provider and number.
     """
 
     invoice_number: str | None
@@ -85,34 +85,34 @@ class Facts(NamedTuple):
     plan_start_date: date | None
     plan_end_date: date | None
     provider_exists: bool
-    has_earlier_twin: bool
-    lines: Sequence[Line]
+    has_earlier_duplicate: bool
+    lines: Sequence[CheckLine]
 
 
-def findings(facts: Facts, today: date) -> list[str]:
+def find_warnings(invoice: CheckInput, today: date) -> list[str]:
     """Give the codes of all warnings of one invoice, each at most once, in the order of `WARNINGS`.
 
     `today` is the plan manager's. Deleted lines do not count. A blank invoice number is a missing one. A Lead
     is not warned of: someone's first invoices often come while they are still being signed up. The rules are
     those of the decisions, section 7.
     """
-    lines = [line for line in facts.lines if not line.is_deleted]
-    found = {
-        "missing_invoice_number": not (facts.invoice_number or "").strip(),
-        "missing_participant": facts.participant_status is None,
-        "missing_provider": not facts.provider_exists,
-        "inactive_participant": facts.participant_status == "Inactive",
-        "check_total": not _adds_up(facts, lines),
-        "check_dates": not _is_within_plan(facts, today),
+    lines = [line for line in invoice.lines if not line.is_deleted]
+    results = {
+        "missing_invoice_number": not (invoice.invoice_number or "").strip(),
+        "missing_participant": invoice.participant_status is None,
+        "missing_provider": not invoice.provider_exists,
+        "inactive_participant": invoice.participant_status == "Inactive",
+        "check_total": not _totals_match(invoice, lines),
+        "check_dates": not _is_within_plan(invoice, today),
         "check_item_code": not all(is_item_code(line.service_item_number) for line in lines),
-        "possible_duplicate": facts.has_earlier_twin,
+        "possible_duplicate": invoice.has_earlier_duplicate,
     }
-    return [code for code in WARNINGS if found[code]]
+    return [code for code in WARNINGS if results[code]]
 
 
-def counts_as_error(found: Iterable[str], ignored: Iterable[str]) -> bool:
+def has_errors(codes: Iterable[str], ignored_codes: Iterable[str]) -> bool:
     """Say whether any warning is left that nobody chose to ignore: an invoice's `errors`."""
-    return not set(found) <= set(ignored)
+    return not set(codes) <= set(ignored_codes)
 
 
 def is_item_code(text: str | None) -> bool:
@@ -120,15 +120,15 @@ def is_item_code(text: str | None) -> bool:
     return text is not None and _ITEM_CODE.fullmatch(text) is not None
 
 
-def _is_within_plan(facts: Facts, today: date) -> bool:
-    day = facts.invoice_date
+def _is_within_plan(invoice: CheckInput, today: date) -> bool:
+    day = invoice.invoice_date
     if day is None or day > today:
         return False
-    starts, ends = facts.plan_start_date, facts.plan_end_date
+    starts, ends = invoice.plan_start_date, invoice.plan_end_date
     return (starts is None or starts <= day) and (ends is None or day <= ends)
 
 
-def _adds_up(facts: Facts, lines: Sequence[Line]) -> bool:
+def _totals_match(invoice: CheckInput, lines: Sequence[CheckLine]) -> bool:
     """Compare the amounts that are stated, as someone who is about to pay the invoice would.
 
     Missing tax is none. A missing subtotal is the total less tax, and a line's missing total is its quantity
@@ -136,33 +136,33 @@ def _adds_up(facts: Facts, lines: Sequence[Line]) -> bool:
     have an amount, as soon as there is any amount to hold them against; an invoice that states none passes.
     An amount that no line explains does not: nothing could be claimed for it.
     """
-    tax = facts.tax or Decimal(0)
+    tax = invoice.tax or Decimal(0)
     amounts = [_amount(line) for line in lines]
-    if facts.total is None:
-        return facts.subtotal is None and not tax and all(amount is None for amount in amounts)
-    subtotal = facts.total - tax if facts.subtotal is None else facts.subtotal
-    known = [amount for amount in amounts if amount is not None]
+    if invoice.total is None:
+        return invoice.subtotal is None and not tax and all(amount is None for amount in amounts)
+    subtotal = invoice.total - tax if invoice.subtotal is None else invoice.subtotal
+    stated = [amount for amount in amounts if amount is not None]
     return (
-        len(known) == len(amounts)
-        and all(_multiplies(line) for line in lines)
-        and _same(facts.total, subtotal + tax)
-        and _same(subtotal, sum(known, Decimal(0)))
+        len(stated) == len(amounts)
+        and all(_line_total_matches(line) for line in lines)
+        and _is_close(invoice.total, subtotal + tax)
+        and _is_close(subtotal, sum(stated, Decimal(0)))
     )
 
 
-def _amount(line: Line) -> Decimal | None:
+def _amount(line: CheckLine) -> Decimal | None:
     if line.total_price is not None or line.quantity is None or line.unit_price is None:
         return line.total_price
     # Not quantize, which refuses a number of more digits than it has places for.
     return (line.quantity * line.unit_price * 100).to_integral_value(ROUND_HALF_UP) / 100
 
 
-def _multiplies(line: Line) -> bool:
+def _line_total_matches(line: CheckLine) -> bool:
     if line.quantity is None or line.unit_price is None or line.total_price is None:
         return True
-    return _same(line.total_price, line.quantity * line.unit_price)
+    return _is_close(line.total_price, line.quantity * line.unit_price)
 
 
-def _same(one: Decimal, other: Decimal) -> bool:
+def _is_close(left: Decimal, right: Decimal) -> bool:
     # Half a cent is as often rounded up as to the even cent: either is right.
-    return abs(one - other) <= _HALF_A_CENT
+    return abs(left - right) <= _ROUNDING_TOLERANCE

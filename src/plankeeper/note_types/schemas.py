@@ -30,7 +30,7 @@ class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
     highlight_color: Color = UNSET
 
 
-class NoteTypeChange(Struct, forbid_unknown_fields=True, kw_only=True):
+class NoteTypeUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     """What an update takes. Absent members stay as they are; null clears a colour."""
 
     note_type: Title | UnsetType = UNSET
@@ -38,7 +38,7 @@ class NoteTypeChange(Struct, forbid_unknown_fields=True, kw_only=True):
     highlight_color: Color = UNSET
 
 
-class NoteTypeRecord(Struct, kw_only=True):
+class NoteTypeRow(Struct, kw_only=True):
     """A note type as it is kept. Import and export speak this shape."""
 
     id: int

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRecord
+from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         NoteType,
@@ -32,7 +32,7 @@ async def count(db: Queries, plan_manager_id: UUID) -> int:
     )
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
+async def get_many(db: Queries, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
     """Those of the ids that there are."""
     return await db.rows(
         NoteType,
@@ -46,12 +46,10 @@ async def fetch(db: Queries, plan_manager_id: UUID, note_type_ids: Sequence[int]
     )  # fmt: skip
 
 
-async def records_for_update(
-    tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]
-) -> list[NoteTypeRecord]:
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteTypeRow]:
     """Those of the ids that there are, locked until the transaction ends."""
     return await tx.rows(
-        NoteTypeRecord,
+        NoteTypeRow,
         """
         select id, note_type, badge_color, highlight_color
         from note_types
@@ -74,8 +72,8 @@ async def next_ids(tx: Transaction, count: int) -> list[int]:
     )
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole note types, new or not. `records` is a JSON list of NoteTypeRecord."""
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write whole note types, new or not. `records` is a JSON list of NoteTypeRow."""
     await tx.execute(
         """
         insert into note_types (plan_manager_id, id, note_type, badge_color, highlight_color)
@@ -89,7 +87,7 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def pass_over(tx: Transaction, plan_manager_id: UUID) -> None:
+async def advance_id_sequence(tx: Transaction, plan_manager_id: UUID) -> None:
     """Move the sequence past ids that came from outside; never back."""
     await tx.execute(
         """
@@ -101,7 +99,7 @@ async def pass_over(tx: Transaction, plan_manager_id: UUID) -> None:
     )
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
+async def delete(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
     """Delete a note type; answers what it was."""
     return await tx.one_or_none(
         NoteType,
@@ -114,9 +112,9 @@ async def remove(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> N
     )  # fmt: skip
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[NoteTypeRecord]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[NoteTypeRow]:
     return tx.stream(
-        NoteTypeRecord,
+        NoteTypeRow,
         """
         select id, note_type, badge_color, highlight_color
         from note_types

@@ -7,10 +7,10 @@ from msgspec import UNSET
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
-from plankeeper.participants.store import fetch
+from plankeeper.participants.store import get_many
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
     """The rows of one page and one more, which tells whether there are more."""
     return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
 
@@ -58,7 +58,7 @@ async def _matching_page(db: Queries, plan_manager_id: UUID, query: ParticipantL
     )  # fmt: skip
     ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
     ids = await ids_by(db, plan_manager_id, query)
-    return await fetch(db, plan_manager_id, ids) if ids else []
+    return await get_many(db, plan_manager_id, ids) if ids else []
 
 
 def _both(query: ParticipantListQuery) -> object:
@@ -81,7 +81,7 @@ async def _by_number(db: Queries, plan_manager_id: UUID, query: ParticipantListQ
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ async def _by_email(db: Queries, plan_manager_id: UUID, query: ParticipantListQu
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ async def _by_managers(db: Queries, plan_manager_id: UUID, query: ParticipantLis
         order by found.id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ async def _by_moment(db: Queries, plan_manager_id: UUID, query: ParticipantListQ
         )
         select id from changed order by id limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ async def _by_status_and_state(db: Queries, plan_manager_id: UUID, query: Partic
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -190,7 +190,7 @@ async def _by_state(db: Queries, plan_manager_id: UUID, query: ParticipantListQu
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
@@ -210,11 +210,11 @@ async def _by_status(db: Queries, plan_manager_id: UUID, query: ParticipantListQ
         order by id
         limit $9 offset $10
         """,
-        plan_manager_id, query.start, *filters(query), query.limit + 1, query.offset,
+        plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
-def filters(query: ParticipantListQuery) -> tuple[object, ...]:
+def filter_values(query: ParticipantListQuery) -> tuple[object, ...]:
     """What the list's filters ask for, in the order of the statements' parameters."""
     wanted = (
         query.status, query.state, query.account_manager, query.participant_number, query.email, query.updated_since,

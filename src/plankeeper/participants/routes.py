@@ -6,38 +6,38 @@ from uuid import UUID
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.account_managers.store import visible
+from plankeeper.account_managers.store import get_visible
 from plankeeper.database.client import Broken, Queries
-from plankeeper.events.recorder import record, record_many
+from plankeeper.events.recorder import record_event, record_events
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import FieldError, Invalid, Refusal
 from plankeeper.http.pagination import page_of
 from plankeeper.http.routing import READ, WRITE, Routes
 from plankeeper.http.schemas import Empty, Page, applied, json_text
 from plankeeper.participants import store
-from plankeeper.participants.queries import page
+from plankeeper.participants.queries import list_page
 from plankeeper.participants.schemas import (
-    BasicParticipant,
+    ParticipantSummary,
     Participant,
-    ParticipantChange,
+    ParticipantUpdate,
     ParticipantListQuery,
-    ParticipantRecord,
+    ParticipantRow,
     ViewQuery,
-    in_full,
-    references,
+    with_references,
+    reference_ids,
 )
 from plankeeper.participants.totals import count
-from plankeeper.team_members import store as teams
+from plankeeper.team_members import store as team_store
 
 
-async def _unknown_reference(_db: Queries, _plan_manager_id: UUID, fault: Broken) -> Refusal:
-    column = fault.constraint.removeprefix("participants_").removesuffix("_fkey")
-    what = "account manager" if column == "account_manager_id" else "exit reason"
-    return Invalid(FieldError(column, f"must be the id of an {what} of this plan manager"))
+async def _unknown_reference(_db: Queries, _plan_manager_id: UUID, violation: Broken) -> Refusal:
+    column = violation.constraint.removeprefix("participants_").removesuffix("_fkey")
+    resource = "account manager" if column == "account_manager_id" else "exit reason"
+    return Invalid(FieldError(column, f"must be the id of an {resource} of this plan manager"))
 
 
-async def _locked(call: Write, participant_id: UUID) -> ParticipantRecord | None:
-    rows = await store.records_for_update(call.tx, call.plan_manager_id, [participant_id])
+async def _select_for_update(ctx: Write, participant_id: UUID) -> ParticipantRow | None:
+    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
     return rows[0] if rows else None
 
 
@@ -48,82 +48,82 @@ routes = Routes(
         "participants_exit_reason_category_id_fkey": _unknown_reference,
         "participants_exit_reason_subcategory_id_fkey": _unknown_reference,
     },
-    lock=_locked,
+    lock=_select_for_update,
 )
 
 
 @routes.get("/participants", need=READ)
-async def list_(call: Read, query: ParticipantListQuery) -> Page[Participant]:
+async def list_(ctx: Read, query: ParticipantListQuery) -> Page[Participant]:
     """List participants."""
-    rows = await page(call.db, call.plan_manager_id, query)
-    total = None if query.by_cursor else await count(call.db, call.plan_manager_id, query)
+    rows = await list_page(ctx.db, ctx.plan_manager_id, query)
+    total = None if query.by_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     return page_of(query, rows, total)
 
 
 @routes.post("/participants", need=WRITE)
-async def create(call: Write, query: ViewQuery, change: ParticipantChange) -> BasicParticipant | Participant:
+async def create(ctx: Write, query: ViewQuery, change: ParticipantUpdate) -> ParticipantSummary | Participant:
     """Create a participant. Its status is Active unless another is given."""
-    new = applied(change, ParticipantRecord(id=uuid7(), created_at=datetime.now(UTC)))
-    await _require_visible(call, change)
-    await store.insert(call.tx, call.plan_manager_id, json_text([new]))
-    [after] = await _in_full(call, new)
-    await record(call, "participant.created", None, after)
-    return _viewed(after, query)
+    new = applied(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
+    await _require_visible(ctx, change)
+    await store.insert(ctx.tx, ctx.plan_manager_id, json_text([new]))
+    [after] = await _with_references(ctx, new)
+    await record_event(ctx, "participant.created", None, after)
+    return _apply_view(after, query)
 
 
 @routes.get("/participants/{participant_id}", need=READ)
-async def get(call: Read, participant_id: UUID, query: ViewQuery) -> BasicParticipant | Participant:
+async def get(ctx: Read, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
     """Get a participant."""
     if query.view is UNSET:
-        return found(await store.fetch_basic(call.db, call.plan_manager_id, participant_id))
-    return found(next(iter(await store.fetch(call.db, call.plan_manager_id, [participant_id])), None))
+        return found(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
+    return found(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [participant_id])), None))
 
 
 @routes.put("/participants/{participant_id}", need=WRITE)
 async def update(
-    call: Write, participant_id: UUID, query: ViewQuery, change: ParticipantChange
-) -> BasicParticipant | Participant:
+    ctx: Write, participant_id: UUID, query: ViewQuery, change: ParticipantUpdate
+) -> ParticipantSummary | Participant:
     """Update a participant. Absent members stay as they are; null clears."""
-    old = found(await _locked(call, participant_id))
+    old = found(await _select_for_update(ctx, participant_id))
     new = applied(change, old)
     if json_text(new) != json_text(old):
-        await _require_visible(call, change)
-        await store.replace(call.tx, call.plan_manager_id, json_text([new]))
-    before, after = await _in_full(call, old, new)
-    await record(call, "participant.updated", before, after)
-    return _viewed(after, query)
+        await _require_visible(ctx, change)
+        await store.update_many(ctx.tx, ctx.plan_manager_id, json_text([new]))
+    before, after = await _with_references(ctx, old, new)
+    await record_event(ctx, "participant.updated", before, after)
+    return _apply_view(after, query)
 
 
 @routes.delete("/participants/{participant_id}", need=WRITE)
-async def delete(call: Write, participant_id: UUID) -> Empty:
+async def delete(ctx: Write, participant_id: UUID) -> Empty:
     """Delete a participant for good, with its team members. Its invoices stay, and keep its id."""
-    old = found(await _locked(call, participant_id))
-    [before] = await _in_full(call, old)
-    members = await teams.ids_of_team(call.tx, call.plan_manager_id, participant_id)
-    team = await teams.fetch(call.tx, call.plan_manager_id, [participant_id] * len(members), members)
-    await teams.remove_team(call.tx, call.plan_manager_id, participant_id)
-    await store.remove(call.tx, call.plan_manager_id, participant_id)
-    await record_many(call, [("team_member.deleted", member, None) for member in team])
-    await record(call, "participant.deleted", before, None)
+    old = found(await _select_for_update(ctx, participant_id))
+    [before] = await _with_references(ctx, old)
+    member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
+    team = await team_store.get_many(ctx.tx, ctx.plan_manager_id, [participant_id] * len(member_ids), member_ids)
+    await team_store.delete_team(ctx.tx, ctx.plan_manager_id, participant_id)
+    await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
+    await record_events(ctx, [("team_member.deleted", member, None) for member in team])
+    await record_event(ctx, "participant.deleted", before, None)
     return Empty()
 
 
-async def _in_full(call: Write, *records: ParticipantRecord) -> list[Participant]:
-    ids = references(*records)
-    names = await store.reference_names(call.tx, call.plan_manager_id, ids) if ids else {}
-    return [in_full(record, names) for record in records]
+async def _with_references(ctx: Write, *rows: ParticipantRow) -> list[Participant]:
+    ids = reference_ids(*rows)
+    names = await store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
+    return [with_references(row, names) for row in rows]
 
 
-async def _require_visible(call: Write, change: ParticipantChange) -> None:
+async def _require_visible(ctx: Write, change: ParticipantUpdate) -> None:
     """An account manager that the list hides is as good as none; the foreign key cannot know that."""
-    wanted = change.account_manager_id
-    if not isinstance(wanted, str):
+    manager_id = change.account_manager_id
+    if not isinstance(manager_id, str):
         return
-    if await visible(call.tx, call.plan_manager_id, UUID(wanted), call.settings.operator_name) is None:
+    if await get_visible(ctx.tx, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
         raise Invalid(account_manager_id="must be the id of an account manager that the list shows")
 
 
-def _viewed(participant: Participant, query: ViewQuery) -> BasicParticipant | Participant:
+def _apply_view(participant: Participant, query: ViewQuery) -> ParticipantSummary | Participant:
     if query.view == "full":
         return participant
-    return BasicParticipant(*(getattr(participant, name) for name in BasicParticipant.__struct_fields__))
+    return ParticipantSummary(*(getattr(participant, name) for name in ParticipantSummary.__struct_fields__))

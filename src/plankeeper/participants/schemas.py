@@ -28,7 +28,7 @@ Status = Literal["Active", "Inactive", "Lead"]
 View = Literal["full"]
 
 
-class BasicParticipant(Struct):
+class ParticipantSummary(Struct):
     """A participant in the basic shape of get, create and update."""
 
     id: UUID
@@ -89,7 +89,7 @@ class Participant(Struct):
     account_manager: AccountManagerRef
 
 
-class BasicChange(Struct, forbid_unknown_fields=True, kw_only=True):
+class ParticipantSummaryUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     """The members that the contract lets a client write; what is absent stays as it is, null clears."""
 
     first_name: Text255 | None | UnsetType = UNSET
@@ -101,7 +101,7 @@ class BasicChange(Struct, forbid_unknown_fields=True, kw_only=True):
     state: StateCode | None | UnsetType = UNSET
 
 
-class ParticipantChange(BasicChange):
+class ParticipantUpdate(ParticipantSummaryUpdate):
     """What a create and an update take. All is optional: what is absent stays as it is, null clears."""
 
     middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
@@ -130,7 +130,7 @@ class ParticipantChange(BasicChange):
     participant_receives_statements: Annotated[bool | UnsetType, EXTENSION] = UNSET
 
 
-class ParticipantRecord(Struct, kw_only=True):
+class ParticipantRow(Struct, kw_only=True):
     """A participant as it is kept: references are ids. Import and export speak this shape too."""
 
     id: UUID
@@ -166,10 +166,10 @@ class ParticipantRecord(Struct, kw_only=True):
     participant_receives_statements: bool = False
 
 
-def in_full(record: ParticipantRecord, names: Mapping[str, str]) -> Participant:
+def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
     """A record in the full shape; `names` holds the names of what it refers to by their ids."""
-    values = {name: getattr(record, name) for name in record.__struct_fields__ if name not in _REFERENCES}
-    manager, category, subcategory = (_uuid(getattr(record, name)) for name in _REFERENCES)
+    values = {name: getattr(row, name) for name in row.__struct_fields__ if name not in _REFERENCES}
+    manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
     return Participant(
         **values,
         account_manager=AccountManagerRef(manager, names.get(str(manager))),
@@ -181,31 +181,31 @@ def in_full(record: ParticipantRecord, names: Mapping[str, str]) -> Participant:
 _REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")
 
 
-def references(*records: ParticipantRecord) -> list[UUID]:
+def reference_ids(*rows: ParticipantRow) -> list[UUID]:
     """The ids of all that records refer to."""
-    found = {_uuid(getattr(record, name)) for record in records for name in _REFERENCES}
-    return [each for each in found if each]
+    ids = {_uuid(getattr(row, name)) for row in rows for name in _REFERENCES}
+    return [each for each in ids if each]
 
 
 def _uuid(value: UUID | str | None) -> UUID | None:
     return UUID(value) if isinstance(value, str) else value
 
 
-class ParticipantImport(ParticipantChange):
+class ParticipantImport(ParticipantUpdate):
     """One line of an import."""
 
     id: NewId | UnsetType = UNSET
     created_at: Moment | UnsetType = UNSET
 
 
-class Named(Struct):
+class NamedReference(Struct):
     """An id with its name."""
 
     id: UUID
     name: str
 
 
-class NumberedId(Struct):
+class ParticipantIdentifier(Struct):
     """A participant by its number."""
 
     participant_number: str

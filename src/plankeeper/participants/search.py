@@ -7,15 +7,15 @@ from msgspec import UNSET, Struct
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
-from plankeeper.participants.store import fetch
+from plankeeper.participants.store import get_many
 
-MOST_WORDS = 5
+MAX_WORDS = 5
 # Scheme numbers all begin with the same two digits: fewer than these would match everybody.
-LEAST_DIGITS = 4
-_END = "\U0010ffff"  # behind the last character that there is
+MIN_PREFIX_DIGITS = 4
+_MAX_CHARACTER = "\U0010ffff"  # behind the last character that there is
 
 
-class Wanted(Struct):
+class SearchTerms(Struct):
     """What is searched for: a text, and how its words may be a first and a last name."""
 
     text: str
@@ -25,33 +25,37 @@ class Wanted(Struct):
     last_names: list[str]
 
 
-def wanted(text: str) -> Wanted:
+def parse_search(text: str) -> SearchTerms:
     """`Ann Lee` may be a first name Ann and a last name Lee, or the other way round; a number may have spaces."""
-    words = text.replace(",", " ").split()[:MOST_WORDS]
+    words = text.replace(",", " ").split()[:MAX_WORDS]
     splits = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
     pairs = [*splits, *((last, first) for first, last in splits)]
-    plain, digits = " ".join(text.split()), "".join(text.split())
-    number = digits if digits.isdecimal() else plain
-    end = number + (_END if len(number) >= LEAST_DIGITS else "\x01")  # of a shorter one the number itself is sought
-    return Wanted(plain, number, end, [first for first, _ in pairs], [last for _, last in pairs])
+    normalized, compact = " ".join(text.split()), "".join(text.split())
+    number = compact if compact.isdecimal() else normalized
+    number_end = number + (
+        _MAX_CHARACTER if len(number) >= MIN_PREFIX_DIGITS else "\x01"
+    )  # of a shorter one the number itself is sought
+    return SearchTerms(normalized, number, number_end, [first for first, _ in pairs], [last for _, last in pairs])
 
 
-async def page(db: Queries, plan_manager_id: UUID, text: str, query: ParticipantListQuery) -> list[Participant]:
+async def search_page(db: Queries, plan_manager_id: UUID, text: str, query: ParticipantListQuery) -> list[Participant]:
     """The rows of one page and one more, by id; of the query's filters status, state and account manager hold."""
-    ids = await _ids(db, plan_manager_id, wanted(text), query)
-    return await fetch(db, plan_manager_id, ids) if ids else []
+    ids = await _matching_ids(db, plan_manager_id, parse_search(text), query)
+    return await get_many(db, plan_manager_id, ids) if ids else []
 
 
-async def _ids(db: Queries, plan_manager_id: UUID, sought: Wanted, query: ParticipantListQuery) -> list[UUID]:
+async def _matching_ids(
+    db: Queries, plan_manager_id: UUID, terms: SearchTerms, query: ParticipantListQuery
+) -> list[UUID]:
     """A branch for each index. A beginning is a range of bytes: `like` has no range while its pattern is a parameter,
     and behind the last character that there is nothing begins with the text.
     """
-    manager = None if query.account_manager is UNSET else query.account_manager
+    manager_ids = None if query.account_manager is UNSET else query.account_manager
     return await db.rows(
         UUID,
         """
         -- materialized: a walk by id would have to pass over all that does not match
-        with found as materialized (
+        with matches as materialized (
             select id, status, state, account_manager_id from participants
             where plan_manager_id = $1 and id > $2
                 and lower(last_name) ~>=~ lower($6) and lower(last_name) ~<~ (lower($6) || chr(1114111))
@@ -63,20 +67,20 @@ async def _ids(db: Queries, plan_manager_id: UUID, sought: Wanted, query: Partic
                 and lower(email) ~>=~ lower($6) and lower(email) ~<~ (lower($6) || chr(1114111))
             union all select id, status, state, account_manager_id from participants
             where plan_manager_id = $1 and id > $2 and participant_number ~>=~ $7 and participant_number ~<~ $8
-            union all select named.* from unnest($9::text[], $10::text[]) as name (first, last)
+            union all select by_name.* from unnest($9::text[], $10::text[]) as name (first, last)
             cross join lateral (
                 select id, status, state, account_manager_id from participants
                 where plan_manager_id = $1 and id > $2
                     and lower(last_name) ~>=~ lower(last) and lower(last_name) ~<~ (lower(last) || chr(1114111))
                     and lower(first_name) ~>=~ lower(first) and lower(first_name) ~<~ (lower(first) || chr(1114111))
                 offset 0  -- else the ranges become a filter of the join
-            ) named
+            ) by_name
         )
-        select distinct id from found
+        select distinct id from matches
         where ($3::text is null or status = $3) and ($4::text is null or state = upper($4))
             and ($5::uuid[] is null or account_manager_id = any ($5))
         order by id limit $11
         """,
-        plan_manager_id, query.start, given(query.status), given(query.state), manager,
-        sought.text, sought.number, sought.number_end, sought.first_names, sought.last_names, query.limit + 1,
+        plan_manager_id, query.start, given(query.status), given(query.state), manager_ids,
+        terms.text, terms.number, terms.number_end, terms.first_names, terms.last_names, query.limit + 1,
     )  # fmt: skip

@@ -4,12 +4,18 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.participants.schemas import BasicParticipant, Named, NumberedId, Participant, ParticipantRecord
+from plankeeper.participants.schemas import (
+    ParticipantSummary,
+    NamedReference,
+    ParticipantIdentifier,
+    Participant,
+    ParticipantRow,
+)
 
 
-async def fetch_basic(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> BasicParticipant | None:
+async def get_summary(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
     return await db.one_or_none(
-        BasicParticipant,
+        ParticipantSummary,
         """
         select id, first_name, last_name, participant_number, email, state
         from participants
@@ -19,7 +25,7 @@ async def fetch_basic(db: Queries, plan_manager_id: UUID, participant_id: UUID) 
     )  # fmt: skip
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
+async def get_many(db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
     """Those of the ids that there are, ascending by id."""
     return await db.rows(
         Participant,
@@ -51,12 +57,12 @@ async def fetch(db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UU
     )  # fmt: skip
 
 
-async def records_for_update(
+async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
-) -> list[ParticipantRecord]:
+) -> list[ParticipantRow]:
     """Those of the ids that there are, locked until the transaction ends."""
     return await tx.rows(
-        ParticipantRecord,
+        ParticipantRow,
         """
         select
             id, first_name, middle_name, last_name, preferred_name, participant_number, email,
@@ -74,10 +80,10 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def fetch_contact(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> BasicParticipant | None:
+async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
     """A participant that cannot be deleted until the transaction ends."""
     return await tx.one_or_none(
-        BasicParticipant,
+        ParticipantSummary,
         """
         select id, first_name, last_name, participant_number, email, state
         from participants
@@ -90,8 +96,8 @@ async def fetch_contact(tx: Transaction, plan_manager_id: UUID, participant_id: 
 
 async def reference_names(db: Queries, plan_manager_id: UUID, ids: Sequence[UUID]) -> dict[str, str]:
     """The names of account managers and exit reasons, by id."""
-    named = await db.rows(
-        Named,
+    references = await db.rows(
+        NamedReference,
         """
         select id, name from account_managers where plan_manager_id = $1 and id = any ($2)
         union all
@@ -99,7 +105,7 @@ async def reference_names(db: Queries, plan_manager_id: UUID, ids: Sequence[UUID
         """,
         plan_manager_id, ids,
     )  # fmt: skip
-    return {str(each.id): each.name for each in named}
+    return {str(each.id): each.name for each in references}
 
 
 async def exists(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> bool:
@@ -142,7 +148,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def replace(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write participants anew that there are, and what that changes in the totals. The caller holds their locks."""
     await tx.execute(
         """
@@ -183,22 +189,22 @@ async def replace(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
+async def delete(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
     await tx.execute(
         """
-        with gone as (
+        with deleted as (
             delete from participants where plan_manager_id = $1 and id = $2 returning status, state
         )
         insert into participant_counts (plan_manager_id, status, state, amount)
-        select $1, status, coalesce(state, ''), -1 from gone
+        select $1, status, coalesce(state, ''), -1 from deleted
         """,
         plan_manager_id, participant_id,
     )  # fmt: skip
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ParticipantRecord]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ParticipantRow]:
     return tx.stream(
-        ParticipantRecord,
+        ParticipantRow,
         """
         select
             id, first_name, middle_name, last_name, preferred_name, participant_number, email,
@@ -215,10 +221,10 @@ def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ParticipantR
     )
 
 
-async def ids_by_number(db: Queries, plan_manager_id: UUID, numbers: Sequence[str]) -> list[NumberedId]:
+async def find_by_numbers(db: Queries, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ParticipantIdentifier]:
     """Every participant with one of the numbers; two may have the same."""
     return await db.rows(
-        NumberedId,
+        ParticipantIdentifier,
         """
         select participant_number, id
         from participants

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from plankeeper.database.client import Queries
 from plankeeper.http.schemas import given
-from plankeeper.participants.queries import filters
+from plankeeper.participants.queries import filter_values
 from plankeeper.participants.schemas import ParticipantListQuery
 
 
@@ -52,7 +52,7 @@ async def _with_number(db: Queries, plan_manager_id: UUID, query: ParticipantLis
             and ($6::text is null or lower(email) = lower($6))
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ async def _with_email(db: Queries, plan_manager_id: UUID, query: ParticipantList
             and lower(email) = lower($6)
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ async def _of_managers(db: Queries, plan_manager_id: UUID, query: ParticipantLis
             and ($6::text is null or lower(email) = lower($6))
             and ($7::timestamptz is null or updated_at >= $7)
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
@@ -106,11 +106,11 @@ async def _since(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery
             and ($6::text is null or lower(email) = lower($6))
             and updated_at >= $7
         """,
-        plan_manager_id, *filters(query),
+        plan_manager_id, *filter_values(query),
     )  # fmt: skip
 
 
-async def fold_totals(db: Queries, most: int = 100) -> int:
+async def compact_counts(db: Queries, max_groups: int = 100) -> int:
     """Fold the totals that have become many rows: the rows folded. Writers append meanwhile, and wait for nobody."""
     return await db.one(
         int,
@@ -134,5 +134,5 @@ async def fold_totals(db: Queries, most: int = 100) -> int:
         )
         select count(*) from taken
         """,
-        most,
+        max_groups,
     )

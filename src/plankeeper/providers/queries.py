@@ -10,7 +10,7 @@ from plankeeper.http.schemas import given
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
     """The rows of one page and one more, which tells whether there are more."""
     if not query.filtered:
         return await _plain_page(db, plan_manager_id, query)

@@ -22,7 +22,7 @@ from plankeeper.http.schemas import (
 from plankeeper.participants.schemas import View
 
 
-class BasicProvider(Struct):
+class ProviderSummary(Struct):
     """A provider."""
 
     id: UUID
@@ -48,7 +48,7 @@ class Provider(Struct, kw_only=True):
     created_at: Moment
 
 
-class ProviderChange(Struct, forbid_unknown_fields=True, kw_only=True):
+class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     """What a create and an update take. All is optional: what is absent stays as it is, null clears."""
 
     entity_name: Text255 | None | UnsetType = UNSET
@@ -63,7 +63,7 @@ class ProviderChange(Struct, forbid_unknown_fields=True, kw_only=True):
     ndis_provider_number: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
 
 
-class ProviderImport(ProviderChange):
+class ProviderImport(ProviderUpdate):
     """One line of an import."""
 
     id: NewId | UnsetType = UNSET

@@ -6,7 +6,7 @@ from plankeeper.database.client import Queries
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 
 
-async def page(db: Queries, plan_manager_id: UUID, text: str, query: ProviderListQuery) -> list[Provider]:
+async def search_page(db: Queries, plan_manager_id: UUID, text: str, query: ProviderListQuery) -> list[Provider]:
     """The rows of one page and one more, by id. A beginning is a range of bytes, as in the search for participants."""
     return await db.rows(
         Provider,
@@ -28,7 +28,7 @@ async def page(db: Queries, plan_manager_id: UUID, text: str, query: ProviderLis
                 where plan_manager_id = $1 and id > $2
                     and replace(abn, ' ', '') ~>=~ replace($3, ' ', '')
                     and replace(abn, ' ', '') ~<~ (replace($3, ' ', '') || chr(1114111))
-            ) found
+            ) matches
             order by id
             limit $4
         )

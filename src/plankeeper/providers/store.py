@@ -7,7 +7,7 @@ from plankeeper.database.client import Queries, Transaction
 from plankeeper.providers.schemas import Provider
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
+async def get(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
     return await db.one_or_none(
         Provider,
         """
@@ -20,7 +20,7 @@ async def fetch(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provid
     )  # fmt: skip
 
 
-async def records_for_update(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
     """Those of the ids that there are, locked until the transaction ends."""
     return await tx.rows(
         Provider,
@@ -36,7 +36,7 @@ async def records_for_update(tx: Transaction, plan_manager_id: UUID, provider_id
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole providers, new or not. `records` is a JSON list of Provider."""
     await tx.execute(
         """
@@ -56,7 +56,7 @@ async def put(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
+async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
     """Delete a provider; answers what it was."""
     return await tx.one_or_none(
         Provider,

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from plankeeper.http.schemas import Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidListQuery, UuidText
-from plankeeper.team_members.rules import NO_ACCESS, Slug
+from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug
 
 UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]
 Priority = Literal[1, 2]
@@ -15,7 +15,7 @@ PriorityField = Annotated[
 ]
 
 
-def _no_access() -> list[Slug]:
+def _default_permissions() -> list[PermissionSlug]:
     return [NO_ACCESS]
 
 
@@ -23,7 +23,7 @@ class Permission(Struct):
     """A permission that a team member holds."""
 
     id: UUID
-    name: Slug
+    name: PermissionSlug
     label: str
     order: int
 
@@ -51,14 +51,14 @@ class TeamMember(Struct):
     permissions: list[Permission]
 
 
-class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
+class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     """What an update takes. Absent members stay as they are; null clears. The email cannot be changed."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     role: Text255 | None | UnsetType = UNSET
     permissions: Annotated[
-        list[Slug] | UnsetType, Meta(description="Replaces the whole set; an empty list is no access.")
+        list[PermissionSlug] | UnsetType, Meta(description="Replaces the whole set; an empty list is no access.")
     ] = UNSET
     phone_number: Text50 | None | UnsetType = UNSET
     note: LongText | None | UnsetType = UNSET
@@ -71,13 +71,13 @@ class TeamMemberChange(Struct, forbid_unknown_fields=True, kw_only=True):
     contact_priority: PriorityField = UNSET
 
 
-class TeamMemberCreate(TeamMemberChange):
+class TeamMemberCreate(TeamMemberUpdate):
     """What a create takes: at least one of first_name, last_name and email."""
 
     email: Email | None | UnsetType = UNSET
 
 
-class TeamMemberRecord(Struct, kw_only=True):
+class TeamMemberRow(Struct, kw_only=True):
     """A team member as it is kept; permissions are slugs. Import and export speak this shape."""
 
     participant_id: UUID | str
@@ -97,7 +97,7 @@ class TeamMemberRecord(Struct, kw_only=True):
     state: str | None = None
     postcode: str | None = None
     contact_priority: int | None = None
-    permissions: list[Slug] = field(default_factory=_no_access)
+    permissions: list[PermissionSlug] = field(default_factory=_default_permissions)
 
 
 class TeamMemberImport(TeamMemberCreate):

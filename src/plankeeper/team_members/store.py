@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
-from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRecord
+from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRow
 
 
-async def page(
+async def list_page(
     db: Queries, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery
 ) -> list[TeamMember]:
     """The rows of one page and one more, which tells whether there are more."""
@@ -45,7 +45,7 @@ async def count(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> int
     )  # fmt: skip
 
 
-async def fetch(
+async def get_many(
     db: Queries,
     plan_manager_id: UUID,
     participant_ids: Sequence[UUID | str],
@@ -75,15 +75,15 @@ async def fetch(
     )  # fmt: skip
 
 
-async def records_for_update(
+async def select_for_update(
     tx: Transaction,
     plan_manager_id: UUID,
     participant_ids: Sequence[UUID | str],
     member_ids: Sequence[UUID | str],
-) -> list[TeamMemberRecord]:
+) -> list[TeamMemberRow]:
     """Those of the members that there are, locked until the transaction ends; the sequences go together."""
     return await tx.rows(
-        TeamMemberRecord,
+        TeamMemberRow,
         """
         select member.participant_id, member.id, member.user_id, member.pm_profile_id, member.first_name,
             member.last_name, users.email, member.role, member.phone_number, member.note,
@@ -105,7 +105,7 @@ async def records_for_update(
     )  # fmt: skip
 
 
-async def holder(db: Queries, plan_manager_id: UUID, participant_id: UUID, priority: int) -> UUID | None:
+async def get_priority_holder(db: Queries, plan_manager_id: UUID, participant_id: UUID, priority: int) -> UUID | None:
     """The member that holds a contact priority."""
     return await db.one_or_none(
         UUID,
@@ -118,7 +118,7 @@ async def holder(db: Queries, plan_manager_id: UUID, participant_id: UUID, prior
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Add new members. `records` is a JSON list of TeamMemberRecord; their permissions follow with `grant`."""
+    """Add new members. `records` is a JSON list of TeamMemberRow; their permissions follow with `set_permissions`."""
     await tx.execute(
         """
         insert into team_members (
@@ -135,8 +135,8 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def replace(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write members anew that there are. `records` is a JSON list of TeamMemberRecord."""
+async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write members anew that there are. `records` is a JSON list of TeamMemberRow."""
     await tx.execute(
         """
         update team_members member set
@@ -153,7 +153,7 @@ async def replace(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def free_priorities(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def clear_changed_priorities(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Take the contact priorities from members that are about to be written anew, so that two can swap theirs."""
     await tx.execute(
         """
@@ -166,7 +166,7 @@ async def free_priorities(tx: Transaction, plan_manager_id: UUID, records: str) 
     )  # fmt: skip
 
 
-async def grant(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+async def set_permissions(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Give members the permissions of their records, and take all others away."""
     await tx.execute(
         """
@@ -174,7 +174,7 @@ async def grant(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
             select record.participant_id, record.id as team_member_id, permission.id as permission_id
             from json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[])
             join permissions permission on permission.name = any (record.permissions)
-        ), taken as (
+        ), revoked as (
             delete from team_member_permissions held
             using json_to_recordset($2) as record (participant_id uuid, id uuid)
             where held.plan_manager_id = $1 and held.participant_id = record.participant_id
@@ -190,7 +190,7 @@ async def grant(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, member_id: UUID) -> None:
+async def delete(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, member_id: UUID) -> None:
     await tx.execute(
         """
         delete from team_members where plan_manager_id = $1 and participant_id = $2 and id = $3
@@ -199,7 +199,7 @@ async def remove(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, m
     )  # fmt: skip
 
 
-async def ids_of_team(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> list[UUID]:
+async def select_ids_for_update(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> list[UUID]:
     """The ids of a participant's team, locked until the transaction ends."""
     return await tx.rows(
         UUID,
@@ -210,7 +210,7 @@ async def ids_of_team(tx: Transaction, plan_manager_id: UUID, participant_id: UU
     )  # fmt: skip
 
 
-async def remove_team(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
+async def delete_team(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
     await tx.execute(
         """
         delete from team_members where plan_manager_id = $1 and participant_id = $2
@@ -219,9 +219,9 @@ async def remove_team(tx: Transaction, plan_manager_id: UUID, participant_id: UU
     )  # fmt: skip
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[TeamMemberRecord]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[TeamMemberRow]:
     return tx.stream(
-        TeamMemberRecord,
+        TeamMemberRow,
         """
         select member.participant_id, member.id, member.user_id, member.pm_profile_id, member.first_name,
             member.last_name, users.email, member.role, member.phone_number, member.note,

@@ -15,7 +15,7 @@ class User(Struct):
     email: str | None
 
 
-async def by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
+async def get_by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
     """Those of the emails, given in lower case, that have a user; `email` is answered in lower case."""
     return await db.rows(
         User,
@@ -26,7 +26,9 @@ async def by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str]) -
     )  # fmt: skip
 
 
-async def named(db: Queries, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]) -> list[User]:
+async def get_by_ids_or_emails(
+    db: Queries, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]
+) -> list[User]:
     """The users with one of the ids or one of the emails, these given in lower case."""
     return await db.rows(
         User,
@@ -38,7 +40,7 @@ async def named(db: Queries, plan_manager_id: UUID, ids: Sequence[str], emails: 
     )  # fmt: skip
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
+async def upsert(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
     """Write users, new or not. `users` is a JSON list of User."""
     await tx.execute(
         """
@@ -52,7 +54,7 @@ async def put(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
     )  # fmt: skip
 
 
-async def insert(tx: Transaction, plan_manager_id: UUID, new_id: UUID, email: str | None) -> UUID:
+async def get_or_create(tx: Transaction, plan_manager_id: UUID, new_id: UUID, email: str | None) -> UUID:
     """The user with an email, made now (with `new_id`) if there is none; a new one where there is no email."""
     return await tx.one(
         UUID,

@@ -7,41 +7,47 @@ from uuid import UUID
 import msgspec
 
 from plankeeper.database.client import Database
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, Write
 from plankeeper.http.schemas import json_text
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, endpoint_store
-from plankeeper.webhooks.policy import DISABLED_AFTER, GONE
-from plankeeper.webhooks.schemas import Settlement, WebhookEndpointRecord, shown
+from plankeeper.webhooks.policy import DISABLE_AFTER, HTTP_GONE
+from plankeeper.webhooks.schemas import DeliveryUpdate, WebhookEndpointRow, without_secrets
 
-_GONE = "it answered 410 Gone"
-_DEAD = f"it has only failed for {DISABLED_AFTER.days} days"
+_GONE_REASON = "it answered 410 Gone"
+_FAILING_REASON = f"it has only failed for {DISABLE_AFTER.days} days"
 
 
-async def settle(db: Database, settings: Settings, settlements: Sequence[Settlement], skew: timedelta) -> None:
+async def record_attempts(
+    db: Database, settings: Settings, updates: Sequence[DeliveryUpdate], clock_offset: timedelta
+) -> None:
     """Write down many attempts in one transaction."""
-    owners: dict[UUID, UUID] = {each.claim.webhook_endpoint_id: each.claim.plan_manager_id for each in settlements}
-    good = {each.claim.webhook_endpoint_id for each in settlements if each.status == "succeeded"}
-    gone = {each.claim.webhook_endpoint_id for each in settlements if each.attempt.status_code == GONE}
-    ids = list(owners)
+    plan_manager_ids: dict[UUID, UUID] = {each.job.webhook_endpoint_id: each.job.plan_manager_id for each in updates}
+    succeeded_ids = {each.job.webhook_endpoint_id for each in updates if each.status == "succeeded"}
+    gone_ids = {each.job.webhook_endpoint_id for each in updates if each.attempt.status_code == HTTP_GONE}
+    endpoint_ids = list(plan_manager_ids)
     async with db.transaction() as tx:
         # Endpoints are locked before their deliveries, here as in every request.
-        dead = await delivery_queue.note(
-            tx, [owners[each] for each in ids], ids, [each in good for each in ids], [each in gone for each in ids],
-            DISABLED_AFTER, skew,
+        failing_ids = await delivery_queue.update_endpoint_health(
+            tx, [plan_manager_ids[each] for each in endpoint_ids], endpoint_ids, [each in succeeded_ids for each in endpoint_ids], [each in gone_ids for each in endpoint_ids],
+            DISABLE_AFTER, clock_offset,
         )  # fmt: skip
-        ended = dict.fromkeys(dead, _DEAD) | dict.fromkeys(gone, _GONE)
-        locked = [await endpoint_store.record_for_update(tx, owners[each], each) for each in sorted(ended)]
-        await delivery_queue.settle(tx, settlements, skew)
-        for kept in locked:
-            if kept and kept.active:
-                await _disable(Write(tx, owners[kept.id], settings, SYSTEM), kept, ended[kept.id])
+        reasons = dict.fromkeys(failing_ids, _FAILING_REASON) | dict.fromkeys(gone_ids, _GONE_REASON)
+        endpoints = [
+            await endpoint_store.select_for_update(tx, plan_manager_ids[each], each) for each in sorted(reasons)
+        ]
+        await delivery_queue.save_attempts(tx, updates, clock_offset)
+        for endpoint in endpoints:
+            if endpoint and endpoint.active:
+                await _disable(
+                    Write(tx, plan_manager_ids[endpoint.id], settings, SYSTEM), endpoint, reasons[endpoint.id]
+                )
 
 
-async def _disable(call: Write, kept: WebhookEndpointRecord, reason: str) -> None:
+async def _disable(ctx: Write, endpoint: WebhookEndpointRow, reason: str) -> None:
     """Stop sending to an endpoint, and tell of it by an event."""
-    stopped = msgspec.structs.replace(kept, active=False, disabled_reason=reason)
-    await endpoint_store.put(call.tx, call.plan_manager_id, json_text([stopped]))
-    await delivery_queue.cancel(call.tx, call.plan_manager_id, kept.id)
-    await record(call, "webhook_endpoint.disabled", shown(kept), shown(stopped))
+    disabled = msgspec.structs.replace(endpoint, active=False, disabled_reason=reason)
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, json_text([disabled]))
+    await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, endpoint.id)
+    await record_event(ctx, "webhook_endpoint.disabled", without_secrets(endpoint), without_secrets(disabled))

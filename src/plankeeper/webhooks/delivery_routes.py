@@ -3,7 +3,7 @@
 from dataclasses import replace
 from uuid import UUID
 
-from plankeeper.events.recorder import record
+from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Read, Write, found
 from plankeeper.http.errors import NotFound
 from plankeeper.http.pagination import page_of
@@ -17,24 +17,22 @@ routes = Routes("webhook_deliveries")
 
 
 @routes.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", need=READ, extension=True)
-async def list_(call: Read, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
+async def list_(ctx: Read, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
     """List the deliveries of a webhook endpoint, with their attempts."""
-    rows = await delivery_store.page(call.db, call.plan_manager_id, webhook_endpoint_id, query)
-    if not rows and await endpoint_store.fetch(call.db, call.plan_manager_id, webhook_endpoint_id) is None:
+    rows = await delivery_store.list_page(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
+    if not rows and await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id) is None:
         raise NotFound
     total = (
-        None
-        if query.by_cursor
-        else await delivery_store.count(call.db, call.plan_manager_id, webhook_endpoint_id, query)
+        None if query.by_cursor else await delivery_store.count(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
     )
     return page_of(query, rows, total)
 
 
 @routes.post("/webhook-deliveries/{webhook_delivery_id}/retry", need=WRITE, extension=True, conflicts=True)
-async def retry(call: Write, webhook_delivery_id: UUID) -> WebhookDelivery:
+async def retry(ctx: Write, webhook_delivery_id: UUID) -> WebhookDelivery:
     """Attempt a delivery once more, now, whatever came of it before."""
-    endpoint_id = found(await delivery_store.endpoint_of(call.tx, call.plan_manager_id, webhook_delivery_id))
-    require_active(found(await endpoint_store.record_for_update(call.tx, call.plan_manager_id, endpoint_id)))
-    again = found(await delivery_store.retry(call.tx, call.plan_manager_id, webhook_delivery_id))
-    await record(replace(call, notify=False), "webhook_delivery.retried", None, again)
-    return again
+    endpoint_id = found(await delivery_store.get_endpoint_id(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
+    require_active(found(await endpoint_store.select_for_update(ctx.tx, ctx.plan_manager_id, endpoint_id)))
+    delivery = found(await delivery_store.retry(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
+    await record_event(replace(ctx, notify=False), "webhook_delivery.retried", None, delivery)
+    return delivery

@@ -7,7 +7,7 @@ from plankeeper.http.schemas import given
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
 
-async def page(
+async def list_page(
     db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery
 ) -> list[WebhookDelivery]:
     """The rows of one page and one more, which tells whether there are more."""
@@ -60,7 +60,7 @@ async def count(db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: De
     )  # fmt: skip
 
 
-async def add(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, event_id: UUID, type_: str) -> None:
+async def insert(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, event_id: UUID, event_type: str) -> None:
     """A delivery of one event to one endpoint, whether it asked for that type or not."""
     await tx.execute(
         """
@@ -68,11 +68,11 @@ async def add(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, event_i
             next_attempt_at, created_at)
         values ($1, time_ordered_uuid(), $2, $3, $4, 'pending', clock_timestamp(), clock_timestamp())
         """,
-        plan_manager_id, endpoint_id, event_id, type_,
+        plan_manager_id, endpoint_id, event_id, event_type,
     )  # fmt: skip
 
 
-async def endpoint_of(tx: Transaction, plan_manager_id: UUID, delivery_id: UUID) -> UUID | None:
+async def get_endpoint_id(tx: Transaction, plan_manager_id: UUID, delivery_id: UUID) -> UUID | None:
     """The endpoint of a delivery; null where there is no such delivery."""
     return await tx.one_or_none(
         UUID,

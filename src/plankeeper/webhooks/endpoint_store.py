@@ -5,10 +5,10 @@ from uuid import UUID
 
 from plankeeper.database.client import Queries, Transaction
 from plankeeper.http.schemas import UuidListQuery
-from plankeeper.webhooks.schemas import Beginning, WebhookEndpoint, WebhookEndpointRecord
+from plankeeper.webhooks.schemas import ReplayStart, WebhookEndpoint, WebhookEndpointRow
 
 
-async def page(db: Queries, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
+async def list_page(db: Queries, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         WebhookEndpoint,
@@ -33,7 +33,7 @@ async def count(db: Queries, plan_manager_id: UUID) -> int:
     )
 
 
-async def fetch(db: Queries, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
+async def get(db: Queries, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
     return await db.one_or_none(
         WebhookEndpoint,
         """
@@ -45,10 +45,10 @@ async def fetch(db: Queries, plan_manager_id: UUID, endpoint_id: UUID) -> Webhoo
     )  # fmt: skip
 
 
-async def record_for_update(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpointRecord | None:
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpointRow | None:
     """An endpoint with its secrets, locked until the transaction ends."""
     return await tx.one_or_none(
-        WebhookEndpointRecord,
+        WebhookEndpointRow,
         """
         select id, url, description, event_types, payload, active, disabled_reason, created_at, secret, old_secret,
             old_secret_until, failing_since, fanned_out_to
@@ -60,7 +60,7 @@ async def record_for_update(tx: Transaction, plan_manager_id: UUID, endpoint_id:
     )  # fmt: skip
 
 
-async def lock_owner(tx: Transaction, plan_manager_id: UUID) -> None:
+async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
     """Nobody else makes an endpoint until the transaction ends. A statement of its own: the next one must see what
     was committed while this one waited.
     """
@@ -72,8 +72,8 @@ async def lock_owner(tx: Transaction, plan_manager_id: UUID) -> None:
     )
 
 
-async def put(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
-    """Write a whole endpoint, new or not. `record` is a JSON list of WebhookEndpointRecord."""
+async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Write a whole endpoint, new or not. `records` is a JSON list of WebhookEndpointRow."""
     await tx.execute(
         """
         insert into webhook_endpoints (plan_manager_id, id, url, description, event_types, payload, active,
@@ -88,11 +88,11 @@ async def put(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
             old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
             fanned_out_to = excluded.fanned_out_to
         """,
-        plan_manager_id, record,
+        plan_manager_id, records,
     )  # fmt: skip
 
 
-async def remove(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
+async def delete(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
     """Delete an endpoint with its deliveries; answers what it was."""
     return await tx.one_or_none(
         WebhookEndpoint,
@@ -105,20 +105,20 @@ async def remove(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> W
     )  # fmt: skip
 
 
-async def newest_position(tx: Transaction) -> int:
+async def latest_position(tx: Transaction) -> int:
     """The highest position that any feed has; events without one come behind it."""
     return await tx.one(int, "select case when is_called then last_value else 0 end from event_positions")
 
 
-async def beginning(
-    tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, since: datetime, floor: UUID
-) -> Beginning:
+async def find_replay_start(
+    tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, since: datetime, min_event_id: UUID
+) -> ReplayStart:
     """Where the events since a moment begin in the feed, and how many of them an endpoint wants.
 
-    `floor` is no greater than the id of any event of that moment.
+    `min_event_id` is no greater than the id of any event of that moment.
     """
     return await tx.one(
-        Beginning,
+        ReplayStart,
         """
         select coalesce(min(event.position) - 1, 0) as position, count(*) as events
         from events event
@@ -127,11 +127,11 @@ async def beginning(
             and event.position is not null and event.notify
             and endpoint.event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*']
         """,
-        plan_manager_id, endpoint_id, since, floor,
+        plan_manager_id, endpoint_id, since, min_event_id,
     )  # fmt: skip
 
 
-async def with_endpoints(session: Queries) -> list[UUID]:
+async def plan_managers_with_endpoints(session: Queries) -> list[UUID]:
     """The plan managers that have an active endpoint."""
     return await session.rows(
         UUID,

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from plankeeper import background, logs
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
-from plankeeper.webhooks.client import Sender
-from plankeeper.webhooks.cpu_backoff import Manners
+from plankeeper.webhooks.client import WebhookClient
+from plankeeper.webhooks.cpu_backoff import CpuBackoff
 from plankeeper.webhooks.worker import Worker
 
 NAMES_AT_ONCE = 64  # threads that wait for answers to questions for names: a slow server of names delays few
@@ -28,16 +28,16 @@ def beside_a_server() -> None:
 
 async def _until_parent_ends(settings: Settings) -> None:
     background.stop_with_parent()
-    await deliver(settings, Manners())
+    await deliver(settings, CpuBackoff())
 
 
-async def deliver(settings: Settings, manners: Manners | None = None) -> None:
+async def deliver(settings: Settings, manners: CpuBackoff | None = None) -> None:
     """Send webhooks until SIGTERM or SIGINT; what is being sent then is finished."""
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(NAMES_AT_ONCE, "names"))
     db = Database(settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout)
-    sender = Sender(settings.webhook_allowed_networks)
-    worker = Worker(db, sender, settings, manners=manners)
+    sender = WebhookClient(settings.webhook_allowed_networks)
+    worker = Worker(db, sender, settings, cpu_backoff=manners)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.stopping.set)
     async with db.opened():

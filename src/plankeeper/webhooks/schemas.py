@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from plankeeper.http.schemas import LongText, Moment, Text255, UuidListQuery
 
-Payload = Literal["thin", "full"]
+PayloadFormat = Literal["thin", "full"]
 DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]
 Url = Annotated[str, Meta(min_length=1, max_length=2000)]
 EventTypes = Annotated[
@@ -24,7 +24,7 @@ class WebhookEndpoint(Struct):
     url: str
     description: str | None
     event_types: Annotated[list[str], Meta(description="`*`, all of a kind (`participant.*`), or exact types.")]
-    payload: Annotated[Payload, Meta(description="`thin`: which resource; `full`: the resource itself.")]
+    payload: Annotated[PayloadFormat, Meta(description="`thin`: which resource; `full`: the resource itself.")]
     active: bool
     disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper stopped sending; null otherwise.")]
     created_at: Moment
@@ -36,14 +36,14 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
     secret: str
 
 
-class WebhookEndpointRecord(Struct, kw_only=True):
+class WebhookEndpointRow(Struct, kw_only=True):
     """An endpoint as it is kept."""
 
     id: UUID
     url: str
     description: str | None = None
     event_types: list[str]
-    payload: Payload = "thin"
+    payload: PayloadFormat = "thin"
     active: bool = True
     disabled_reason: str | None = None
     created_at: Moment
@@ -54,9 +54,9 @@ class WebhookEndpointRecord(Struct, kw_only=True):
     fanned_out_to: int = 0
 
 
-def shown(kept: WebhookEndpointRecord) -> WebhookEndpoint:
+def without_secrets(row: WebhookEndpointRow) -> WebhookEndpoint:
     """An endpoint as anybody of the plan manager may see it: without its secrets."""
-    return msgspec.convert(kept, WebhookEndpoint, from_attributes=True)
+    return msgspec.convert(row, WebhookEndpoint, from_attributes=True)
 
 
 class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -65,40 +65,40 @@ class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
     url: Url
     description: LongText | None | UnsetType = UNSET
     event_types: EventTypes | UnsetType = UNSET
-    payload: Payload | UnsetType = UNSET
+    payload: PayloadFormat | UnsetType = UNSET
 
 
-class WebhookEndpointChange(Struct, forbid_unknown_fields=True, kw_only=True):
+class WebhookEndpointUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     """What an update takes: what is absent stays as it is."""
 
     url: Url | UnsetType = UNSET
     description: LongText | None | UnsetType = UNSET
     event_types: EventTypes | UnsetType = UNSET
-    payload: Payload | UnsetType = UNSET
+    payload: PayloadFormat | UnsetType = UNSET
     active: Annotated[
         bool | UnsetType, Meta(description="`true` starts again, also what Plankeeper stopped; `false` pauses.")
     ] = UNSET
 
 
-class Replay(Struct, forbid_unknown_fields=True, kw_only=True):
+class ReplayRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     """What a replay takes."""
 
     since: Annotated[Moment, Meta(description="Events from this moment on are sent again.")]
 
 
-class ReplayAnswer(Struct):
+class ReplayResponse(Struct):
     """How many events a replay sends again."""
 
     events: int
 
 
-class WebhookTest(Struct):
+class WebhookTestResponse(Struct):
     """The event that a test sends."""
 
     event_id: UUID
 
 
-class Beginning(Struct):
+class ReplayStart(Struct):
     """Where a replay begins: behind a position of the feed, with so many events."""
 
     position: int
@@ -134,14 +134,14 @@ class DeliveryListQuery(UuidListQuery):
     event_type: Text255 | UnsetType = UNSET
 
 
-class Claimed(Struct):
+class DeliveryKey(Struct):
     """A delivery that a worker has claimed."""
 
     plan_manager_id: UUID
     id: UUID
 
 
-class Claim(Struct):
+class DeliveryJob(Struct):
     """A delivery that a worker is to send now: all that it needs to know."""
 
     plan_manager_id: UUID
@@ -155,22 +155,22 @@ class Claim(Struct):
     data: Raw | None
     webhook_endpoint_id: UUID
     url: str
-    payload: Payload
+    payload: PayloadFormat
     secret: str
     old_secret: str | None
 
 
-class Behind(Struct):
+class FanOutProgress(Struct):
     """A plan manager whose endpoints may be behind the feed; `has_moved`: some of them went on just now."""
 
     plan_manager_id: UUID
     has_moved: bool
 
 
-class Settlement(Struct):
+class DeliveryUpdate(Struct):
     """What came of an attempt: the delivery's status from now on, and how long its next attempt waits."""
 
-    claim: Claim
+    job: DeliveryJob
     status: DeliveryStatus
     attempt: Attempt
-    wait: timedelta | None
+    delay: timedelta | None

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import segno
 
 from plankeeper.accounts import self_service, store, totp
-from plankeeper.accounts.credentials import Proof
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.accounts.credentials import VerifiedCredentials
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.errors import NotFound
 
 pages = Pages()
 
-ACCOUNT = f"{PREFIX}/account"
-_SYSTEMS = {
+ACCOUNT_URL = f"{PREFIX}/account"
+_OPERATING_SYSTEMS = {
     "iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows", "Macintosh": "Mac",
     "CrOS": "Chromebook", "Linux": "Linux",
 }  # fmt: skip
@@ -24,107 +24,119 @@ _BROWSERS = {
 }  # fmt: skip
 
 
-@pages.get("/account", need="account")
-async def show(look: Look) -> Page:
-    sessions = await store.open_sessions(look.db, look.account.account_id, datetime.now(UTC))
-    shown = [(each, browser_of(each.user_agent), each.token_hash == look.account.token_hash) for each in sessions]
-    shown.sort(key=lambda each: not each[2])
-    codes = await store.recovery_codes_left(look.db, look.account.account_id) if look.account.totp else 0
-    return Page("own.html", {"sessions": shown, "codes": codes})
+@pages.get("/account", role="signed_in")
+async def show(request: PageRequest) -> HtmlPage:
+    sessions = await store.list_sessions(request.db, request.account.account_id, datetime.now(UTC))
+    rows = [
+        (each, describe_browser(each.user_agent), each.token_hash == request.account.token_hash) for each in sessions
+    ]
+    rows.sort(key=lambda each: not each[2])
+    codes = (
+        await store.count_unused_recovery_codes(request.db, request.account.account_id) if request.account.totp else 0
+    )
+    return HtmlPage("own.html", {"sessions": rows, "codes": codes})
 
 
-@pages.get("/account/password", need="account")
-async def password_form(_look: Look) -> Page:
-    return Page("account_password.html")
+@pages.get("/account/password", role="signed_in")
+async def password_form(_request: PageRequest) -> HtmlPage:
+    return HtmlPage("account_password.html")
 
 
-@pages.post("/account/password", need="account", again=password_form)
-async def change_password(look: Look) -> Redirect:
-    proof = await proven(look)
-    async with look.db.transaction() as tx:
-        await self_service.change_password(tx, look.settings, look.account, proof, look.form.secret("new_password"))
-    return Redirect(ACCOUNT, "Your password is changed. Your other sessions have ended.")
+@pages.post("/account/password", role="signed_in", on_error=password_form)
+async def change_password(request: PageRequest) -> Redirect:
+    credentials = await require_password(request)
+    async with request.db.transaction() as tx:
+        await self_service.change_password(
+            tx, request.settings, request.account, credentials, request.form.raw("new_password")
+        )
+    return Redirect(ACCOUNT_URL, "Your password is changed. Your other sessions have ended.")
 
 
-@pages.get("/account/second-step", need="account")
-async def turn_on_form(look: Look) -> Page | Redirect:
-    if look.account.totp:
-        return Redirect(ACCOUNT)
-    known = look.form.text("secret")
-    secret = known if totp.is_secret(known) else totp.new_secret()
-    address = totp.address_of(secret, look.account.email)
+@pages.get("/account/second-step", role="signed_in")
+async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
+    if request.account.totp:
+        return Redirect(ACCOUNT_URL)
+    submitted = request.form.text("secret")
+    secret = submitted if totp.is_valid_secret(submitted) else totp.new_secret()
+    uri = totp.provisioning_uri(secret, request.account.email)
     # Dark on white in both schemes, or a camera would not see it.
-    picture = segno.make(address, error="m").svg_data_uri(scale=5, border=4, dark="#000", light="#fff")
-    spaced = " ".join(re.findall("....", secret))
-    return Page("account_second_step.html", {"secret": secret, "spaced": spaced, "picture": picture})
+    qr_code = segno.make(uri, error="m").svg_data_uri(scale=5, border=4, dark="#000", light="#fff")
+    grouped_secret = " ".join(re.findall("....", secret))
+    return HtmlPage(
+        "account_second_step.html", {"secret": secret, "grouped_secret": grouped_secret, "qr_code": qr_code}
+    )
 
 
-@pages.post("/account/second-step", need="account", again=turn_on_form)
-async def turn_on(look: Look) -> Page:
-    proof = await proven(look)
-    secret, code = look.form.text("secret"), look.form.text("code")
-    async with look.db.transaction() as tx:
-        return codes_page(await self_service.enable_totp(tx, look.settings, look.account, proof, secret, code))
+@pages.post("/account/second-step", role="signed_in", on_error=enable_two_factor_form)
+async def enable_two_factor(request: PageRequest) -> HtmlPage:
+    credentials = await require_password(request)
+    secret, code = request.form.text("secret"), request.form.text("code")
+    async with request.db.transaction() as tx:
+        return recovery_codes_page(
+            await self_service.enable_totp(tx, request.settings, request.account, credentials, secret, code)
+        )
 
 
-@pages.get("/account/second-step/off", need="account")
-async def turn_off_form(look: Look) -> Page | Redirect:
-    return Page("account_second_step_off.html") if look.account.totp else Redirect(ACCOUNT)
+@pages.get("/account/second-step/off", role="signed_in")
+async def disable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
+    return HtmlPage("account_second_step_off.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/second-step/off", need="account", again=turn_off_form)
-async def turn_off(look: Look) -> Redirect:
-    proof = await proven(look)
-    async with look.db.transaction() as tx:
-        await self_service.disable_totp(tx, look.settings, proof)
-    return Redirect(ACCOUNT, "The second step is off. Your password alone signs you in.")
+@pages.post("/account/second-step/off", role="signed_in", on_error=disable_two_factor_form)
+async def disable_two_factor(request: PageRequest) -> Redirect:
+    credentials = await require_password(request)
+    async with request.db.transaction() as tx:
+        await self_service.disable_totp(tx, request.settings, credentials)
+    return Redirect(ACCOUNT_URL, "The second step is off. Your password alone signs you in.")
 
 
-@pages.get("/account/recovery-codes", need="account")
-async def codes_form(look: Look) -> Page | Redirect:
-    return Page("account_codes_new.html") if look.account.totp else Redirect(ACCOUNT)
+@pages.get("/account/recovery-codes", role="signed_in")
+async def recovery_codes_form(request: PageRequest) -> HtmlPage | Redirect:
+    return HtmlPage("account_codes_new.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/recovery-codes", need="account", again=codes_form)
-async def renew_codes(look: Look) -> Page:
-    proof = await proven(look)
-    async with look.db.transaction() as tx:
-        return codes_page(await self_service.renew_recovery_codes(tx, look.settings, proof))
+@pages.post("/account/recovery-codes", role="signed_in", on_error=recovery_codes_form)
+async def renew_recovery_codes(request: PageRequest) -> HtmlPage:
+    credentials = await require_password(request)
+    async with request.db.transaction() as tx:
+        return recovery_codes_page(await self_service.renew_recovery_codes(tx, request.settings, credentials))
 
 
-@pages.post("/account/sessions/end", need="account")
-async def end(act: Act) -> Redirect:
-    wanted = act.form.text("session")
-    known = re.fullmatch("[0-9a-f]{64}", wanted) and bytes.fromhex(wanted)
-    if not known or known == act.account.token_hash:
+@pages.post("/account/sessions/end", role="signed_in")
+async def end_session(request: FormRequest) -> Redirect:
+    submitted = request.form.text("session")
+    token_hash = re.fullmatch("[0-9a-f]{64}", submitted) and bytes.fromhex(submitted)
+    if not token_hash or token_hash == request.account.token_hash:
         raise NotFound  # this one is ended by signing out
-    if not await self_service.revoke_session(act.tx, act.settings, act.account, known):
+    if not await self_service.revoke_session(request.tx, request.settings, request.account, token_hash):
         raise NotFound
-    return Redirect(ACCOUNT, "The session has ended.")
+    return Redirect(ACCOUNT_URL, "The session has ended.")
 
 
-@pages.post("/account/sessions/end-others", need="account")
-async def end_others(act: Act) -> Redirect:
-    ended = await self_service.revoke_other_sessions(act.tx, act.settings, act.account)
-    some = {0: "There was no other session.", 1: "1 other session has ended."}
-    return Redirect(ACCOUNT, some.get(ended, f"{ended} other sessions have ended."))
+@pages.post("/account/sessions/end-others", role="signed_in")
+async def end_other_sessions(request: FormRequest) -> Redirect:
+    ended = await self_service.revoke_other_sessions(request.tx, request.settings, request.account)
+    messages = {0: "There was no other session.", 1: "1 other session has ended."}
+    return Redirect(ACCOUNT_URL, messages.get(ended, f"{ended} other sessions have ended."))
 
 
-async def proven(look: Look) -> Proof:
+async def require_password(request: PageRequest) -> VerifiedCredentials:
     """Whose account it is, with the password that was given again; raises Invalid."""
-    given = look.form.secret("password")
-    return await self_service.proven(look.db, look.settings, look.account, given, look.address, look.user_agent)
+    password = request.form.raw("password")
+    return await self_service.reauthenticate(
+        request.db, request.settings, request.account, password, request.address, request.user_agent
+    )
 
 
-def codes_page(codes: list[str]) -> Page:
+def recovery_codes_page(codes: list[str]) -> HtmlPage:
     """The one page that shows recovery codes: they are not kept."""
-    return Page("account_codes.html", {"codes": codes})
+    return HtmlPage("account_codes.html", {"codes": codes})
 
 
-def browser_of(agent: str) -> str:
+def describe_browser(agent: str) -> str:
     """A browser in words, as well as what it says of itself allows."""
-    browser = next((told for sign, told in _BROWSERS.items() if sign in agent), None)
-    system = next((told for sign, told in _SYSTEMS.items() if sign in agent), None)
+    browser = next((name for marker, name in _BROWSERS.items() if marker in agent), None)
+    system = next((name for marker, name in _OPERATING_SYSTEMS.items() if marker in agent), None)
     if browser is None:
         return "another program"
     return f"{browser} on {system}" if system else browser

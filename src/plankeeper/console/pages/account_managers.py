@@ -7,85 +7,98 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import routes, service, store
 from plankeeper.account_managers.schemas import (
-    AccountManagerChange,
+    AccountManagerUpdate,
     AccountManagerCreate,
     AccountManagerListQuery,
-    AccountManagerRecord,
+    AccountManagerRow,
 )
-from plankeeper.console.edit_forms import filled, new_in, require_unchanged, to_edit
-from plankeeper.console.forms import Form, struct_of
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
+from plankeeper.console.forms import Form, validate_struct
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 
-ACCOUNT_MANAGERS = f"{PREFIX}/account-managers"
-PAGE = 50
-STATES = {"": "All", "true": "Active", "false": "Not active"}
+ACCOUNT_MANAGERS_URL = f"{PREFIX}/account-managers"
+PAGE_SIZE = 50
+STATE_CHOICES = {"": "All", "true": "Active", "false": "Not active"}
 
 
-@pages.get("/account-managers", need="viewer")
-async def list_(look: Look) -> Page:
-    active, email = look.query.text("active"), look.query.text("email")[:255]
-    after = uuid_of(look.query.text("after"))
+@pages.get("/account-managers", role="viewer")
+async def list_(request: PageRequest) -> HtmlPage:
+    active, email = request.query.text("active"), request.query.text("email")[:255]
+    after = uuid_of(request.query.text("after"))
     query = AccountManagerListQuery(
-        limit=PAGE, after=str(after or "0"), active=active == "true" if active in ("true", "false") else UNSET,
+        limit=PAGE_SIZE, after=str(after or "0"), active=active == "true" if active in ("true", "false") else UNSET,
         email=email or UNSET,
     )  # fmt: skip
-    rows = await store.page(look.db, look.plan_manager_id, query, look.settings.operator_name)
-    given = {name: value for name, value in (("active", active), ("email", email)) if value}
-    following = f"{ACCOUNT_MANAGERS}?{urlencode(given | {'after': rows[PAGE - 1].id})}" if len(rows) > PAGE else None
-    first = ACCOUNT_MANAGERS + (f"?{urlencode(given)}" if given else "")
-    return Page("account_managers.html", {
-        "managers": rows[:PAGE], "next": following, "first": first if after else None,
-        "active": active, "email": email, "states": STATES,
+    rows = await store.list_page(request.db, request.plan_manager_id, query, request.settings.operator_name)
+    params = {name: value for name, value in (("active", active), ("email", email)) if value}
+    next_url = (
+        f"{ACCOUNT_MANAGERS_URL}?{urlencode(params | {'after': rows[PAGE_SIZE - 1].id})}"
+        if len(rows) > PAGE_SIZE
+        else None
+    )
+    first_url = ACCOUNT_MANAGERS_URL + (f"?{urlencode(params)}" if params else "")
+    return HtmlPage("account_managers.html", {
+        "managers": rows[:PAGE_SIZE], "next": next_url, "first": first_url if after else None,
+        "active": active, "email": email, "states": STATE_CHOICES,
     })  # fmt: skip
 
 
-@pages.get("/account-managers/new", need="manager")
-async def new(_look: Look) -> Page:
-    return Page("account_manager_new.html")
+@pages.get("/account-managers/new", role="manager")
+async def new(_request: PageRequest) -> HtmlPage:
+    return HtmlPage("account_manager_new.html")
 
 
-@pages.post("/account-managers", need="manager", again=new)
-async def create(act: Act) -> Redirect:
-    made = await service.create(act.write, struct_of(AccountManagerCreate, _typed(act.form)))
-    return Redirect(ACCOUNT_MANAGERS, f"{_called(made)} is an account manager now.")
+@pages.post("/account-managers", role="manager", on_error=new)
+async def create(request: FormRequest) -> Redirect:
+    created = await service.create(
+        request.write_context, validate_struct(AccountManagerCreate, _form_values(request.form))
+    )
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(created)} is an account manager now.")
 
 
-@pages.get("/account-managers/{account_manager_id}/edit", need="manager")
-async def edit(look: Look, account_manager_id: UUID) -> Page:
-    kept = await routes.get(look.read, account_manager_id)
-    return Page("account_manager_edit.html", {"manager": kept, **to_edit(look, filled(AccountManagerCreate, kept))})
+@pages.get("/account-managers/{account_manager_id}/edit", role="manager")
+async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
+    manager = await routes.get(request.read_context, account_manager_id)
+    return HtmlPage(
+        "account_manager_edit.html",
+        {"manager": manager, **edit_context(request, form_from(AccountManagerCreate, manager))},
+    )
 
 
-@pages.post("/account-managers/{account_manager_id}/edit", need="manager", again=edit)
-async def update(act: Act, account_manager_id: UUID) -> Redirect:
-    found(await service.fetch_for_update(act.write, account_manager_id))
-    operator = act.settings.operator_name
-    kept = found(await store.visible(act.tx, act.plan_manager_id, account_manager_id, operator))
-    now = filled(AccountManagerCreate, kept)
-    require_unchanged(act, now)
-    changed = await service.update(act.write, account_manager_id, new_in(AccountManagerCreate, act.form, now))
-    return Redirect(ACCOUNT_MANAGERS, f"{_called(changed)} is saved.")
+@pages.post("/account-managers/{account_manager_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
+    found(await service.get_for_update(request.write_context, account_manager_id))
+    operator = request.settings.operator_name
+    manager = found(await store.get_visible(request.tx, request.plan_manager_id, account_manager_id, operator))
+    current = form_from(AccountManagerCreate, manager)
+    require_unchanged(request, current)
+    updated = await service.update(
+        request.write_context, account_manager_id, changes_in(AccountManagerCreate, request.form, current)
+    )
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} is saved.")
 
 
-@pages.post("/account-managers/{account_manager_id}/deactivate", need="manager")
-async def deactivate(act: Act, account_manager_id: UUID) -> Redirect:
-    changed = await service.update(act.write, account_manager_id, AccountManagerChange(active=False))
-    return Redirect(ACCOUNT_MANAGERS, f"{_called(changed)} is not active any more. Participants keep who they have.")
+@pages.post("/account-managers/{account_manager_id}/deactivate", role="manager")
+async def deactivate(request: FormRequest, account_manager_id: UUID) -> Redirect:
+    updated = await service.update(request.write_context, account_manager_id, AccountManagerUpdate(active=False))
+    return Redirect(
+        ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} is not active any more. Participants keep who they have."
+    )
 
 
-@pages.post("/account-managers/{account_manager_id}/activate", need="manager")
-async def activate(act: Act, account_manager_id: UUID) -> Redirect:
-    changed = await service.update(act.write, account_manager_id, AccountManagerChange(active=True))
-    return Redirect(ACCOUNT_MANAGERS, f"{_called(changed)} is active again.")
+@pages.post("/account-managers/{account_manager_id}/activate", role="manager")
+async def activate(request: FormRequest, account_manager_id: UUID) -> Redirect:
+    updated = await service.update(request.write_context, account_manager_id, AccountManagerUpdate(active=True))
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} is active again.")
 
 
-def _typed(form: Form) -> dict[str, object]:
+def _form_values(form: Form) -> dict[str, object]:
     return {name: form.text(name) or None for name in ("first_name", "last_name", "email")}
 
 
-def _called(manager: AccountManagerRecord) -> str:
+def _display_name(manager: AccountManagerRow) -> str:
     return " ".join(filter(None, (manager.first_name, manager.last_name))) or manager.email or "The account manager"

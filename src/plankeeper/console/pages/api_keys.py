@@ -5,119 +5,129 @@ from uuid import UUID
 
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.console.pages.sign_in import named
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.pages.sign_in import plan_manager_choices
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
 from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 
-KEYS = f"{PREFIX}/settings/keys"
-LONGEST_NAME = 100
-LASTING = {"30": "30 days", "90": "90 days", "365": "1 year", "": "No end"}
+KEYS_URL = f"{PREFIX}/settings/keys"
+MAX_NAME_LENGTH = 100
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "No end"}
 OVERLAPS = {"0": "At once", "1": "1 hour", "24": "1 day", "168": "7 days"}
 SCOPES = ("read", "write")
 
 
-@pages.get("/settings/keys", need="manager")
-async def list_(look: Look) -> Page:
-    keys = await store.fetch_of(look.db, look.plan_manager_id)
-    told = [(key, state_of(key), may_change(look, key)) for key in keys]
-    told.sort(key=lambda each: each[1] != "active")
-    return Page("keys.html", {"keys": told, "names": look.account.plan_manager_names})
+@pages.get("/settings/keys", role="manager")
+async def list_(request: PageRequest) -> HtmlPage:
+    keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
+    rows = [(key, key_state(key), can_change(request, key)) for key in keys]
+    rows.sort(key=lambda each: each[1] != "active")
+    return HtmlPage("keys.html", {"keys": rows, "names": request.account.plan_manager_names})
 
 
-@pages.get("/settings/keys/new", need="manager")
-async def new(look: Look) -> Page:
-    return Page("key_new.html", {"choices": reach(look), "lasting": LASTING, "scopes": SCOPES})
+@pages.get("/settings/keys/new", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    return HtmlPage(
+        "key_new.html", {"choices": manageable_plan_managers(request), "lifetimes": LIFETIMES, "scopes": SCOPES}
+    )
 
 
-@pages.post("/settings/keys", need="manager", again=new)
-async def create(act: Act) -> Page:
-    name, scopes = act.form.text("name"), act.form.several("scope")
-    allowed = {each for each, _, _ in reach(act)}
-    wanted = {uuid_of(each) for each in act.form.several("plan_manager_id")} or {act.plan_manager_id}
-    faults = {
-        "name": "" if 0 < len(name) <= LONGEST_NAME else f"must have 1 to {LONGEST_NAME} characters",
+@pages.post("/settings/keys", role="manager", on_error=new)
+async def create(request: FormRequest) -> HtmlPage:
+    name, scopes = request.form.text("name"), request.form.getlist("scope")
+    allowed = {each for each, _, _ in manageable_plan_managers(request)}
+    selected = {uuid_of(each) for each in request.form.getlist("plan_manager_id")} or {request.plan_manager_id}
+    messages = {
+        "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
         "scope": "" if scopes and set(scopes) <= set(SCOPES) else "must be read, write or both",
-        "lasts": "" if act.form.text("lasts") in LASTING else "must be one of the list",
-        "plan_manager_id": "" if wanted <= allowed else "must be ones that you manage keys of",
+        "lasts": "" if request.form.text("lasts") in LIFETIMES else "must be one of the list",
+        "plan_manager_id": "" if selected <= allowed else "must be ones that you manage keys of",
     }
-    require(faults)
-    ids = [each for each in wanted if each]
-    secret = await service.create(act.write, name, ids, scopes, lasting(act.form.text("lasts")))
-    return made(act, name, secret, ids[0] if act.plan_manager_id not in ids else act.plan_manager_id)
+    require_valid(messages)
+    ids = [each for each in selected if each]
+    secret = await service.create(request.write_context, name, ids, scopes, parse_duration(request.form.text("lasts")))
+    return created_page(
+        request, name, secret, ids[0] if request.plan_manager_id not in ids else request.plan_manager_id
+    )
 
 
-@pages.get("/settings/keys/{key_id}/rotate", need="manager")
-async def rotate_form(look: Look, key_id: UUID) -> Page:
-    return Page("key_rotate.html", {"key": await usable(look, key_id), "overlaps": OVERLAPS, "lasting": LASTING})
+@pages.get("/settings/keys/{key_id}/rotate", role="manager")
+async def rotate_form(request: PageRequest, key_id: UUID) -> HtmlPage:
+    return HtmlPage(
+        "key_rotate.html", {"key": await get_changeable(request, key_id), "overlaps": OVERLAPS, "lifetimes": LIFETIMES}
+    )
 
 
-@pages.post("/settings/keys/{key_id}/rotate", need="manager", again=rotate_form)
-async def rotate(act: Act, key_id: UUID) -> Page:
-    old = locked(act, await store.fetch_for_update(act.tx, key_id))
-    overlap, lasts = act.form.text("overlap"), act.form.text("lasts")
-    require({
+@pages.post("/settings/keys/{key_id}/rotate", role="manager", on_error=rotate_form)
+async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
+    key = require_changeable(request, await store.select_for_update(request.tx, key_id))
+    overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
+    require_valid({
         "overlap": "" if overlap in OVERLAPS else "must be one of the list",
-        "lasts": "" if lasts in LASTING else "must be one of the list",
+        "lasts": "" if lifetime in LIFETIMES else "must be one of the list",
     })  # fmt: skip
-    secret = await service.rotate(act.write, old, timedelta(hours=int(overlap)), lasting(lasts))
-    return made(act, old.name, secret, act.plan_manager_id)
+    secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), parse_duration(lifetime))
+    return created_page(request, key.name, secret, request.plan_manager_id)
 
 
-@pages.get("/settings/keys/{key_id}/revoke", need="manager")
-async def revoke_form(look: Look, key_id: UUID) -> Page:
-    return Page("key_revoke.html", {"key": await usable(look, key_id)})
+@pages.get("/settings/keys/{key_id}/revoke", role="manager")
+async def revoke_form(request: PageRequest, key_id: UUID) -> HtmlPage:
+    return HtmlPage("key_revoke.html", {"key": await get_changeable(request, key_id)})
 
 
-@pages.post("/settings/keys/{key_id}/revoke", need="manager")
-async def revoke(act: Act, key_id: UUID) -> Redirect:
-    key = locked(act, await store.fetch_for_update(act.tx, key_id))
-    await service.revoke(act.write, key_id)
-    return Redirect(KEYS, f"The key {key.name} (…{key.last_four}) is revoked.")
+@pages.post("/settings/keys/{key_id}/revoke", role="manager")
+async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
+    key = require_changeable(request, await store.select_for_update(request.tx, key_id))
+    await service.revoke(request.write_context, key_id)
+    return Redirect(KEYS_URL, f"The key {key.name} (…{key.last_four}) is revoked.")
 
 
-def made(look: Look, name: str, secret: str, plan_manager_id: UUID) -> Page:
+def created_page(request: PageRequest, name: str, secret: str, plan_manager_id: UUID) -> HtmlPage:
     """The one page that shows a key. It is the answer itself: what is told after a redirect would have to be kept."""
-    return Page("key_made.html", {"name": name, "secret": secret, "owner": plan_manager_id, "look": look})
+    return HtmlPage(
+        "key_made.html", {"name": name, "secret": secret, "plan_manager_id": plan_manager_id, "request": request}
+    )
 
 
-def reach(look: Look) -> list[tuple[UUID, str, str]]:
+def manageable_plan_managers(request: PageRequest) -> list[tuple[UUID, str, str]]:
     """The plan managers whose keys the account manages."""
-    return [each for each in named(look.account) if each[2] in ("manager", "owner")]
+    return [each for each in plan_manager_choices(request.account) if each[2] in ("manager", "owner")]
 
 
-def may_change(look: Look, key: ApiKey) -> bool:
+def can_change(request: PageRequest, key: ApiKey) -> bool:
     """A key that reaches further than the account does is the operator's: rotated, it would be more than they have."""
-    return state_of(key) == "active" and set(key.plan_managers) <= {each for each, _, _ in reach(look)}
+    return key_state(key) == "active" and set(key.plan_managers) <= {
+        each for each, _, _ in manageable_plan_managers(request)
+    }
 
 
-def state_of(key: ApiKey) -> str:
+def key_state(key: ApiKey) -> str:
     if key.revoked_at:
         return "revoked"
     return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"
 
 
-async def usable(look: Look, key_id: UUID) -> ApiKey:
-    keys = await store.fetch_of(look.db, look.plan_manager_id)
-    return locked(look, next((each for each in keys if each.id == key_id), None))
+async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:
+    keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
+    return require_changeable(request, next((each for each in keys if each.id == key_id), None))
 
 
-def locked(look: Look, key: ApiKey | None) -> ApiKey:
+def require_changeable(request: PageRequest, key: ApiKey | None) -> ApiKey:
     """The key, if it is this plan manager's, in use, and theirs to change; raises NotFound otherwise."""
-    if look.plan_manager_id not in found(key).plan_managers or not may_change(look, found(key)):
+    if request.plan_manager_id not in found(key).plan_managers or not can_change(request, found(key)):
         raise NotFound
     return found(key)
 
 
-def lasting(days: str) -> timedelta | None:
+def parse_duration(days: str) -> timedelta | None:
     return timedelta(days=int(days)) if days else None
 
 
-def require(faults: dict[str, str]) -> None:
+def require_valid(messages: dict[str, str]) -> None:
     """Raises Invalid where there is a fault."""
-    wrong = {name: fault for name, fault in faults.items() if fault}
-    if wrong:
-        raise Invalid(**wrong)
+    errors = {name: message for name, message in messages.items() if message}
+    if errors:
+        raise Invalid(**errors)

@@ -10,93 +10,103 @@ from zoneinfo import ZoneInfo
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.concurrency import Places
-from plankeeper.console.pages.activity import Change, changes_of
-from plankeeper.console.routing import Act
-from plankeeper.console.templating import members
-from plankeeper.events import store as events
+from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.pages.activity import FieldChange, field_changes
+from plankeeper.console.routing import FormRequest
+from plankeeper.console.templating import display_fields
+from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import Write
 from plankeeper.http.errors import Invalid
-from plankeeper.import_export.constraint_errors import EXPLANATIONS
-from plankeeper.import_export.importer import Report, load
-from plankeeper.import_export.reader import BadLine, Line, Unreadable
+from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
+from plankeeper.import_export.importer import ImportReport, import_file
+from plankeeper.import_export.reader import RowError, ImportRow, UnreadableFileError
 from plankeeper.import_export.registry import RESOURCES, Resource
-from plankeeper.import_export.upsert import BadLines, Tally
-from plankeeper.note_types import store as note_types
+from plankeeper.import_export.upsert import InvalidRowsError, ImportCounts
+from plankeeper.note_types import store as note_type_store
 
-MOST_LINES = 30_000
-MOST_SECONDS = 30
-MOST_SHOWN = 50  # records with what changes of them
-_MOST_BYTES = 60_000  # of all that is shown of them: a page stays below 100 KB
-_LONGEST = 200  # characters of one value, or of a fault
+MAX_LINES = 30_000
+MAX_SECONDS = 30
+MAX_RECORDS_SHOWN = 50  # records with what changes of them
+_MAX_BYTES = 60_000  # of all that is shown of them: a page stays below 100 KB
+_MAX_LENGTH = 200  # characters of one value, or of a fault
 
 # Two imports at a time leave a worker's processor and connections to others.
-PLACES = Places(2)
+IMPORT_LIMIT = ConcurrencyLimit(2)
 
 
-class Changed(NamedTuple):
+class RecordChanges(NamedTuple):
     """A record that an import changes: what it is called, and what changes."""
 
     name: str
-    changes: list[Change]
+    changes: list[FieldChange]
 
 
 @dataclass(slots=True)
-class Trial:
+class ImportPreview:
     """What an import did, or would do."""
 
-    report: Report
-    changed: list[Changed] = field(default_factory=list[Changed])
+    report: ImportReport
+    changed: list[RecordChanges] = field(default_factory=list[RecordChanges])
 
     @property
     def more_changed(self) -> int:
-        return max(0, self.report.tally.changed - len(self.changed))
+        return max(0, self.report.counts.changed - len(self.changed))
 
     @property
-    def more_faults(self) -> int:
-        return self.report.faults - len(self.report.bad)
+    def more_errors(self) -> int:
+        return self.report.error_count - len(self.report.errors)
 
     @property
-    def does_something(self) -> bool:
-        return not self.report.bad_lines and self.report.tally.created + self.report.tally.changed > 0
+    def has_changes(self) -> bool:
+        return not self.report.rejected_lines and self.report.counts.created + self.report.counts.changed > 0
 
 
-class _Undone(Exception):
+class _RollbackError(Exception):
     """Nothing of it stays."""
 
 
-async def tried(act: Act, resource: str, content: bytes, *, keep: bool, notify: bool = False) -> Trial:
+async def preview_import(
+    request: FormRequest, resource: str, content: bytes, *, commit: bool, notify: bool = False
+) -> ImportPreview:
     """Import a file; without `keep`, or with bad lines, nothing is written. Raises Invalid where it is no such file."""
     require_size(content)
-    call = replace(act.write, notify=notify) if keep else replace(act.write, request_id=str(uuid7()))
-    trial = Trial(Report())
-    limit = asyncio.timeout(MOST_SECONDS)
+    ctx = (
+        replace(request.write_context, notify=notify)
+        if commit
+        else replace(request.write_context, request_id=str(uuid7()))
+    )
+    preview = ImportPreview(ImportReport())
+    timeout = asyncio.timeout(MAX_SECONDS)
     try:
-        with PLACES:
-            async with limit, act.tx.savepoint():
-                await _load(call, resource, content, trial, keep=keep)
-    except _Undone:
+        with IMPORT_LIMIT:
+            async with timeout, request.tx.savepoint():
+                await _import_into(ctx, resource, content, preview, commit=commit)
+    except _RollbackError:
         pass
-    except Unreadable as error:
-        raise Invalid(file=_cut(str(error), 2000)) from None
+    except UnreadableFileError as error:
+        raise Invalid(file=_truncate(str(error), 2000)) from None
     except TimeoutError:
-        if not limit.expired():
+        if not timeout.expired():
             raise
-        raise Invalid(file=f"takes longer than {MOST_SECONDS} seconds; use plankeeper import for it") from None
-    trial.report.bad = [each._replace(reason=_cut(each.reason)) for each in trial.report.bad]
-    return trial
+        raise Invalid(file=f"takes longer than {MAX_SECONDS} seconds; use plankeeper import for it") from None
+    preview.report.errors = [each._replace(message=_truncate(each.message)) for each in preview.report.errors]
+    return preview
 
 
-async def _load(call: Write, resource: str, content: bytes, trial: Trial, *, keep: bool) -> None:
+async def _import_into(ctx: Write, resource: str, content: bytes, preview: ImportPreview, *, commit: bool) -> None:
     """Raises _Undone where it must not stay."""
     since = uuid7()
-    trial.report = await load(call, _resource(resource), io.BytesIO(content), EXPLANATIONS, _nothing, alone=False)
-    if keep and not trial.report.bad_lines:
+    preview.report = await import_file(
+        ctx, _resource(resource), io.BytesIO(content), CONSTRAINT_ERRORS, _ignore_progress, exclusive=False
+    )
+    if commit and not preview.report.rejected_lines:
         return
-    found = await events.updates_of(call.tx, call.plan_manager_id, since, call.request_id or "", MOST_SHOWN)
-    trial.changed = _told(found, call.settings.time_zone)
-    raise _Undone
+    updates = await event_store.updates_by_request(
+        ctx.tx, ctx.plan_manager_id, since, ctx.request_id or "", MAX_RECORDS_SHOWN
+    )
+    preview.changed = _record_changes(updates, ctx.settings.time_zone)
+    raise _RollbackError
 
 
 def require_size(content: bytes) -> None:
@@ -108,63 +118,70 @@ def require_size(content: bytes) -> None:
     if not content.removeprefix(b"\xef\xbb\xbf").strip():
         raise Invalid(file="is empty")
     lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
-    if lines > MOST_LINES:
-        raise Invalid(file=f"has more than {MOST_LINES:,} lines; use plankeeper import for it, or send it in parts")
+    if lines > MAX_LINES:
+        raise Invalid(file=f"has more than {MAX_LINES:,} lines; use plankeeper import for it, or send it in parts")
 
 
 def _resource(name: str) -> Resource:
-    found = RESOURCES[name]
-    return replace(found, merge=_known_note_types) if name == "note-types" else found
+    resource = RESOURCES[name]
+    return replace(resource, upsert=_upsert_known_note_types) if name == "note-types" else resource
 
 
-async def _known_note_types(call: Write, lines: Sequence[Line[Any]]) -> Tally:
+async def _upsert_known_note_types(ctx: Write, lines: Sequence[ImportRow[Any]]) -> ImportCounts:
     """Note types by ids that there are, or without. The ids come from a sequence of all plan managers, which an import
     moves past the ids of its file, and no rollback moves back: the operator's command may do that, and nobody else.
     """
-    numbers = [line.values.id for line in lines if isinstance(line.values.id, int)]
-    known = {each.id for each in await note_types.fetch(call.tx, call.plan_manager_id, numbers)}
+    ids = [line.values.id for line in lines if isinstance(line.values.id, int)]
+    known = {each.id for each in await note_type_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
     unknown = [line for line in lines if isinstance(line.values.id, int) and line.values.id not in known]
     if unknown:
         reason = "is no note type's; leave it empty for a new one"
-        raise BadLines([BadLine(line.number, "id", reason) for line in unknown])
-    return await RESOURCES["note-types"].merge(call, lines)
+        raise InvalidRowsError([RowError(line.line_number, "id", reason) for line in unknown])
+    return await RESOURCES["note-types"].upsert(ctx, lines)
 
 
-def _told(found: list[Event], zone: ZoneInfo) -> list[Changed]:
+def _record_changes(updates: list[Event], zone: ZoneInfo) -> list[RecordChanges]:
     """The records that change, as many of them as a page bears."""
-    told: list[Changed] = []
-    left = _MOST_BYTES
-    for event in found:
-        changes = [Change(_cut(each.name), _shown(each.before), _shown(each.after)) for each in changes_of(event, zone)]
-        name = _name_of(event, zone)
-        left -= 600 + 2 * _bytes(name) + sum(300 + _bytes(each.name, each.before, each.after) for each in changes)
-        if left < 0:
+    records: list[RecordChanges] = []
+    bytes_left = _MAX_BYTES
+    for event in updates:
+        changes = [
+            FieldChange(_truncate(each.name), _truncate_optional(each.before), _truncate_optional(each.after))
+            for each in field_changes(event, zone)
+        ]
+        name = _record_name(event, zone)
+        bytes_left -= (
+            600
+            + 2 * _escaped_size(name)
+            + sum(300 + _escaped_size(each.name, each.before, each.after) for each in changes)
+        )
+        if bytes_left < 0:
             break
-        told.append(Changed(name, changes))
-    return told
+        records.append(RecordChanges(name, changes))
+    return records
 
 
-def _name_of(event: Event, zone: ZoneInfo) -> str:
+def _record_name(event: Event, zone: ZoneInfo) -> str:
     """What a record is called now, before the change."""
-    known = members(event.data, zone) | members(event.previous, zone)
-    words = [known.get(name, "—") for name in ("first_name", "last_name")]
-    called = " ".join(each for each in words if each not in ("—", "(empty)"))
-    others = (known.get(name, "—") for name in ("entity_name", "note_type", "invoice_number", "name", "email"))
-    return _cut(called or next((each for each in others if each != "—"), event.resource.id), 60)
+    fields = display_fields(event.data, zone) | display_fields(event.previous, zone)
+    names = [fields.get(name, "—") for name in ("first_name", "last_name")]
+    full_name = " ".join(each for each in names if each not in ("—", "(empty)"))
+    candidates = (fields.get(name, "—") for name in ("entity_name", "note_type", "invoice_number", "name", "email"))
+    return _truncate(full_name or next((each for each in candidates if each != "—"), event.resource.id), 60)
 
 
-def _bytes(*texts: str | None) -> int:
+def _escaped_size(*texts: str | None) -> int:
     """What texts take of a page, in which they are escaped."""
     return sum(len(escape(each or "").encode()) for each in texts)
 
 
-def _shown(text: str | None) -> str | None:
-    return text if text is None else _cut(text)
+def _truncate_optional(text: str | None) -> str | None:
+    return text if text is None else _truncate(text)
 
 
-def _cut(text: str, longest: int = _LONGEST) -> str:
-    return text if len(text) <= longest else text[:longest] + "…"
+def _truncate(text: str, max_length: int = _MAX_LENGTH) -> str:
+    return text if len(text) <= max_length else text[:max_length] + "…"
 
 
-def _nothing(_lines: int) -> None:
+def _ignore_progress(_lines: int) -> None:
     """Nobody is told how far an import is."""

@@ -6,21 +6,21 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.edit_forms import Conflict
-from plankeeper.console.pages.import_preview import MOST_LINES, tried
-from plankeeper.console.routing import PREFIX, Act, Download, Look, Page, Pages
+from plankeeper.console.edit_forms import EditConflictError
+from plankeeper.console.pages.import_preview import MAX_LINES, preview_import
+from plankeeper.console.routing import PREFIX, FormRequest, Download, PageRequest, HtmlPage, Pages
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid, NotFound
-from plankeeper.import_export.csv_templates import sample
+from plankeeper.import_export.csv_templates import csv_template
 from plankeeper.import_files import store
 from plankeeper.import_files.schemas import ImportFile
 
 pages = Pages()
 
-IMPORT = f"{PREFIX}/import"
-KEPT = 4  # files of one account
+IMPORT_URL = f"{PREFIX}/import"
+MAX_FILES = 4  # files of one account
 # In the order in which they refer to each other, with which record a line is about.
-KINDS = {
+IMPORT_KINDS = {
     "exit-reasons": ("Exit reasons", "id"),
     "account-managers": ("Account managers", "id, or else email"),
     "participants": ("Participants", "id"),
@@ -31,58 +31,62 @@ KINDS = {
 }
 
 
-@pages.get("/import", need="manager")
-async def new(look: Look) -> Page:
-    chosen = look.form.text("resource") or look.query.text("resource")
-    return Page("import.html", {"kinds": KINDS, "chosen": chosen, "lines": MOST_LINES})
+@pages.get("/import", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    selected = request.form.text("resource") or request.query.text("resource")
+    return HtmlPage("import.html", {"kinds": IMPORT_KINDS, "selected": selected, "max_lines": MAX_LINES})
 
 
-@pages.get("/import/{name}", need="manager")
-async def template(_look: Look, name: str) -> Download:
+@pages.get("/import/{name}", role="manager")
+async def template(_request: PageRequest, name: str) -> Download:
     resource = name.removesuffix(".csv")
-    if resource not in KINDS or name == resource:
+    if resource not in IMPORT_KINDS or name == resource:
         raise NotFound
-    return Download(name, "text/csv; charset=utf-8", _once(sample(resource).encode()))
+    return Download(name, "text/csv; charset=utf-8", _single_chunk(csv_template(resource).encode()))
 
 
-async def _once(content: bytes) -> AsyncIterator[bytes]:
+async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
     yield content
 
 
-@pages.post("/import", need="manager", again=new, upload=True)
-async def check(act: Act) -> Page:
-    resource, upload = act.form.text("resource"), act.form.upload
-    if resource not in KINDS:
+@pages.post("/import", role="manager", on_error=new, upload=True)
+async def check(request: FormRequest) -> HtmlPage:
+    resource, upload = request.form.text("resource"), request.form.upload
+    if resource not in IMPORT_KINDS:
         raise Invalid(resource="must be one of the list")
     if upload is None:
         raise Invalid(file="must be chosen")
-    await _claim(act)
-    trial = await tried(act, resource, upload.content, keep=False)
-    file = ImportFile(uuid7(), resource, upload.name, upload.content, act.account.account_id, datetime.now(UTC))
-    if trial.does_something:
-        await store.insert(act.tx, act.plan_manager_id, file)
-        await store.remove_all_but(act.tx, act.plan_manager_id, act.account.account_id, KEPT)
-    return Page("import_preview.html", {"file": file, "kind": KINDS[resource][0], "trial": trial, "late": False})
+    await _lock_imports(request)
+    preview = await preview_import(request, resource, upload.content, commit=False)
+    file = ImportFile(uuid7(), resource, upload.name, upload.content, request.account.account_id, datetime.now(UTC))
+    if preview.has_changes:
+        await store.insert(request.tx, request.plan_manager_id, file)
+        await store.delete_all_but_newest(request.tx, request.plan_manager_id, request.account.account_id, MAX_FILES)
+    return HtmlPage(
+        "import_preview.html", {"file": file, "kind": IMPORT_KINDS[resource][0], "preview": preview, "is_stale": False}
+    )
 
 
-@pages.get("/import/files/{file_id}", need="manager")
-async def waiting(look: Look, file_id: UUID) -> Page:
-    file = found(await store.named(look.db, look.plan_manager_id, file_id, look.account.account_id))
-    return Page("import_waiting.html", {"file": file, "kind": KINDS[file.resource][0]})
+@pages.get("/import/files/{file_id}", role="manager")
+async def confirm_form(request: PageRequest, file_id: UUID) -> HtmlPage:
+    file = found(await store.get_summary(request.db, request.plan_manager_id, file_id, request.account.account_id))
+    return HtmlPage("import_waiting.html", {"file": file, "kind": IMPORT_KINDS[file.resource][0]})
 
 
-@pages.post("/import/files/{file_id}", need="manager", again=waiting)
-async def run(act: Act, file_id: UUID) -> Page:
-    await _claim(act)
-    file = found(await store.take(act.tx, act.plan_manager_id, file_id, act.account.account_id))
-    trial = await tried(act, file.resource, file.content, keep=True, notify=bool(act.form.text("notify")))
-    shown = {"file": file, "kind": KINDS[file.resource][0], "trial": trial, "late": True}
-    if trial.report.bad_lines:
+@pages.post("/import/files/{file_id}", role="manager", on_error=confirm_form)
+async def run_import(request: FormRequest, file_id: UUID) -> HtmlPage:
+    await _lock_imports(request)
+    file = found(await store.pop(request.tx, request.plan_manager_id, file_id, request.account.account_id))
+    preview = await preview_import(
+        request, file.resource, file.content, commit=True, notify=bool(request.form.text("notify"))
+    )
+    context = {"file": file, "kind": IMPORT_KINDS[file.resource][0], "preview": preview, "is_stale": True}
+    if preview.report.rejected_lines:
         # Something else was changed since the check: the file must be checked anew.
-        return Page("import_preview.html", shown, 409)
-    return Page("import_done.html", shown)
+        return HtmlPage("import_preview.html", context, 409)
+    return HtmlPage("import_done.html", context)
 
 
-async def _claim(act: Act) -> None:
-    if not await store.claim(act.tx, act.plan_manager_id):
-        raise Conflict("Another import of this plan manager is running. Try again when it is done.")
+async def _lock_imports(request: FormRequest) -> None:
+    if not await store.try_lock_import(request.tx, request.plan_manager_id):
+        raise EditConflictError("Another import of this plan manager is running. Try again when it is done.")

@@ -4,100 +4,103 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.accounts import member_store, sessions
-from plankeeper.accounts import members as rules_of_people
-from plankeeper.accounts.policy import invitation_path, line
-from plankeeper.accounts.schemas import Invitation, Person
-from plankeeper.console.edit_forms import Conflict
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.accounts import members as member_service
+from plankeeper.accounts.policy import invitation_path, single_line
+from plankeeper.accounts.schemas import Invitation, Member
+from plankeeper.console.edit_forms import EditConflictError
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import Invalid
 
 pages = Pages()
 
-PEOPLE = f"{PREFIX}/settings/people"
-LONGEST_NAME = 255
-MAY = {
+MEMBERS_URL = f"{PREFIX}/settings/people"
+MAX_NAME_LENGTH = 255
+ROLE_CHOICES = {
     "viewer": "Viewer: sees everything but keys",
     "manager": "Manager: changes records, keys and webhooks too",
     "owner": "Owner: decides who belongs here too",
 }
 
 
-@pages.get("/settings/people", need="viewer")
-async def list_(look: Look) -> Page:
-    everybody = await member_store.people(look.db, look.plan_manager_id)
-    invited = await member_store.open_invitations(look.db, look.plan_manager_id)
-    only = is_only_owner(everybody)
-    return Page("people.html", {"people": everybody, "invited": invited, "only_owner": only, "now": datetime.now(UTC)})
+@pages.get("/settings/people", role="viewer")
+async def list_(request: PageRequest) -> HtmlPage:
+    members = await member_store.list_members(request.db, request.plan_manager_id)
+    open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
+    only_owner = find_only_owner(members)
+    return HtmlPage(
+        "people.html",
+        {"members": members, "open_invitations": open_invitations, "only_owner": only_owner, "now": datetime.now(UTC)},
+    )
 
 
-@pages.get("/settings/people/invite", need="owner")
-async def invite_form(_look: Look) -> Page:
-    return Page("person_invite.html", {"roles": MAY})
+@pages.get("/settings/people/invite", role="owner")
+async def invite_form(_request: PageRequest) -> HtmlPage:
+    return HtmlPage("person_invite.html", {"roles": ROLE_CHOICES})
 
 
-@pages.post("/settings/people", need="owner", again=invite_form)
-async def invite(act: Act) -> Page:
-    name = act.form.text("name")
-    if line(name, LONGEST_NAME) != name:
-        raise Invalid(name=f"must be one line of at most {LONGEST_NAME} characters")
-    return await invited(act, act.form.text("email"), act.form.text("role"), name or None)
+@pages.post("/settings/people", role="owner", on_error=invite_form)
+async def invite(request: FormRequest) -> HtmlPage:
+    name = request.form.text("name")
+    if single_line(name, MAX_NAME_LENGTH) != name:
+        raise Invalid(name=f"must be one line of at most {MAX_NAME_LENGTH} characters")
+    return await invitation_page(request, request.form.text("email"), request.form.text("role"), name or None)
 
 
-@pages.post("/settings/people/invitations/{invitation_id}/again", need="owner")
-async def invite_again(act: Act, invitation_id: UUID) -> Page:
-    known = await invitation_of(act, invitation_id)
-    return await invited(act, known.email, known.role, known.name)
+@pages.post("/settings/people/invitations/{invitation_id}/again", role="owner")
+async def invite_again(request: FormRequest, invitation_id: UUID) -> HtmlPage:
+    invitation = await get_invitation(request, invitation_id)
+    return await invitation_page(request, invitation.email, invitation.role, invitation.name)
 
 
-@pages.post("/settings/people/invitations/{invitation_id}/withdraw", need="owner")
-async def withdraw(act: Act, invitation_id: UUID) -> Redirect:
-    before = await rules_of_people.withdraw(act.write, invitation_id)
-    return Redirect(PEOPLE, f"The invitation of {before.email} is withdrawn. Its link does nothing any more.")
+@pages.post("/settings/people/invitations/{invitation_id}/withdraw", role="owner")
+async def revoke_invitation(request: FormRequest, invitation_id: UUID) -> Redirect:
+    before = await member_service.revoke_invitation(request.write_context, invitation_id)
+    return Redirect(MEMBERS_URL, f"The invitation of {before.email} is withdrawn. Its link does nothing any more.")
 
 
-@pages.get("/settings/people/{account_id}/role", need="owner")
-async def role_form(look: Look, account_id: UUID) -> Page:
-    return Page("person_role.html", {"person": await person_of(look, account_id), "roles": MAY})
+@pages.get("/settings/people/{account_id}/role", role="owner")
+async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
+    return HtmlPage("person_role.html", {"member": await get_member(request, account_id), "roles": ROLE_CHOICES})
 
 
-@pages.post("/settings/people/{account_id}/role", need="owner", again=role_form)
-async def change_role(act: Act, account_id: UUID) -> Redirect:
-    role = act.form.text("role")
-    before = found(await rules_of_people.change_role(act.write, account_id, role))
-    if before.role != act.form.text("was"):
-        raise Conflict(f"{before.name} was given another role by somebody else meanwhile.")
-    return Redirect(PEOPLE, f"{before.name} is {role} now.")
+@pages.post("/settings/people/{account_id}/role", role="owner", on_error=role_form)
+async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
+    role = request.form.text("role")
+    before = found(await member_service.change_role(request.write_context, account_id, role))
+    if before.role != request.form.text("was"):
+        raise EditConflictError(f"{before.name} was given another role by somebody else meanwhile.")
+    return Redirect(MEMBERS_URL, f"{before.name} is {role} now.")
 
 
-@pages.get("/settings/people/{account_id}/remove", need="owner")
-async def remove_form(look: Look, account_id: UUID) -> Page:
-    return Page("person_remove.html", {"person": await person_of(look, account_id)})
+@pages.get("/settings/people/{account_id}/remove", role="owner")
+async def remove_form(request: PageRequest, account_id: UUID) -> HtmlPage:
+    return HtmlPage("person_remove.html", {"member": await get_member(request, account_id)})
 
 
-@pages.post("/settings/people/{account_id}/remove", need="owner", again=remove_form)
-async def remove(act: Act, account_id: UUID) -> Redirect:
-    before = found(await rules_of_people.remove(act.write, account_id))
-    return Redirect(PEOPLE, f"{before.name} has no role here any more.")
+@pages.post("/settings/people/{account_id}/remove", role="owner", on_error=remove_form)
+async def remove(request: FormRequest, account_id: UUID) -> Redirect:
+    before = found(await member_service.remove(request.write_context, account_id))
+    return Redirect(MEMBERS_URL, f"{before.name} has no role here any more.")
 
 
-async def invited(act: Act, email: str, role: str, name: str | None) -> Page:
+async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
     """The one page that shows an invitation's link: its token is not kept."""
-    token = await sessions.invite(act.write, email, role, name)
-    return Page("person_invited.html", {"email": email, "link": act.origin + invitation_path(token)})
+    token = await sessions.invite(request.write_context, email, role, name)
+    return HtmlPage("person_invited.html", {"email": email, "link": request.origin + invitation_path(token)})
 
 
-async def invitation_of(look: Look, invitation_id: UUID) -> Invitation:
-    open_ = await member_store.open_invitations(look.db, look.plan_manager_id)
-    return found(next((each for each in open_ if each.id == invitation_id), None))
+async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitation:
+    open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
+    return found(next((each for each in open_invitations if each.id == invitation_id), None))
 
 
-async def person_of(look: Look, account_id: UUID) -> Person:
-    everybody = await member_store.people(look.db, look.plan_manager_id)
-    return found(next((each for each in everybody if each.id == account_id), None))
+async def get_member(request: PageRequest, account_id: UUID) -> Member:
+    members = await member_store.list_members(request.db, request.plan_manager_id)
+    return found(next((each for each in members if each.id == account_id), None))
 
 
-def is_only_owner(everybody: list[Person]) -> UUID | None:
+def find_only_owner(members: list[Member]) -> UUID | None:
     """Whose role stays as it is, for somebody must be able to invite others."""
-    owners = [each.id for each in everybody if each.role == "owner"]
+    owners = [each.id for each in members if each.role == "owner"]
     return owners[0] if len(owners) == 1 else None

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.account_managers import store as managers
+from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerListQuery
-from plankeeper.console.edit_forms import explained, filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import translate_constraints, form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form
-from plankeeper.console.pages.team_members import name_of, team_of
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.pages.team_members import display_name, team_context
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
@@ -22,137 +22,150 @@ from plankeeper.participants import queries, routes, search, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
     Participant,
-    ParticipantChange,
+    ParticipantUpdate,
     ParticipantListQuery,
-    ParticipantRecord,
+    ParticipantRow,
     ViewQuery,
 )
-from plankeeper.team_members import store as teams
+from plankeeper.team_members import store as team_store
 
 pages = Pages()
 
-PARTICIPANTS = f"{PREFIX}/participants"
-PAGE = 50
-MOST_CHOICES = 500  # of a select: more would make a page too long
+PARTICIPANTS_URL = f"{PREFIX}/participants"
+PAGE_SIZE = 50
+MAX_CHOICES = 500  # of a select: more would make a page too long
 STATUSES = ("Active", "Inactive", "Lead")
 REGIONS = {"": "not set", "remote": "remote", "very_remote": "very remote"}
 
 
-@pages.get("/participants", need="viewer")
-async def list_(look: Look) -> Page:
-    text = look.query.text("q")[:255]
-    filters = {name: look.query.text(name) for name in ("status", "account_manager", "state")}
-    after = uuid_of(look.query.text("after"))
+@pages.get("/participants", role="viewer")
+async def list_(request: PageRequest) -> HtmlPage:
+    text = request.query.text("q")[:255]
+    filters = {name: request.query.text(name) for name in ("status", "account_manager", "state")}
+    after = uuid_of(request.query.text("after"))
     query = ParticipantListQuery(
-        limit=PAGE,
+        limit=PAGE_SIZE,
         after=str(after) if after else "0",
         status=filters["status"] if filters["status"] in STATUSES else UNSET,
         state=filters["state"] if filters["state"] in STATES else UNSET,
         account_manager=[filters["account_manager"]] if uuid_of(filters["account_manager"]) else UNSET,
     )
     if text:
-        rows = await search.page(look.db, look.plan_manager_id, text, query)
+        rows = await search.search_page(request.db, request.plan_manager_id, text, query)
     else:
-        rows = await queries.page(look.db, look.plan_manager_id, query)
-    given = {name: value for name, value in {"q": text, **filters}.items() if value}
-    first = f"{PARTICIPANTS}?{urlencode(given)}" if given else PARTICIPANTS
-    following = {**given, "after": str(rows[PAGE - 1].id)} if len(rows) > PAGE else None
-    onward = {"next": following and f"{PARTICIPANTS}?{urlencode(following)}", "first": first if after else None}
-    choices = {"statuses": STATUSES, "states": STATES, "managers": await manager_choices(look)}
-    values = {"participants": rows[:PAGE], "q": text, "is_filtered": bool(given)}
-    told = {"asked": filters, "name_of": name_of, "is_scheme_number": is_scheme_number}
-    return Page("participants.html", values | onward | choices | told)
+        rows = await queries.list_page(request.db, request.plan_manager_id, query)
+    params = {name: value for name, value in {"q": text, **filters}.items() if value}
+    first_url = f"{PARTICIPANTS_URL}?{urlencode(params)}" if params else PARTICIPANTS_URL
+    next_params = {**params, "after": str(rows[PAGE_SIZE - 1].id)} if len(rows) > PAGE_SIZE else None
+    links = {
+        "next": next_params and f"{PARTICIPANTS_URL}?{urlencode(next_params)}",
+        "first": first_url if after else None,
+    }
+    choices = {"statuses": STATUSES, "states": STATES, "managers": await manager_choices(request)}
+    context = {"participants": rows[:PAGE_SIZE], "q": text, "is_filtered": bool(params)}
+    helpers = {"filters": filters, "display_name": display_name, "is_scheme_number": is_scheme_number}
+    return HtmlPage("participants.html", context | links | choices | helpers)
 
 
-@pages.get("/participants/new", need="manager")
-async def new(look: Look) -> Page:
-    return Page("participant_new.html", {"form": look.form or empty(), **await choices_of(look, None)})
+@pages.get("/participants/new", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    return HtmlPage("participant_new.html", {"form": request.form or empty_form(), **await form_choices(request, None)})
 
 
-@pages.post("/participants", need="manager", again=new)
-async def create(act: Act) -> Redirect:
-    change = new_in(ParticipantChange, act.form, empty())
-    async with explained(act, routes.routes.constraints):
-        made = await routes.create(act.write, ViewQuery(), change)
-    return Redirect(f"{PARTICIPANTS}/{made.id}", f"{name_of(made)} is added.")
+@pages.post("/participants", role="manager", on_error=new)
+async def create(request: FormRequest) -> Redirect:
+    change = changes_in(ParticipantUpdate, request.form, empty_form())
+    async with translate_constraints(request, routes.routes.constraints):
+        created = await routes.create(request.write_context, ViewQuery(), change)
+    return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} is added.")
 
 
-@pages.get("/participants/{participant_id}", need="viewer")
-async def get(look: Look, participant_id: UUID) -> Page:
-    participant = await fetched(look, participant_id)
-    values = {"participant": participant, "name": name_of(participant), **await team_of(look, participant_id)}
-    return Page("participant.html", {**values, "is_scheme_number": is_scheme_number})
+@pages.get("/participants/{participant_id}", role="viewer")
+async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    participant = await get_or_404(request, participant_id)
+    context = {
+        "participant": participant,
+        "name": display_name(participant),
+        **await team_context(request, participant_id),
+    }
+    return HtmlPage("participant.html", {**context, "is_scheme_number": is_scheme_number})
 
 
-@pages.get("/participants/{participant_id}/edit", need="manager")
-async def edit(look: Look, participant_id: UUID) -> Page:
-    participant = await fetched(look, participant_id)
-    values = {"participant": participant, "name": name_of(participant), **to_edit(look, shown(participant))}
-    return Page("participant_edit.html", {**values, **await choices_of(look, participant)})
+@pages.get("/participants/{participant_id}/edit", role="manager")
+async def edit(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    participant = await get_or_404(request, participant_id)
+    context = {
+        "participant": participant,
+        "name": display_name(participant),
+        **edit_context(request, participant_form(participant)),
+    }
+    return HtmlPage("participant_edit.html", {**context, **await form_choices(request, participant)})
 
 
-@pages.post("/participants/{participant_id}/edit", need="manager", again=edit)
-async def update(act: Act, participant_id: UUID) -> Redirect:
-    await store.records_for_update(act.tx, act.plan_manager_id, [participant_id])
-    rows = await store.fetch(act.tx, act.plan_manager_id, [participant_id])
-    now = shown(found(next(iter(rows), None)))
-    require_unchanged(act, now)
-    change = new_in(ParticipantChange, act.form, now)
-    async with explained(act, routes.routes.constraints):
-        await routes.update(act.write, participant_id, ViewQuery(), change)
-    return Redirect(f"{PARTICIPANTS}/{participant_id}", "The changes are saved.")
+@pages.post("/participants/{participant_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, participant_id: UUID) -> Redirect:
+    await store.select_for_update(request.tx, request.plan_manager_id, [participant_id])
+    rows = await store.get_many(request.tx, request.plan_manager_id, [participant_id])
+    current = participant_form(found(next(iter(rows), None)))
+    require_unchanged(request, current)
+    change = changes_in(ParticipantUpdate, request.form, current)
+    async with translate_constraints(request, routes.routes.constraints):
+        await routes.update(request.write_context, participant_id, ViewQuery(), change)
+    return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "The changes are saved.")
 
 
-@pages.get("/participants/{participant_id}/delete", need="manager")
-async def delete_form(look: Look, participant_id: UUID) -> Page:
-    participant = await fetched(look, participant_id)
-    members = await teams.count(look.db, look.plan_manager_id, participant_id)
-    return Page(
+@pages.get("/participants/{participant_id}/delete", role="manager")
+async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    participant = await get_or_404(request, participant_id)
+    members = await team_store.count(request.db, request.plan_manager_id, participant_id)
+    return HtmlPage(
         "participant_delete.html",
-        {"participant": participant, "name": name_of(participant), "members": members},
+        {"participant": participant, "name": display_name(participant), "members": members},
     )
 
 
-@pages.post("/participants/{participant_id}/delete", need="manager")
-async def delete(act: Act, participant_id: UUID) -> Redirect:
-    participant = found(await store.fetch_basic(act.tx, act.plan_manager_id, participant_id))
-    await routes.delete(act.write, participant_id)
-    return Redirect(PARTICIPANTS, f"{name_of(participant)} is deleted.")
+@pages.post("/participants/{participant_id}/delete", role="manager")
+async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
+    participant = found(await store.get_summary(request.tx, request.plan_manager_id, participant_id))
+    await routes.delete(request.write_context, participant_id)
+    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} is deleted.")
 
 
-async def fetched(look: Look, participant_id: UUID) -> Participant:
-    rows = await store.fetch(look.db, look.plan_manager_id, [participant_id])
+async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:
+    rows = await store.get_many(request.db, request.plan_manager_id, [participant_id])
     return found(next(iter(rows), None))
 
 
-def empty() -> Form:
+def empty_form() -> Form:
     """The form of a new participant, with what it has unless something else is said."""
-    return filled(ParticipantChange, ParticipantRecord(id=UUID(int=0), created_at=datetime.now(UTC)))
+    return form_from(ParticipantUpdate, ParticipantRow(id=UUID(int=0), created_at=datetime.now(UTC)))
 
 
-def shown(participant: Participant) -> Form:
+def participant_form(participant: Participant) -> Form:
     """A participant in a form."""
     category, subcategory = participant.exit_reason_category, participant.exit_reason_subcategory
-    return filled(
-        ParticipantChange, participant,
+    return form_from(
+        ParticipantUpdate, participant,
         account_manager_id=participant.account_manager.id,
         exit_reason_category_id=None if category is UNSET else category.id,
         exit_reason_subcategory_id=None if subcategory is UNSET else subcategory.id,
     )  # fmt: skip
 
 
-async def manager_choices(look: Look) -> dict[str, str]:
+async def manager_choices(request: PageRequest) -> dict[str, str]:
     """The account managers that a participant may have, by name."""
-    query = AccountManagerListQuery(limit=MOST_CHOICES)
-    rows = await managers.page(look.db, look.plan_manager_id, query, look.settings.operator_name)
-    named = [(each.name or each.email or "No name", each) for each in rows[:MOST_CHOICES]]
-    named.sort(key=lambda each: each[0].casefold())
-    return {str(each.id): name if each.active else f"{name} (not active)" for name, each in named}
+    query = AccountManagerListQuery(limit=MAX_CHOICES)
+    rows = await account_manager_store.list_page(
+        request.db, request.plan_manager_id, query, request.settings.operator_name
+    )
+    labelled = [(each.name or each.email or "No name", each) for each in rows[:MAX_CHOICES]]
+    labelled.sort(key=lambda each: each[0].casefold())
+    return {str(each.id): name if each.active else f"{name} (not active)" for name, each in labelled}
 
 
-async def choices_of(look: Look, participant: Participant | None) -> Mapping[str, object]:
+async def form_choices(request: PageRequest, participant: Participant | None) -> Mapping[str, object]:
     """What the selects of a form offer. What a participant has by now stays a choice, whatever has become of it."""
-    choices = await manager_choices(look)
+    choices = await manager_choices(request)
     manager = participant.account_manager if participant else None
     if manager and manager.id:
         choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (not to be chosen any more)")
@@ -161,13 +174,13 @@ async def choices_of(look: Look, participant: Participant | None) -> Mapping[str
         "states": {"": "not set", **{each: each for each in STATES}},
         "statuses": {each: each for each in STATUSES},
         "regions": REGIONS,
-        **await reason_choices(look, participant),
+        **await exit_reason_choices(request, participant),
     }
 
 
-async def reason_choices(look: Look, participant: Participant | None) -> dict[str, Any]:
+async def exit_reason_choices(request: PageRequest, participant: Participant | None) -> dict[str, Any]:
     """The categories of exit reasons, and by category what belongs to each."""
-    reasons = await exit_reasons.fetch_all(look.db, look.plan_manager_id, MOST_CHOICES)
+    reasons = await exit_reasons.list_all(request.db, request.plan_manager_id, MAX_CHOICES)
     names = {str(each.id): each.name for each in reasons}
     categories = {"": "not set", **{str(each.id): each.name for each in reasons if each.parent_id is None}}
     groups = dict[str, dict[str, str]]()
@@ -175,9 +188,12 @@ async def reason_choices(look: Look, participant: Participant | None) -> dict[st
         if each.parent_id:
             groups.setdefault(str(each.parent_id), {})[str(each.id)] = each.name
     category = participant.exit_reason_category if participant else UNSET
-    detail = participant.exit_reason_subcategory if participant else UNSET
+    subcategory = participant.exit_reason_subcategory if participant else UNSET
     if category is not UNSET:
         categories.setdefault(str(category.id), category.name)
-    if detail is not UNSET and not any(str(detail.id) in inner for inner in groups.values()):
-        groups[""] = {str(detail.id): detail.name}
-    return {"categories": categories, "groups": [(names.get(id_, "Other"), inner) for id_, inner in groups.items()]}
+    if subcategory is not UNSET and not any(str(subcategory.id) in subcategories for subcategories in groups.values()):
+        groups[""] = {str(subcategory.id): subcategory.name}
+    return {
+        "categories": categories,
+        "groups": [(names.get(id_, "Other"), subcategories) for id_, subcategories in groups.items()],
+    }

@@ -6,90 +6,94 @@ from uuid import UUID
 
 from stdnum.au import abn
 
-from plankeeper.console.edit_forms import filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 from plankeeper.http.schemas import STATES
 from plankeeper.providers import queries, routes, search, store
-from plankeeper.providers.schemas import Provider, ProviderChange, ProviderListQuery, ProviderViewQuery
+from plankeeper.providers.schemas import Provider, ProviderUpdate, ProviderListQuery, ProviderViewQuery
 
 pages = Pages()
 
-PROVIDERS = f"{PREFIX}/providers"
-PAGE = 50
-SHOWN = {"is_abn": abn.is_valid}
+PROVIDERS_URL = f"{PREFIX}/providers"
+PAGE_SIZE = 50
+TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
 CHOICES = {"states": {"": "not set", **{each: each for each in STATES}}}
 
 
-@pages.get("/providers", need="viewer")
-async def list_(look: Look) -> Page:
-    text, after = look.query.text("q")[:255], uuid_of(look.query.text("after"))
-    query = ProviderListQuery(limit=PAGE, after=str(after) if after else "0")
+@pages.get("/providers", role="viewer")
+async def list_(request: PageRequest) -> HtmlPage:
+    text, after = request.query.text("q")[:255], uuid_of(request.query.text("after"))
+    query = ProviderListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
     if text:
-        rows = await search.page(look.db, look.plan_manager_id, text, query)
+        rows = await search.search_page(request.db, request.plan_manager_id, text, query)
     else:
-        rows = await queries.page(look.db, look.plan_manager_id, query)
-    given = {"q": text} if text else {}
-    first = f"{PROVIDERS}?{urlencode(given)}" if given else PROVIDERS
-    following = {**given, "after": str(rows[PAGE - 1].id)} if len(rows) > PAGE else None
-    onward = {"next": following and f"{PROVIDERS}?{urlencode(following)}", "first": first if after else None}
-    return Page("providers.html", {"providers": rows[:PAGE], "q": text, **onward, **SHOWN})
+        rows = await queries.list_page(request.db, request.plan_manager_id, query)
+    params = {"q": text} if text else {}
+    first_url = f"{PROVIDERS_URL}?{urlencode(params)}" if params else PROVIDERS_URL
+    next_params = {**params, "after": str(rows[PAGE_SIZE - 1].id)} if len(rows) > PAGE_SIZE else None
+    links = {"next": next_params and f"{PROVIDERS_URL}?{urlencode(next_params)}", "first": first_url if after else None}
+    return HtmlPage("providers.html", {"providers": rows[:PAGE_SIZE], "q": text, **links, **TEMPLATE_HELPERS})
 
 
-@pages.get("/providers/new", need="manager")
-async def new(look: Look) -> Page:
-    return Page("provider_new.html", {"form": look.form or empty(), **CHOICES})
+@pages.get("/providers/new", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    return HtmlPage("provider_new.html", {"form": request.form or empty_form(), **CHOICES})
 
 
-@pages.post("/providers", need="manager", again=new)
-async def create(act: Act) -> Redirect:
-    made = await routes.create(act.write, ProviderViewQuery(), new_in(ProviderChange, act.form, empty()))
-    return Redirect(f"{PROVIDERS}/{made.id}", f"{made.entity_name or 'The provider'} is added.")
+@pages.post("/providers", role="manager", on_error=new)
+async def create(request: FormRequest) -> Redirect:
+    created = await routes.create(
+        request.write_context, ProviderViewQuery(), changes_in(ProviderUpdate, request.form, empty_form())
+    )
+    return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'The provider'} is added.")
 
 
-@pages.get("/providers/{provider_id}", need="viewer")
-async def get(look: Look, provider_id: UUID) -> Page:
-    return Page("provider.html", {"provider": await fetched(look, provider_id), **SHOWN})
+@pages.get("/providers/{provider_id}", role="viewer")
+async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    return HtmlPage("provider.html", {"provider": await get_or_404(request, provider_id), **TEMPLATE_HELPERS})
 
 
-@pages.get("/providers/{provider_id}/edit", need="manager")
-async def edit(look: Look, provider_id: UUID) -> Page:
-    provider = await fetched(look, provider_id)
-    return Page("provider_edit.html", {"provider": provider, **to_edit(look, shown(provider)), **CHOICES})
+@pages.get("/providers/{provider_id}/edit", role="manager")
+async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    provider = await get_or_404(request, provider_id)
+    return HtmlPage(
+        "provider_edit.html", {"provider": provider, **edit_context(request, provider_form(provider)), **CHOICES}
+    )
 
 
-@pages.post("/providers/{provider_id}/edit", need="manager", again=edit)
-async def update(act: Act, provider_id: UUID) -> Redirect:
-    rows = await store.records_for_update(act.tx, act.plan_manager_id, [provider_id])
-    now = shown(found(next(iter(rows), None)))
-    require_unchanged(act, now)
-    change = new_in(ProviderChange, act.form, now)
-    await routes.update(act.write, provider_id, ProviderViewQuery(), change)
-    return Redirect(f"{PROVIDERS}/{provider_id}", "The changes are saved.")
+@pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, provider_id: UUID) -> Redirect:
+    rows = await store.select_for_update(request.tx, request.plan_manager_id, [provider_id])
+    current = provider_form(found(next(iter(rows), None)))
+    require_unchanged(request, current)
+    change = changes_in(ProviderUpdate, request.form, current)
+    await routes.update(request.write_context, provider_id, ProviderViewQuery(), change)
+    return Redirect(f"{PROVIDERS_URL}/{provider_id}", "The changes are saved.")
 
 
-@pages.get("/providers/{provider_id}/delete", need="manager")
-async def delete_form(look: Look, provider_id: UUID) -> Page:
-    return Page("provider_delete.html", {"provider": await fetched(look, provider_id)})
+@pages.get("/providers/{provider_id}/delete", role="manager")
+async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
+    return HtmlPage("provider_delete.html", {"provider": await get_or_404(request, provider_id)})
 
 
-@pages.post("/providers/{provider_id}/delete", need="manager")
-async def delete(act: Act, provider_id: UUID) -> Redirect:
-    provider = found(await store.fetch(act.tx, act.plan_manager_id, provider_id))
-    await routes.delete(act.write, provider_id)
-    return Redirect(PROVIDERS, f"{provider.entity_name or 'The provider'} is deleted.")
+@pages.post("/providers/{provider_id}/delete", role="manager")
+async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
+    provider = found(await store.get(request.tx, request.plan_manager_id, provider_id))
+    await routes.delete(request.write_context, provider_id)
+    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'The provider'} is deleted.")
 
 
-async def fetched(look: Look, provider_id: UUID) -> Provider:
-    return found(await store.fetch(look.db, look.plan_manager_id, provider_id))
+async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
+    return found(await store.get(request.db, request.plan_manager_id, provider_id))
 
 
-def empty() -> Form:
+def empty_form() -> Form:
     """The form of a new provider, with what it has unless something else is said."""
-    return filled(ProviderChange, Provider(id=UUID(int=0), created_at=datetime.now(UTC)))
+    return form_from(ProviderUpdate, Provider(id=UUID(int=0), created_at=datetime.now(UTC)))
 
 
-def shown(provider: Provider) -> Form:
-    return filled(ProviderChange, provider)
+def provider_form(provider: Provider) -> Form:
+    return form_from(ProviderUpdate, provider)

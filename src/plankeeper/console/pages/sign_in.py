@@ -4,107 +4,119 @@ from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.accounts import sessions
-from plankeeper.console.responses import is_ours
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.responses import is_local_path
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.parsing import uuid_of
 
 pages = Pages()
 
-HOME = f"{PREFIX}/participants"
+HOME_URL = f"{PREFIX}/participants"
 
 
-@pages.get("", need="account")
-async def home(_look: Look) -> Redirect:
-    return Redirect(HOME)
+@pages.get("", role="signed_in")
+async def home(_request: PageRequest) -> Redirect:
+    return Redirect(HOME_URL)
 
 
-@pages.get("/sign-in", need="anyone")
-async def sign_in_form(look: Look) -> Page | Redirect:
-    if look.session and not look.session.second_step_due:
-        return Redirect(onward(look.query.text("next")))
-    return Page("sign_in.html", {"next": look.query.text("next") or look.form.text("next"), "wait": None})
+@pages.get("/sign-in", role="anyone")
+async def sign_in_form(request: PageRequest) -> HtmlPage | Redirect:
+    if request.session and not request.session.two_factor_pending:
+        return Redirect(next_url(request.query.text("next")))
+    return HtmlPage(
+        "sign_in.html", {"next": request.query.text("next") or request.form.text("next"), "retry_after": None}
+    )
 
 
-@pages.post("/sign-in", need="anyone", guess=True)
-async def sign_in(look: Look) -> Page | Redirect:
-    email, password, following = look.form.text("email"), look.form.secret("password"), look.form.text("next")
-    entered = await sessions.sign_in(look.db, look.settings, email, password, look.address, look.user_agent)
-    if isinstance(entered, sessions.Refused):
-        return Page("sign_in.html", {"next": following, "wait": entered.seconds}, 401)
-    if look.session:  # in the same browser: nothing holds its token any more
-        await sessions.sign_out(look.db, look.token)
-    if entered.second_step_due:
-        return Redirect(f"{PREFIX}/second-step" + next_query(following), token=entered.token)
-    return Redirect(onward(following), token=entered.token)
+@pages.post("/sign-in", role="anyone", rate_limited=True)
+async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
+    email, password, next_path = request.form.text("email"), request.form.raw("password"), request.form.text("next")
+    result = await sessions.sign_in(request.db, request.settings, email, password, request.address, request.user_agent)
+    if isinstance(result, sessions.LoginError):
+        return HtmlPage("sign_in.html", {"next": next_path, "retry_after": result.retry_after}, 401)
+    if request.session:  # in the same browser: nothing holds its token any more
+        await sessions.sign_out(request.db, request.session_token)
+    if result.two_factor_pending:
+        return Redirect(f"{PREFIX}/second-step" + next_query(next_path), session_token=result.token)
+    return Redirect(next_url(next_path), session_token=result.token)
 
 
-@pages.get("/second-step", need="half")
-async def second_step_form(look: Look) -> Page | Redirect:
-    if not look.account.second_step_due:
-        return Redirect(HOME)
-    return Page("second_step.html", {"next": look.query.text("next"), "wait": None})
+@pages.get("/second-step", role="password_verified")
+async def two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
+    if not request.account.two_factor_pending:
+        return Redirect(HOME_URL)
+    return HtmlPage("second_step.html", {"next": request.query.text("next"), "retry_after": None})
 
 
-@pages.post("/second-step", need="half", guess=True)
-async def second_step(look: Look) -> Page | Redirect:
-    following = look.form.text("next")
-    if not look.account.second_step_due:
-        return Redirect(onward(following))
-    entered = await sessions.second_step(look.db, look.settings, look.token, look.form.text("code"))
-    if isinstance(entered, sessions.Refused):
-        return Page("second_step.html", {"next": following, "wait": entered.seconds}, 401)
-    return Redirect(onward(following), token=entered.token)
+@pages.post("/second-step", role="password_verified", rate_limited=True)
+async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
+    next_path = request.form.text("next")
+    if not request.account.two_factor_pending:
+        return Redirect(next_url(next_path))
+    result = await sessions.verify_two_factor(
+        request.db, request.settings, request.session_token, request.form.text("code")
+    )
+    if isinstance(result, sessions.LoginError):
+        return HtmlPage("second_step.html", {"next": next_path, "retry_after": result.retry_after}, 401)
+    return Redirect(next_url(next_path), session_token=result.token)
 
 
-@pages.get("/invitations/{token}", need="anyone")
-async def invitation(look: Look, token: str) -> Page:
-    invited = found(await sessions.invitation(look.db, token))
-    return Page("invitation.html", {"invited": invited, "invitation_token": token, "wait": None})
+@pages.get("/invitations/{token}", role="anyone")
+async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
+    open_invitation = found(await sessions.get_invitation(request.db, token))
+    return HtmlPage(
+        "invitation.html", {"open_invitation": open_invitation, "invitation_token": token, "retry_after": None}
+    )
 
 
-@pages.post("/invitations/{token}", need="anyone", again=invitation, guess=True)
-async def accept(look: Look, token: str) -> Page | Redirect:
-    name, password = look.form.text("name"), look.form.secret("password")
-    invited = found(await sessions.invitation(look.db, token))
-    taken = found(await sessions.accept(look.db, look.settings, token, name, password, look.address, look.user_agent))
-    if isinstance(taken, sessions.Refused):
-        return Page("invitation.html", {"invited": invited, "invitation_token": token, "wait": taken.seconds}, 401)
-    following = f"{PREFIX}/second-step" if taken.second_step_due else HOME
-    return Redirect(following, f"You work for {invited.plan_manager_name} now.", token=taken.token)
+@pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, rate_limited=True)
+async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
+    name, password = request.form.text("name"), request.form.raw("password")
+    open_invitation = found(await sessions.get_invitation(request.db, token))
+    result = found(
+        await sessions.accept(request.db, request.settings, token, name, password, request.address, request.user_agent)
+    )
+    if isinstance(result, sessions.LoginError):
+        return HtmlPage(
+            "invitation.html",
+            {"open_invitation": open_invitation, "invitation_token": token, "retry_after": result.retry_after},
+            401,
+        )
+    next_path = f"{PREFIX}/second-step" if result.two_factor_pending else HOME_URL
+    return Redirect(next_path, f"You work for {open_invitation.plan_manager_name} now.", session_token=result.token)
 
 
-@pages.post("/sign-out", need="half")
-async def sign_out(look: Look) -> Redirect:
-    await sessions.sign_out(look.db, look.token)
-    return Redirect(f"{PREFIX}/sign-in", token="")
+@pages.post("/sign-out", role="password_verified")
+async def sign_out(request: PageRequest) -> Redirect:
+    await sessions.sign_out(request.db, request.session_token)
+    return Redirect(f"{PREFIX}/sign-in", session_token="")
 
 
-@pages.get("/plan-managers", need="account")
-async def choices(look: Look) -> Page:
-    return Page("plan_managers.html", {"choices": named(look.account)})
+@pages.get("/plan-managers", role="signed_in")
+async def choose_form(request: PageRequest) -> HtmlPage:
+    return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)})
 
 
-@pages.post("/plan-managers", need="account", again=choices)
-async def choose(act: Act) -> Page | Redirect:
-    wanted = uuid_of(act.form.text("plan_manager_id"))
-    if wanted is None or wanted not in act.account.roles:
+@pages.post("/plan-managers", role="signed_in", on_error=choose_form)
+async def choose(request: FormRequest) -> HtmlPage | Redirect:
+    plan_manager_id = uuid_of(request.form.text("plan_manager_id"))
+    if plan_manager_id is None or plan_manager_id not in request.account.roles:
         # Nothing is told of a plan manager that is none of theirs.
-        return Page("plan_managers.html", {"choices": named(act.account)}, 422)
-    await sessions.choose(act.tx, act.account, wanted)
-    return Redirect(HOME, f"You work for {act.account.plan_manager_names[wanted]} now.")
+        return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
+    await sessions.switch_plan_manager(request.tx, request.account, plan_manager_id)
+    return Redirect(HOME_URL, f"You work for {request.account.plan_manager_names[plan_manager_id]} now.")
 
 
-def named(session: sessions.Session) -> list[tuple[UUID, str, str]]:
+def plan_manager_choices(session: sessions.Session) -> list[tuple[UUID, str, str]]:
     """Plan managers with their names and the role with each, by name."""
-    held = [(each, session.plan_manager_names[each], role) for each, role in session.roles.items()]
-    return sorted(held, key=lambda each: (each[1].casefold(), each[0]))
+    rows = [(each, session.plan_manager_names[each], role) for each, role in session.roles.items()]
+    return sorted(rows, key=lambda each: (each[1].casefold(), each[0]))
 
 
-def onward(wanted: str) -> str:
+def next_url(path: str) -> str:
     """Where somebody wanted to go, if that is a page of ours."""
-    return wanted if is_ours(wanted) and not wanted.startswith((f"{PREFIX}/sign-in", f"{PREFIX}/assets")) else HOME
+    return path if is_local_path(path) and not path.startswith((f"{PREFIX}/sign-in", f"{PREFIX}/assets")) else HOME_URL
 
 
-def next_query(wanted: str) -> str:
-    return f"?next={quote(wanted, safe='/')}" if wanted and is_ours(wanted) else ""
+def next_query(path: str) -> str:
+    return f"?next={quote(path, safe='/')}" if path and is_local_path(path) else ""

@@ -6,21 +6,21 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 from uuid import UUID
 
-from plankeeper.console.edit_forms import explained, filled, new_in, require_unchanged, to_edit
+from plankeeper.console.edit_forms import translate_constraints, form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form
-from plankeeper.console.routing import PREFIX, Act, Look, Page, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.http.context import found
 from plankeeper.http.errors import FieldError, Refusal
 from plankeeper.http.parsing import LooseId, uuid_of
 from plankeeper.http.schemas import STATES
-from plankeeper.participants.store import fetch_basic
+from plankeeper.participants.store import get_summary
 from plankeeper.team_members import routes, store
-from plankeeper.team_members.schemas import TeamMember, TeamMemberChange, TeamMemberCreate, TeamMemberListQuery
+from plankeeper.team_members.schemas import TeamMember, TeamMemberUpdate, TeamMemberCreate, TeamMemberListQuery
 
 pages = Pages()
 
-PAGE = 50
-PATH = "/participants/{participant_id}/team-members"
+PAGE_SIZE = 50
+TEAM_PATH = "/participants/{participant_id}/team-members"
 PERMISSIONS = {
     "view_budget": "View budget", "view_invoices": "View invoices", "approve_invoices": "Approve invoices",
     "email_statements": "Email statements", "view_documents": "View documents", "no_access": "No access",
@@ -33,7 +33,7 @@ CHOICES = {
 }
 
 
-class Named(Protocol):
+class HasPersonName(Protocol):
     """Who has a first and a last name, or neither."""
 
     @property
@@ -42,123 +42,133 @@ class Named(Protocol):
     def last_name(self) -> str | None: ...
 
 
-async def team_of(look: Look, participant_id: UUID) -> dict[str, Any]:
+async def team_context(request: PageRequest, participant_id: UUID) -> dict[str, Any]:
     """The team as it stands on the participant's page: 50 members, who holds a contact priority before the others."""
-    after = uuid_of(look.query.text("after"))
-    query = TeamMemberListQuery(limit=PAGE, after=str(after) if after else "0")
-    rows = await store.page(look.db, look.plan_manager_id, participant_id, query)
-    here = f"{PREFIX}/participants/{participant_id}"
-    onward = f"{here}?{urlencode({'after': str(rows[PAGE - 1].id)})}#team" if len(rows) > PAGE else None
-    team = sorted(rows[:PAGE], key=lambda each: each.contact_priority or 3)
-    return {"team": [(each, called(each)) for each in team], "next": onward, "first": f"{here}#team" if after else None}
+    after = uuid_of(request.query.text("after"))
+    query = TeamMemberListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
+    rows = await store.list_page(request.db, request.plan_manager_id, participant_id, query)
+    page_url = f"{PREFIX}/participants/{participant_id}"
+    next_url = f"{page_url}?{urlencode({'after': str(rows[PAGE_SIZE - 1].id)})}#team" if len(rows) > PAGE_SIZE else None
+    team = sorted(rows[:PAGE_SIZE], key=lambda each: each.contact_priority or 3)
+    return {
+        "team": [(each, member_name(each)) for each in team],
+        "next": next_url,
+        "first": f"{page_url}#team" if after else None,
+    }
 
 
-@pages.get(PATH + "/new", need="manager")
-async def new(look: Look, participant_id: UUID) -> Page:
-    return Page("team_member_new.html", {**await around(look, participant_id), "form": look.form})
+@pages.get(TEAM_PATH + "/new", role="manager")
+async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    return HtmlPage("team_member_new.html", {**await member_context(request, participant_id), "form": request.form})
 
 
-@pages.post(PATH, need="manager", again=new)
-async def create(act: Act, participant_id: UUID) -> Redirect:
-    change = new_in(TeamMemberCreate, act.form, Form())
-    async with in_words(act, participant_id):
-        member = await routes.create(act.write, participant_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{called(member)} is on the team now.")
+@pages.post(TEAM_PATH, role="manager", on_error=new)
+async def create(request: FormRequest, participant_id: UUID) -> Redirect:
+    change = changes_in(TeamMemberCreate, request.form, Form())
+    async with translate_errors(request, participant_id):
+        member = await routes.create(request.write_context, participant_id, change)
+    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is on the team now.")
 
 
-@pages.get(PATH + "/{team_member_id}", need="viewer")
-async def get(look: Look, participant_id: UUID, team_member_id: UUID) -> Page:
-    return Page("team_member.html", await around(look, participant_id, team_member_id))
+@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer")
+async def get(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
+    return HtmlPage("team_member.html", await member_context(request, participant_id, team_member_id))
 
 
-@pages.get(PATH + "/{team_member_id}/edit", need="manager")
-async def edit(look: Look, participant_id: UUID, team_member_id: UUID) -> Page:
-    values = await around(look, participant_id, team_member_id)
-    return Page("team_member_edit.html", values | to_edit(look, shown(values["member"])))
+@pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager")
+async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
+    context = await member_context(request, participant_id, team_member_id)
+    return HtmlPage("team_member_edit.html", context | edit_context(request, member_form(context["member"])))
 
 
-@pages.post(PATH + "/{team_member_id}/edit", need="manager", again=edit)
-async def update(act: Act, participant_id: UUID, team_member_id: UUID) -> Redirect:
-    pair = ([participant_id], [team_member_id])
-    await store.records_for_update(act.tx, act.plan_manager_id, *pair)
-    now = found(next(iter(await store.fetch(act.tx, act.plan_manager_id, *pair)), None))
-    require_unchanged(act, shown(now))
-    change = new_in(TeamMemberChange, act.form, shown(now))
-    async with in_words(act, participant_id):
-        member = await routes.update(act.write, participant_id, LooseId(team_member_id), change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"The changes to {called(member)} are saved.")
+@pages.post(TEAM_PATH + "/{team_member_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
+    ids = ([participant_id], [team_member_id])
+    await store.select_for_update(request.tx, request.plan_manager_id, *ids)
+    current = found(next(iter(await store.get_many(request.tx, request.plan_manager_id, *ids)), None))
+    require_unchanged(request, member_form(current))
+    change = changes_in(TeamMemberUpdate, request.form, member_form(current))
+    async with translate_errors(request, participant_id):
+        member = await routes.update(request.write_context, participant_id, LooseId(team_member_id), change)
+    return Redirect(f"{PREFIX}/participants/{participant_id}", f"The changes to {member_name(member)} are saved.")
 
 
-@pages.get(PATH + "/{team_member_id}/remove", need="manager")
-async def remove_form(look: Look, participant_id: UUID, team_member_id: UUID) -> Page:
-    return Page("team_member_remove.html", await around(look, participant_id, team_member_id))
+@pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager")
+async def remove_form(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
+    return HtmlPage("team_member_remove.html", await member_context(request, participant_id, team_member_id))
 
 
-@pages.post(PATH + "/{team_member_id}/remove", need="manager")
-async def remove(act: Act, participant_id: UUID, team_member_id: UUID) -> Redirect:
-    member = (await around(act, participant_id, team_member_id))["member"]
-    await routes.delete(act.write, participant_id, LooseId(team_member_id))
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{called(member)} is off the team.")
+@pages.post(TEAM_PATH + "/{team_member_id}/remove", role="manager")
+async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
+    member = (await member_context(request, participant_id, team_member_id))["member"]
+    await routes.delete(request.write_context, participant_id, LooseId(team_member_id))
+    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is off the team.")
 
 
-async def around(look: Look, participant_id: UUID, team_member_id: UUID | None = None) -> dict[str, Any]:
+async def member_context(
+    request: PageRequest, participant_id: UUID, team_member_id: UUID | None = None
+) -> dict[str, Any]:
     """What the pages of a team member show: whose team it is, the member, what there is to choose from."""
-    participant = found(await fetch_basic(look.db, look.plan_manager_id, participant_id))
-    values: dict[str, Any] = {"participant": participant, "name": name_of(participant), **CHOICES}
+    participant = found(await get_summary(request.db, request.plan_manager_id, participant_id))
+    context: dict[str, Any] = {"participant": participant, "name": display_name(participant), **CHOICES}
     if team_member_id:
-        values["member"] = member = await routes.get(look.read, participant_id, LooseId(team_member_id))
-        values["called"] = called(member)
-    return values
+        context["member"] = member = await routes.get(request.read_context, participant_id, LooseId(team_member_id))
+        context["member_name"] = member_name(member)
+    return context
 
 
-def shown(member: TeamMember) -> Form:
+def member_form(member: TeamMember) -> Form:
     """A member in a form; without an email there are no permissions to choose from."""
-    held = [each.name for each in member.permissions]
-    return filled(TeamMemberChange, member, permissions=held)
+    permissions = [each.name for each in member.permissions]
+    return form_from(TeamMemberUpdate, member, permissions=permissions)
 
 
-def called(member: TeamMember) -> str:
-    return name_of(member, member.email)
+def member_name(member: TeamMember) -> str:
+    return display_name(member, member.email)
 
 
-def name_of(person: Named, otherwise: str | None = None) -> str:
+def display_name(person: HasPersonName, default: str | None = None) -> str:
     """What a person is called: first and last name, as far as they are known."""
     names = [each.strip() for each in (person.first_name, person.last_name) if each and each.strip()]
-    return " ".join(names) or otherwise or "No name"
+    return " ".join(names) or default or "No name"
 
 
 @asynccontextmanager
-async def in_words(act: Act, participant_id: UUID) -> AsyncGenerator[None]:
+async def translate_errors(request: FormRequest, participant_id: UUID) -> AsyncGenerator[None]:
     """What the API refuses with an id, with a name and at its field."""
     try:
-        async with explained(act, routes.routes.constraints):
+        async with translate_constraints(request, routes.routes.constraints):
             yield
-    except Refusal as refusal:
-        fault = await _fault(act, participant_id, refusal.code)
-        if fault:
-            refusal.errors = [fault]
+    except Refusal as error:
+        field_error = await _field_error(request, participant_id, error.code)
+        if field_error:
+            error.errors = [field_error]
         raise
 
 
-async def _fault(act: Act, participant_id: UUID, code: str) -> FieldError | None:
+async def _field_error(request: FormRequest, participant_id: UUID, code: str) -> FieldError | None:
     if code == "permission_requires_email":
         return FieldError("permissions", "a member without an email can have no access only")
     if code == "contact_priority_taken":
-        holder = await _holder(act, participant_id)
-        return FieldError("contact_priority", f"{holder} holds it; a participant has one contact of each priority")
+        name = await _priority_holder_name(request, participant_id)
+        return FieldError("contact_priority", f"{name} holds it; a participant has one contact of each priority")
     if code == "team_member_exists":
-        return FieldError("email", f"{await _with_email(act, participant_id)} is on this team with it already")
+        return FieldError(
+            "email", f"{await _name_of_email_holder(request, participant_id)} is on this team with it already"
+        )
     return None
 
 
-async def _holder(act: Act, participant_id: UUID) -> str:
-    wanted = int(act.form.text("contact_priority"))
-    holder = await store.holder(act.tx, act.plan_manager_id, participant_id, wanted)
-    members = await store.fetch(act.tx, act.plan_manager_id, [participant_id], [holder]) if holder else []
-    return called(members[0]) if members else "Somebody else"
+async def _priority_holder_name(request: FormRequest, participant_id: UUID) -> str:
+    priority = int(request.form.text("contact_priority"))
+    holder_id = await store.get_priority_holder(request.tx, request.plan_manager_id, participant_id, priority)
+    members = (
+        await store.get_many(request.tx, request.plan_manager_id, [participant_id], [holder_id]) if holder_id else []
+    )
+    return member_name(members[0]) if members else "Somebody else"
 
 
-async def _with_email(act: Act, participant_id: UUID) -> str:
-    query, email = TeamMemberListQuery(limit=1000), act.form.text("email").lower()
-    members = await store.page(act.tx, act.plan_manager_id, participant_id, query)
-    return next((called(each) for each in members if (each.email or "").lower() == email), "Somebody")
+async def _name_of_email_holder(request: FormRequest, participant_id: UUID) -> str:
+    query, email = TeamMemberListQuery(limit=1000), request.form.text("email").lower()
+    members = await store.list_page(request.tx, request.plan_manager_id, participant_id, query)
+    return next((member_name(each) for each in members if (each.email or "").lower() == email), "Somebody")

@@ -2,44 +2,46 @@
 
 from uuid import UUID
 
-from plankeeper.console.routing import Act, Look, Pages, Told
+from plankeeper.console.routing import FormRequest, PageRequest, Pages, JsonResult
 from plankeeper.http.errors import Invalid
 from plankeeper.invoice_view_sessions import service
-from plankeeper.invoice_view_sessions.service import Measured
+from plankeeper.invoice_view_sessions.service import ClientReport
 
 pages = Pages()
 
-LONGEST = 12  # digits of a figure
+MAX_DIGITS = 12  # digits of a figure
 
 
-@pages.post("/invoices/{invoice_id}/view-session", need="viewer")
-async def begin(act: Act, invoice_id: UUID) -> Told:
-    return Told({"id": (await service.begin(act.write, invoice_id)).id})
+@pages.post("/invoices/{invoice_id}/view-session", role="viewer")
+async def start(request: FormRequest, invoice_id: UUID) -> JsonResult:
+    return JsonResult({"id": (await service.start(request.write_context, invoice_id)).id})
 
 
-@pages.post("/view-sessions/{session_id}/heartbeat", need="viewer")
-async def beat(act: Act, session_id: UUID) -> Told:
-    return heard(await service.beat(act.write, session_id, measured(act)))
+@pages.post("/view-sessions/{session_id}/heartbeat", role="viewer")
+async def heartbeat(request: FormRequest, session_id: UUID) -> JsonResult:
+    return heartbeat_response(await service.heartbeat(request.write_context, session_id, parse_client_report(request)))
 
 
-@pages.post("/view-sessions/{session_id}/end", need="viewer")
-async def end(act: Act, session_id: UUID) -> Told:
-    return heard(await service.beat(act.write, session_id, measured(act), last=True))
+@pages.post("/view-sessions/{session_id}/end", role="viewer")
+async def end(request: FormRequest, session_id: UUID) -> JsonResult:
+    return heartbeat_response(
+        await service.heartbeat(request.write_context, session_id, parse_client_report(request), is_last=True)
+    )
 
 
-def heard(still_open: bool) -> Told:
+def heartbeat_response(still_open: bool) -> JsonResult:
     """A session that is over is not begun again: its page begins another."""
-    return Told(status=204 if still_open else 409)
+    return JsonResult(status=204 if still_open else 409)
 
 
-def measured(look: Look) -> Measured:
+def parse_client_report(request: PageRequest) -> ClientReport:
     """The figures of a heartbeat; raises Invalid."""
-    texts = {name: look.form.text(name) for name in Measured.__struct_fields__}
-    wrong = {name: "must be a whole number" for name, text in texts.items() if not is_figure(text)}
-    if wrong:
-        raise Invalid(**wrong)
-    return Measured(**{name: int(text) for name, text in texts.items()})
+    texts = {name: request.form.text(name) for name in ClientReport.__struct_fields__}
+    errors = {name: "must be a whole number" for name, text in texts.items() if not is_whole_number(text)}
+    if errors:
+        raise Invalid(**errors)
+    return ClientReport(**{name: int(text) for name, text in texts.items()})
 
 
-def is_figure(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= LONGEST
+def is_whole_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS

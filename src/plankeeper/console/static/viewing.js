@@ -1,94 +1,94 @@
 // Measures how the page of an invoice is looked at, and tells the server: docs/invoice-view-sessions.md says what.
-const BEAT = 15_000, IDLE = 60_000; // milliseconds
+const HEARTBEAT_INTERVAL = 15_000, IDLE_TIMEOUT = 60_000; // milliseconds
 const path = document.querySelector("script[data-begin]").dataset.begin;
 const csrf = document.querySelector('input[name="csrf"]').value;
 
 let session = null; // the id of the one that is open
-let isBeginning = false;
-let isLeft = false; // the page is closed, or in the browser's memory of where one was
+let isStarting = false;
+let isClosed = false; // the page is closed, or in the browser's memory of where one was
 let isOver = false; // the server wants to hear no more: signed out, another role, the invoice is gone
-let measured, at, input, isSeen, isFocused;
+let report, lastUpdate, lastInput, isVisible, isFocused;
 
-function look() {
-  isSeen = document.visibilityState === "visible";
+function updateVisibility() {
+  isVisible = document.visibilityState === "visible";
   isFocused = document.hasFocus();
 }
 
 function reset() {
-  measured = { active_ms: 0, engaged_ms: 0, idle_count: 0 };
-  at = performance.now();
-  input = -Infinity;
-  look();
+  report = { active_ms: 0, engaged_ms: 0, idle_count: 0 };
+  lastUpdate = performance.now();
+  lastInput = -Infinity;
+  updateVisibility();
 }
 
 // Adds the time since it was last asked, in the state that the page was in all the while.
-function settle() {
-  const now = performance.now(), idle = input + IDLE;
-  if (isSeen) measured.active_ms += now - at;
-  if (isSeen && isFocused && at < idle) {
-    measured.engaged_ms += Math.min(now, idle) - at;
-    if (idle <= now) measured.idle_count += 1;
+function addElapsedTime() {
+  const now = performance.now(), idle = lastInput + IDLE_TIMEOUT;
+  if (isVisible) report.active_ms += now - lastUpdate;
+  if (isVisible && isFocused && lastUpdate < idle) {
+    report.engaged_ms += Math.min(now, idle) - lastUpdate;
+    if (idle <= now) report.idle_count += 1;
   }
-  at = now;
-  look();
+  lastUpdate = now;
+  updateVisibility();
 }
 
-function form(values) {
+function formData(values) {
   const whole = Object.entries(values).map(([name, value]) => [name, Math.floor(value)]);
   return new URLSearchParams([...whole, ["csrf", csrf]]);
 }
 
 function post(to, values) {
-  return fetch(to, { method: "POST", body: form(values), redirect: "manual" });
+  return fetch(to, { method: "POST", body: formData(values), redirect: "manual" });
 }
 
 // A page that nobody sees begins nothing: a tab opened behind others, one that a browser makes ahead of time.
-async function begin() {
-  if (session || isBeginning || isLeft || isOver) return;
+async function start() {
+  if (session || isStarting || isClosed || isOver) return;
   if (document.visibilityState !== "visible" || document.prerendering) return;
-  isBeginning = true;
+  isStarting = true;
   reset();
   try {
-    const answer = await post(path, {});
-    if (answer.ok) session = (await answer.json()).id;
-    else isOver = answer.status < 500;
+    const response = await post(path, {});
+    if (response.ok) session = (await response.json()).id;
+    else isOver = response.status < 500;
   } catch { /* The network is away: the next beat tries again. */ }
-  isBeginning = false;
+  isStarting = false;
 }
 
-async function beat() {
-  settle();
-  if (!session) return begin();
-  const told = session;
+async function sendHeartbeat() {
+  addElapsedTime();
+  if (!session) return start();
+  const sessionId = session;
   try {
-    const answer = await post(`/console/view-sessions/${told}/heartbeat`, measured);
-    if (answer.ok || answer.status >= 500 || told !== session) return;
+    const response = await post(`/console/view-sessions/${sessionId}/heartbeat`, report);
+    if (response.ok || response.status >= 500 || sessionId !== session) return;
     session = null;
-    isOver = answer.status !== 409;
-    await begin(); // 409: it ended for want of a heartbeat
+    isOver = response.status !== 409;
+    await start(); // 409: it ended for want of a heartbeat
   } catch { /* likewise */ }
 }
 
 function end() {
-  isLeft = true;
+  isClosed = true;
   if (!session) return;
-  settle();
-  navigator.sendBeacon(`/console/view-sessions/${session}/end`, form(measured));
+  addElapsedTime();
+  navigator.sendBeacon(`/console/view-sessions/${session}/end`, formData(report));
   session = null;
 }
 
-function noteInput() {
-  settle();
-  input = at;
+function recordInput() {
+  addElapsedTime();
+  lastInput = lastUpdate;
 }
 
 for (const name of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", "touchstart", "touchmove"]) {
-  addEventListener(name, noteInput, { passive: true, capture: true });
+  addEventListener(name, recordInput, { passive: true, capture: true });
 }
-for (const name of ["focus", "blur"]) addEventListener(name, settle);
-for (const name of ["visibilitychange", "prerenderingchange"]) document.addEventListener(name, beat);
+for (const name of ["focus", "blur"]) addEventListener(name, addElapsedTime);
+for (const name of ["visibilitychange", "prerenderingchange"]) document.addEventListener(name, sendHeartbeat);
 addEventListener("pagehide", end);
 // A page that comes back as it was left begins anew: the time that it was away is not its.
-addEventListener("pageshow", () => { isLeft = false; begin(); });
-setInterval(beat, BEAT);
+addEventListener("pageshow", () => { isClosed = false; start(); });
+setInterval(sendHeartbeat, HEARTBEAT_INTERVAL);
 reset();
