@@ -23,7 +23,7 @@ from benchmarks.processes import Program, ProgramError, run_program, free_port
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download
 from plankeeper.demo import plan_managers, records
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")
@@ -91,7 +91,7 @@ def _fill_database(folder: Path, participants: int) -> None:
     for resource in RESOURCES:
         file = folder / f"{resource}.jsonl"
         with file.open("w") as out:
-            out.writelines(json_text(row) + "\n" for row in _copies(rows[resource], copies))
+            out.writelines(to_json(row) + "\n" for row in _copies(rows[resource], copies))
         run_program(
             [*PROGRAM, "import", resource, file, "--plan-manager", str(plan_manager.id)], extra_env=env, seconds=1800
         )

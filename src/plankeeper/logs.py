@@ -12,11 +12,11 @@ import msgspec
 _encoder = msgspec.json.Encoder()
 
 
-class Lines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """A record as JSON. Of an exception its class, PostgreSQL's code, and the places: its text may name a person."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
@@ -24,20 +24,20 @@ class Lines(logging.Formatter):
         }
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            line["error"] = type(error).__name__
-            line["sqlstate"] = getattr(error, "sqlstate", None)
-            line["places"] = [f"{place.filename}:{place.lineno} {place.name}" for place in _places(error)]
-        return _encoder.encode(line).decode()
+            entry["error"] = type(error).__name__
+            entry["sqlstate"] = getattr(error, "sqlstate", None)
+            entry["places"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in _traceback_frames(error)]
+        return _encoder.encode(entry).decode()
 
 
-def _places(error: BaseException) -> list[traceback.FrameSummary]:
+def _traceback_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return list(traceback.extract_tb(error.__traceback__))
 
 
-def set_up() -> None:
+def configure() -> None:
     """Whatever logs in this process writes such lines."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -48,8 +48,8 @@ def set_up() -> None:
     logging.getLogger("uvicorn.access").propagate = False
 
 
-def write(lines: Sequence[msgspec.Struct]) -> None:
+def write(entries: Sequence[msgspec.Struct]) -> None:
     """Write lines past the handlers, which would cost more than a request's own steps."""
-    text = _encoder.encode_lines(lines)
+    text = _encoder.encode_lines(entries)
     while text:
         text = text[os.write(2, text) :]

@@ -13,45 +13,47 @@ from prometheus_client import (
     multiprocess,
 )
 
-from plankeeper.database.client import Database, Queries
+from plankeeper.database.client import Database, Executor
 from plankeeper.events import store as event_store
 from plankeeper.webhooks.figures import ATTEMPTS
 
 _multiprocess: Any = multiprocess  # its functions have no types that a strict check can use
 
 POOL_OPEN = Gauge("plankeeper_pool_connections", "Database connections that workers hold.", multiprocess_mode="livesum")
-POOL_LENT = Gauge("plankeeper_pool_lent", "Of these, those in use.", multiprocess_mode="livesum")
-POOL_WAITING = Gauge("plankeeper_pool_waiting", "Requests that wait for a connection.", multiprocess_mode="livesum")
-INSIDE = Gauge("plankeeper_requests_inside", "Requests that workers are working on.", multiprocess_mode="livesum")
+POOL_IN_USE = Gauge("plankeeper_pool_lent", "Of these, those in use.", multiprocess_mode="livesum")
+POOL_WAITERS = Gauge("plankeeper_pool_waiting", "Requests that wait for a connection.", multiprocess_mode="livesum")
+REQUESTS_IN_FLIGHT = Gauge(
+    "plankeeper_requests_inside", "Requests that workers are working on.", multiprocess_mode="livesum"
+)
 EVENT_LAG = Gauge(
     "plankeeper_event_lag_seconds", "The age of the oldest event without a position; 0 where there is none.",
     multiprocess_mode="livemax",
 )  # fmt: skip
-EVENTS_WAITING = Gauge("plankeeper_events_waiting", "Events without a position.", multiprocess_mode="livemax")
+EVENTS_UNSEQUENCED = Gauge("plankeeper_events_waiting", "Events without a position.", multiprocess_mode="livemax")
 
 
-class Inside(Protocol):
+class InFlightCounter(Protocol):
     """Whatever knows how many requests are being worked on."""
 
-    inside: int
+    in_flight: int
 
 
-async def watch(db: Database, admission: Inside) -> None:
+async def watch(db: Database, admission: InFlightCounter) -> None:
     """Until cancelled: look once a second."""
     while True:
-        usage = db.usage
-        POOL_OPEN.set(usage.open)
-        POOL_LENT.set(usage.lent)
-        POOL_WAITING.set(usage.waiting)
-        INSIDE.set(admission.inside)
+        stats = db.stats
+        POOL_OPEN.set(stats.open)
+        POOL_IN_USE.set(stats.in_use)
+        POOL_WAITERS.set(stats.waiting)
+        REQUESTS_IN_FLIGHT.set(admission.in_flight)
         await asyncio.sleep(1)
 
 
-async def watch_events(session: Queries) -> None:
+async def watch_events(session: Executor) -> None:
     """How far the sequencer is behind."""
-    found = await event_store.get_backlog(session)
-    EVENTS_WAITING.set(found.waiting)
-    EVENT_LAG.set(found.oldest_age_seconds)
+    backlog = await event_store.get_backlog(session)
+    EVENTS_UNSEQUENCED.set(backlog.waiting)
+    EVENT_LAG.set(backlog.oldest_age_seconds)
 
 
 def registry() -> CollectorRegistry:
@@ -63,12 +65,12 @@ def registry() -> CollectorRegistry:
     return REGISTRY
 
 
-def forget(pid: int | None) -> None:
+def forget_worker(pid: int | None) -> None:
     """Drop the gauges of a worker that is gone."""
     _multiprocess.mark_process_dead(pid)
 
 
-def text() -> bytes:
+def render() -> bytes:
     return generate_latest(registry())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-LEAST_DAYS = 7  # a delivery is attempted for more than three days, and needs its event
+MIN_RETENTION_DAYS = 7  # a delivery is attempted for more than three days, and needs its event
 
 
 class SettingError(Exception):
@@ -50,7 +50,7 @@ def _positive(value: str) -> int:
     raise ValueError("a whole number above 0")
 
 
-def limit_of(value: str) -> int:
+def parse_rate_limit(value: str) -> int:
     """`600/minute` as 600, `off` as 0; raises ValueError saying what would be right."""
     if value == "off":
         return 0
@@ -86,17 +86,17 @@ def _allowed_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
     return tuple(ip_network(each) for each in _networks(value))
 
 
-def _days(value: str, least: int = LEAST_DAYS) -> int | None:
+def _days(value: str, minimum: int = MIN_RETENTION_DAYS) -> int | None:
     """`30d` as 30, `off` as null."""
     if value == "off":
         return None
     match = re.fullmatch(r"([0-9]{1,5})d", value)
-    if not match or int(match[1]) < least:
-        raise ValueError(f"days such as 365d, at least {least}d, or off")
+    if not match or int(match[1]) < minimum:
+        raise ValueError(f"days such as 365d, at least {minimum}d, or off")
     return int(match[1])
 
 
-def _some_days(value: str) -> int | None:
+def _at_least_a_day(value: str) -> int | None:
     return _days(value, 1)
 
 
@@ -150,12 +150,12 @@ class Settings:
         "The seconds after which a statement of a request is given up (the answer is 503).",
     )  # fmt: skip
     rate_limit: int = setting(
-        "PLANKEEPER_RATE_LIMIT", "600/minute", limit_of,
+        "PLANKEEPER_RATE_LIMIT", "600/minute", parse_rate_limit,
         "The requests that a key may send in a clock minute, over all servers: `600/minute`, or `off`. A key can have a"
         " figure of its own (`plankeeper keys create --rate-limit`).",
     )  # fmt: skip
     auth_failure_rate_limit: int = setting(
-        "PLANKEEPER_AUTH_FAILURE_LIMIT", "60/minute", limit_of,
+        "PLANKEEPER_AUTH_FAILURE_LIMIT", "60/minute", parse_rate_limit,
         "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
         " Good keys from the same address are not touched. As many times, counted apart, an address may try to sign in"
         " to the console.",
@@ -205,7 +205,7 @@ class Settings:
         "PLANKEEPER_DELIVERY_RETENTION", "30d", _days, "How long deliveries are kept: `30d`, or `off`."
     )
     request_log_retention: int | None = setting(
-        "PLANKEEPER_REQUEST_LOG_RETENTION", "7d", _some_days,
+        "PLANKEEPER_REQUEST_LOG_RETENTION", "7d", _at_least_a_day,
         "How long the console's log of API requests goes back: `7d`, or `off`, which is not at all. Of a plan manager"
         " the last 10,000 requests are kept.",
     )  # fmt: skip
@@ -224,12 +224,12 @@ class Settings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        found = os.environ if environment is None else environment
+        variables = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for each in fields(cls):
             name, default = each.metadata["name"], each.metadata["default"]
             try:
-                values[each.name] = each.metadata["parse"](found.get(name, default) or default)
+                values[each.name] = each.metadata["parse"](variables.get(name, default) or default)
             except ValueError as error:
-                raise SettingError(f"{name} is {found.get(name)!r}; it takes {error}.") from None
+                raise SettingError(f"{name} is {variables.get(name)!r}; it takes {error}.") from None
         return cls(**values)

@@ -13,7 +13,7 @@ from plankeeper.accounts import members, sessions
 from plankeeper.accounts.policy import hash_token
 from plankeeper.accounts.schemas import LoginError, Session, LoginResult
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import SYSTEM, Actor, Write
+from plankeeper.http.context import SYSTEM, Actor, WriteContext
 from support.server import RunningServer
 
 PASSWORD = "nine violet umbrellas"
@@ -44,12 +44,12 @@ class Someone:
         self.email = f"{uuid7().hex}@example.com"
         self.id = self.write(lambda call: members.create(call, self.email, name, role, PASSWORD))
 
-    def write(self, work: Callable[[Write], Coroutine[Any, Any, Any]], *, as_self: bool = False) -> Any:
+    def write(self, work: Callable[[WriteContext], Coroutine[Any, Any, Any]], *, as_self: bool = False) -> Any:
         actor = Actor("user", str(self.id), "Ada") if as_self else SYSTEM
 
         async def run() -> Any:
             async with self.server.db.transaction() as tx:
-                return await work(Write(tx, self.plan_manager_id, self.server.settings, actor))
+                return await work(WriteContext(tx, self.plan_manager_id, self.server.settings, actor))
 
         return self.server.run(run())
 

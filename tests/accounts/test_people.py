@@ -12,8 +12,8 @@ from accounts.conftest import PASSWORD, Someone, told
 from plankeeper.accounts import member_store, members, sessions
 from plankeeper.accounts.policy import hash_token
 from plankeeper.accounts.schemas import LoginError, LoginResult
-from plankeeper.http.context import Actor, Write
-from plankeeper.http.errors import Invalid, NotFound, Refusal
+from plankeeper.http.context import Actor, WriteContext
+from plankeeper.http.errors import ValidationError, NotFound, ApiError
 
 
 def invited(ada: Someone, email: str, role: str = "viewer") -> str:
@@ -110,7 +110,7 @@ def test_an_invitation_can_be_withdrawn_by_its_plan_manager_alone(
 )
 def test_a_bad_name_or_password_leaves_the_invitation_open(ada: Someone, name: str, password: str) -> None:
     token = invited(ada, fresh_email())
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         accepted(ada, token, name, password)
     assert isinstance(accepted(ada, token), LoginResult)
 
@@ -136,16 +136,16 @@ def test_who_has_an_account_joins_with_its_password_and_no_other(
 
 @pytest.mark.parametrize("email", ["", "nobody", "a@b", "a b@example.com", "x\0@example.com", "x" * 300])
 def test_a_bad_email_is_not_invited(ada: Someone, email: str) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         invited(ada, email)
 
 
 def test_who_belongs_already_is_not_invited_and_a_role_is_one_of_three(ada: Someone) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         invited(ada, ada.email.upper())
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         invited(ada, fresh_email(), "admin")
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         ada.write(lambda call: members.change_role(call, ada.id, "admin"))
 
 
@@ -173,9 +173,9 @@ def test_people_of_another_plan_manager_can_not_be_changed(ada: Someone, new_per
 
 
 def test_the_only_owner_stays_unless_the_system_removes_them(ada: Someone) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         ada.write(lambda call: members.remove(call, ada.id), as_self=True)
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         ada.write(lambda call: members.change_role(call, ada.id, "viewer"), as_self=True)
     assert roles(ada) == {ada.email: "owner"}
     ada.write(lambda call: members.remove(call, ada.id))
@@ -189,12 +189,12 @@ def test_of_two_owners_who_leave_at_once_one_stays(ada: Someone, new_person: Cal
         async def leave(who: UUID) -> None:
             async with ada.server.db.transaction() as tx:
                 actor = Actor("user", str(who), None)
-                await members.remove(Write(tx, ada.plan_manager_id, ada.server.settings, actor), who)
+                await members.remove(WriteContext(tx, ada.plan_manager_id, ada.server.settings, actor), who)
 
         return await asyncio.gather(leave(ada.id), leave(sam.id), return_exceptions=True)
 
     found = ada.server.run(both())
-    assert sorted(type(each).__name__ for each in found) == ["Invalid", "NoneType"]
+    assert sorted(type(each).__name__ for each in found) == ["NoneType", "ValidationError"]
     assert list(roles(ada).values()) == ["owner"]
 
 
@@ -222,7 +222,7 @@ def test_who_is_no_owner_any_more_changes_nobody(ada: Someone, new_person: Calla
         lambda call: sessions.invite(call, "late@example.com", "owner"),
         lambda call: members.revoke_invitation(call, uuid7()),
     ):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(ApiError) as refused:
             bob.write(late, as_self=True)
         assert refused.value.status == 403
     assert ada.write(lambda call: members.change_role(call, kim.id, "manager"), as_self=True)

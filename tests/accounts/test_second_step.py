@@ -13,7 +13,7 @@ from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
 from plankeeper.accounts.policy import hash_token
 from plankeeper.accounts.schemas import LoginError, LoginResult
-from plankeeper.http.errors import Invalid
+from plankeeper.http.errors import ValidationError
 
 
 class Phone:
@@ -156,14 +156,14 @@ def test_a_recovery_code_is_used_once_and_a_new_set_ends_the_old(ada: Someone) -
 def test_the_second_step_is_turned_on_by_a_code_and_ends_the_other_sessions(ada: Someone) -> None:
     secret, token, other = totp.new_secret(), ada.token(), ada.token()
     for bad_secret, code in ((secret, "000000"), ("short", "000000"), ("", "")):
-        with pytest.raises(Invalid):
+        with pytest.raises(ValidationError):
             turned_on(ada, token, bad_secret, code)
     turned_on(ada, token, secret, Phone(secret).code())
     session = ada.session(token)
     assert session
     assert session.totp
     assert ada.session(other) is None
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         turned_on(ada, token, secret, Phone(secret).code(1))
 
 
@@ -171,7 +171,7 @@ def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Ph
     complete = ada.second_step(half(ada), phone.code())
     assert isinstance(complete, LoginResult)
     settings = ada.server.settings
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         proven(ada, complete.token, "wrong")
     assert types(ada)[-1] == "sign_in_failed"
     proof = proven(ada, complete.token)
@@ -186,12 +186,12 @@ def test_the_second_step_is_turned_off_with_the_password(ada: Someone, phone: Ph
 def test_a_new_password_ends_the_other_sessions(ada: Someone) -> None:
     token, other = ada.token(), ada.token()
     settings, proof = ada.server.settings, proven(ada, token)
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         ada.own(lambda tx, session: self_service.change_password(tx, settings, session, proof, "short"), token)
     new = "seven quiet lanterns"
     ada.own(lambda tx, session: self_service.change_password(tx, settings, session, proof, new), token)
     assert types(ada)[-1] == "password_changed"
-    with pytest.raises(Invalid):  # what was proven before is not enough for another password
+    with pytest.raises(ValidationError):  # what was proven before is not enough for another password
         ada.own(
             lambda tx, session: self_service.change_password(tx, settings, session, proof, "eight loud lanterns"), token
         )
@@ -205,7 +205,7 @@ def test_guesses_of_the_password_count_like_those_of_signing_in(ada: Someone) ->
     token = ada.token()
     waits = []
     for _ in range(4):
-        with pytest.raises(Invalid) as refused:
+        with pytest.raises(ValidationError) as refused:
             proven(ada, token, "wrong")
         waits.append(str(refused.value.errors[0].message))
         ada.let_wait_pass()
@@ -215,12 +215,12 @@ def test_guesses_of_the_password_count_like_those_of_signing_in(ada: Someone) ->
     ]  # fmt: skip
     # What is right is no failure: neither does it wait, nor is the count forgotten.
     assert proven(ada, token).account.id == ada.id
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(ValidationError) as refused:
         proven(ada, token, "wrong")
     assert "wait 4 seconds" in refused.value.errors[0].message
     # The same count keeps out who signs in, and the right password too, until the wait is over.
     assert isinstance(ada.sign_in(), LoginError)
-    with pytest.raises(Invalid):
+    with pytest.raises(ValidationError):
         proven(ada, token)
     assert types(ada).count("sign_in_failed") == 5
 

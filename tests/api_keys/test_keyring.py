@@ -19,10 +19,10 @@ from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
-from plankeeper.database.client import Database, Queries
+from plankeeper.database.client import Database, Executor
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.errors import Refusal
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.errors import ApiError
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.folder import open_folder
@@ -59,11 +59,11 @@ class Watched(Database):
         return found
 
     @asynccontextmanager
-    async def session(self) -> AsyncGenerator[Queries]:
-        async with super().session() as queries:
+    async def dedicated_connection(self) -> AsyncGenerator[Executor]:
+        async with super().dedicated_connection() as queries:
             watched = self
 
-            class Session(Queries):
+            class Session(Executor):
                 async def one_or_none(self, shape: type[T], statement: LiteralString, *values: object) -> T | None:
                     watched.confirmations.release()
                     await watched.answering.wait()
@@ -83,7 +83,7 @@ class Watched(Database):
 @pytest.fixture
 async def db(server: RunningServer) -> AsyncIterator[Watched]:
     watched = Watched(server.dsn)
-    async with watched.opened():
+    async with watched.open():
         yield watched
 
 
@@ -102,14 +102,14 @@ async def revoke(db: Database, server: RunningServer, plan_manager_id: str, key:
     async with db.transaction() as tx:
         kept = await store.get_by_hash(tx, hash_key(key))
         assert kept
-        await service.revoke(Write(tx, UUID(plan_manager_id), server.settings, SYSTEM), kept.id)
+        await service.revoke(WriteContext(tx, UUID(plan_manager_id), server.settings, SYSTEM), kept.id)
 
 
 async def refusal_of(keyring: ApiKeyCache, key: str) -> str | None:
     """The code that a key is refused with; null where it is taken."""
     try:
         await keyring.authenticate(key)
-    except Refusal as refusal:
+    except ApiError as refusal:
         return refusal.code
     return None
 
@@ -141,7 +141,7 @@ async def test_a_key_that_nobody_confirms_is_looked_up_each_time(
     assert [await refusal_of(keyring, api.key) for _ in range(3)] == [None] * 3
     assert db.look_ups == 3
     await revoke(db, server, api.plan_manager_id, api.key)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(ApiError) as refused:
         await keyring.authenticate(api.key)
     assert (refused.value.code, refused.value.status) == ("invalid_api_key", 401)
     assert refused.value.headers == {"www-authenticate": "Bearer"}
@@ -182,7 +182,7 @@ async def test_a_look_up_in_flight_while_a_revocation_is_noticed_is_not_remember
         db.go_on.clear()
         asking = asyncio.create_task(keyring.authenticate(api.key))
         await asyncio.wait_for(db.read.wait(), 10)
-        async with Database(server.dsn).opened() as beside:
+        async with Database(server.dsn).open() as beside:
             await revoke(beside, server, api.plan_manager_id, api.key)
         await db.confirmed()
         db.go_on.set()
@@ -266,7 +266,7 @@ class Alone:
         async with self.server.db.transaction() as tx:
             made = await plan_managers.insert(tx, uuid7(), "Alone")
             assert made
-            call = Write(tx, made.id, self.server.settings, SYSTEM)
+            call = WriteContext(tx, made.id, self.server.settings, SYSTEM)
             key = await service.create(call, "test", [made.id], ["read", "write"], None)
         return Client(self.server.url, key, made.id)
 

@@ -14,7 +14,7 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import POLL_INTERVAL
 from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.http.context import Actor, Write
+from plankeeper.http.context import Actor, WriteContext
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -31,7 +31,7 @@ class Keys:
     def create(self, *owners: UUID, scopes: tuple[str, ...] = ("read", "write"), **more: Any) -> str:
         async def work() -> str:
             async with self._server.db.transaction() as tx:
-                call = Write(tx, owners[0], self._server.settings, BY)
+                call = WriteContext(tx, owners[0], self._server.settings, BY)
                 return await service.create(call, "nightly", owners, scopes, more.get("lasts"), more.get("rate_limit"))
 
         return self._server.run(work())
@@ -43,12 +43,12 @@ class Keys:
         async with self._server.db.transaction() as tx:
             old = await store.select_for_update(tx, key_id)
             assert old
-            return await service.rotate(Write(tx, key_id, self._server.settings, BY), old, overlap, lasts)
+            return await service.rotate(WriteContext(tx, key_id, self._server.settings, BY), old, overlap, lasts)
 
     def revoke(self, key: str) -> None:
         async def work() -> None:
             async with self._server.db.transaction() as tx:
-                await service.revoke(Write(tx, kept.id, self._server.settings, BY), kept.id)
+                await service.revoke(WriteContext(tx, kept.id, self._server.settings, BY), kept.id)
 
         kept = self.kept(key)
         self._server.run(work())

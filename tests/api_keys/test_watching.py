@@ -16,8 +16,8 @@ from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.errors import Refusal
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.errors import ApiError
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 from support.client import Client
@@ -46,7 +46,7 @@ def dsn(server: RunningServer) -> str:
 @pytest.fixture
 async def db(dsn: str) -> AsyncIterator[Database]:
     """That database, without keys."""
-    async with Database(dsn, pool_size=8).opened() as opened:
+    async with Database(dsn, pool_size=8).open() as opened:
         await opened.execute("truncate api_keys, plan_managers cascade")
         yield opened
 
@@ -71,7 +71,7 @@ async def owner(db: Database) -> UUID:
 
 async def key_of(db: Database, *owners: UUID, lasts: timedelta | None = None) -> str:
     async with db.transaction() as tx:
-        call = Write(tx, owners[0], Settings.read({}), SYSTEM)
+        call = WriteContext(tx, owners[0], Settings.read({}), SYSTEM)
         return await service.create(call, "watched", owners, ["read"], lasts)
 
 
@@ -110,10 +110,10 @@ async def test_a_refused_key_is_not_told_as_used(db: Database) -> None:
     mine = await owner(db)
     good, revoked = [await key_of(db, mine) for _ in range(2)]
     async with db.transaction() as tx:
-        await service.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
+        await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
     async with keyring_on(db) as keyring:
         for key in (revoked, new_key()):
-            with suppress(Refusal):
+            with suppress(ApiError):
                 await keyring.authenticate(key)
         await keyring.authenticate(good)
         await until_used(db, good)
@@ -178,7 +178,7 @@ async def test_keys_that_are_far_from_their_end_or_past_it_or_revoked_are_not_to
         await key_of(db, mine, lasts=lasts)
     revoked = await key_of(db, mine, lasts=timedelta(days=1))
     async with db.transaction() as tx:
-        await service.revoke(Write(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
+        await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
     soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=1)))
     await service.record_expiry_warnings(db, Settings.read({}))
     assert await told(db) == [(mine, str(soon.id))]

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.import_export.importer import ImportReport
 from plankeeper.import_export.upsert import ImportCounts
 from support.client import Client
@@ -36,7 +36,7 @@ def an_id() -> str:
 
 
 def by_json(rows: list[Row]) -> bytes:
-    return "".join(json_text(row) + "\n" for row in rows).encode()
+    return "".join(to_json(row) + "\n" for row in rows).encode()
 
 
 def by_csv(rows: list[Row]) -> bytes:

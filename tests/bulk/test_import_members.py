@@ -10,7 +10,7 @@ import pytest
 
 from bulk.samples import Import, Row, an_id, by_csv, by_json, clean, shown
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import Write
+from plankeeper.http.context import WriteContext
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.reader import RowError
@@ -216,8 +216,8 @@ def test_a_user_on_many_teams_does_not_break_a_batch_into_its_lines(
 
     async def work() -> tuple[Counted, ImportReport]:
         async with server.db.transaction() as tx:
-            counted = Counted(tx._run)  # noqa: SLF001 - the same connection, and every savepoint on it
-            call = Write(counted, UUID(api.plan_manager_id), server.settings)
+            counted = Counted(tx._connection)  # noqa: SLF001 - the same connection, and every savepoint on it
+            call = WriteContext(counted, UUID(api.plan_manager_id), server.settings)
             file = io.BytesIO(by_json(rows))
             return counted, await import_file(
                 call, RESOURCES["team-members"], file, CONSTRAINT_ERRORS, lambda _lines: None

@@ -39,7 +39,7 @@ URL = "PLANKEEPER_DATABASE_URL"
 
 
 async def _exported(dsn: str) -> dict[str, str]:
-    async with Database(dsn).opened() as db, db.transaction(snapshot=True) as tx:
+    async with Database(dsn).open() as db, db.transaction(snapshot=True) as tx:
         return {
             f"{resource} of {each.name}": "".join(
                 [JsonLinesWriter().row(record) async for record in RESOURCES[resource].export(tx, each.id)]
@@ -96,7 +96,7 @@ def source(cluster: Cluster) -> str:
     schema.migrate(dsn)
 
     async def demonstrate() -> None:
-        async with Database(dsn).opened() as db:
+        async with Database(dsn).open() as db:
             await load_demo_data(db, Settings.read({URL: dsn}))
 
     asyncio.run(demonstrate())
@@ -109,7 +109,7 @@ def dump(source: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("backup") / "plankeeper.dump"
     done = plankeeper("backup", str(file), **{URL: source})
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(rf"{file}: [\d.]+ MB, schema {schema.EXPECTED}\n", done.stdout), done.stdout
+    assert re.fullmatch(rf"{file}: [\d.]+ MB, schema {schema.LATEST_REVISION}\n", done.stdout), done.stdout
     return file
 
 
@@ -166,7 +166,7 @@ def test_every_row_comes_back_through_an_address(source: str, dump: Path, target
     assert [each.name for each in dump.parent.iterdir()] == [dump.name]
     done = plankeeper("restore", str(dump), **{URL: target})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"Restored {dump}: the schema is {schema.EXPECTED}.\n"
+    assert done.stdout == f"Restored {dump}: the schema is {schema.LATEST_REVISION}.\n"
     assert tables(target) == tables(source)
     assert exported(target) == exported(source)
 
@@ -219,11 +219,11 @@ def test_an_older_schema_is_brought_up_to_date_and_a_newer_one_refused(
     # A backup before an upgrade is taken by either version.
     assert plankeeper("backup", str(older), **{URL: dsn}).stdout.endswith("schema 0003\n")
     assert plankeeper("restore", str(older), **{URL: target}).stdout == (
-        f"Restored {older}: the schema is {schema.EXPECTED}.\n"
+        f"Restored {older}: the schema is {schema.LATEST_REVISION}.\n"
     )
     assert "idempotency_records" in tables(target)
     # It is empty still, but its tables are no longer the backup's.
-    assert f"{older} has the schema 0003, and the database has {schema.EXPECTED} already" in refused(
+    assert f"{older} has the schema 0003, and the database has {schema.LATEST_REVISION} already" in refused(
         plankeeper("restore", str(older), **{URL: target})
     )
     asyncio.run(execute(dsn, "update alembic_version set version_num = '9999'"))

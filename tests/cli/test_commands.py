@@ -142,9 +142,9 @@ def test_a_database_of_ones_own_is_migrated_when_told_to(cluster: Cluster) -> No
         assert refused.stderr.endswith("Run `plankeeper migrate`.\n")
     sick = plankeeper("doctor", **env)
     assert sick.returncode == 1
-    assert f"FAIL  schema empty, {schema.EXPECTED} is needed: run `plankeeper migrate`" in sick.stdout
-    assert plankeeper("migrate", **env).stdout == f"The schema is {schema.EXPECTED}.\n"
-    assert plankeeper("migrate", **env).stdout == f"The schema is {schema.EXPECTED} already.\n"
+    assert f"FAIL  schema empty, {schema.LATEST_REVISION} is needed: run `plankeeper migrate`" in sick.stdout
+    assert plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION}.\n"
+    assert plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION} already.\n"
     well = plankeeper("doctor", **env)
     assert well.returncode == 0
     assert all(line.startswith("ok") for line in well.stdout.splitlines())

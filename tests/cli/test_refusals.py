@@ -108,13 +108,13 @@ def test_a_newer_database_is_not_migrated_back(server: RunningServer) -> None:
     own = server.dsn.replace("///plankeeper?", "///newer_one?")
 
     async def grow() -> None:
-        async with Database(own, pool_size=1).opened() as db:
+        async with Database(own, pool_size=1).open() as db:
             await db.execute("create table alembic_version as select '9999' as version_num")
 
     server.run(grow())
     told = refused(plankeeper("migrate", PLANKEEPER_DATABASE_URL=own))
     assert told.startswith(
-        f"Error: The database's schema is 9999, of a newer Plankeeper: this one knows {schema.EXPECTED}."
+        f"Error: The database's schema is 9999, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
     )
     sick = plankeeper("doctor", PLANKEEPER_DATABASE_URL=own)
     assert sick.returncode == 1

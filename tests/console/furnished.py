@@ -14,8 +14,8 @@ from plankeeper.accounts import sessions
 from plankeeper.api_keys import service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, PageRoute
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.schemas import to_json
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.importing import import_all
@@ -104,7 +104,7 @@ async def _begun(server: RunningServer, texts: _Texts) -> tuple[UUID, UUID, str,
         begun = await plan_managers.insert(tx, uuid7(), named["name"])
         assert begun is not None
         key = await service.create(
-            Write(tx, begun.id, server.settings, SYSTEM), named["key_name"], [begun.id], ["read", "write"], None
+            WriteContext(tx, begun.id, server.settings, SYSTEM), named["key_name"], [begun.id], ["read", "write"], None
         )  # fmt: skip
         key_id = await tx.one(UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", begun.id)
     owner = await made(server, begun.id, "owner", texts.fields("account", "owner_name")["owner_name"])
@@ -193,7 +193,7 @@ def _uploaded(found: Furnished, texts: _Texts) -> str:
     browser = found.browser()
     named = texts.fields("file", "first_name")
     form = {"csrf": browser.csrf(), "resource": "participants"}
-    content = json_text({"id": found.ids["participant_id"], **named}) + "\n"
+    content = to_json({"id": found.ids["participant_id"], **named}) + "\n"
     answer = browser.http.post(
         "/console/import", data=form, files={"file": (texts.text("file.name"), content.encode())},
         headers={"Origin": browser.url},
@@ -207,7 +207,7 @@ async def _people(server: RunningServer, plan_manager_id: UUID, owner: Person, t
     named = texts.fields("account", "person_name", "invited_name", "user_agent")
     other = await made(server, plan_manager_id, "viewer", named["person_name"])
     async with server.db.transaction() as tx:
-        call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+        call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
         token = await sessions.invite(call, f"{uuid7()}@example.com", "manager", named["invited_name"])
     invited = await sessions.get_invitation(server.db, token)
     assert invited is not None

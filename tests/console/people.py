@@ -9,7 +9,7 @@ import httpx
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import NO_TLS
 from support.server import RunningServer
 
@@ -65,5 +65,5 @@ async def made(server: RunningServer, plan_manager_id: UUID, role: str, name: st
     """A sign-in with a role."""
     email = f"{uuid7()}@example.com"
     async with server.db.transaction() as tx:
-        call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+        call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
         return Person(email, await members.create(call, email, name, role, PASSWORD))

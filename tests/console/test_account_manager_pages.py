@@ -14,8 +14,8 @@ from uuid_utils.compat import uuid7
 from console.people import Browser, Person
 from plankeeper.account_managers import service
 from plankeeper.account_managers.schemas import AccountManagerCreate
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.errors import Invalid
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.errors import ValidationError
 from plankeeper.http.schemas import Email
 from support.client import Client
 from support.importing import import_all
@@ -165,12 +165,12 @@ def test_two_at_once_make_one(server: RunningServer, plan_manager_id: UUID, kept
     async def make() -> Any:
         async with server.db.transaction() as tx:
             new = AccountManagerCreate(first_name="Ama", email=Email("ama@example.com"))
-            return await service.create(Write(tx, plan_manager_id, server.settings, SYSTEM), new)
+            return await service.create(WriteContext(tx, plan_manager_id, server.settings, SYSTEM), new)
 
     async def both() -> list[Any]:
         return await asyncio.gather(make(), make(), return_exceptions=True)
 
-    assert sorted(isinstance(each, Invalid) for each in server.run(both())) == [False, True]
+    assert sorted(isinstance(each, ValidationError) for each in server.run(both())) == [False, True]
     assert len(kept()) == 1
 
 

@@ -16,7 +16,7 @@ from console.people import Browser, Person, made
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.pages import activity
-from plankeeper.http.errors import Refusal
+from plankeeper.http.errors import ApiError
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -181,6 +181,6 @@ def test_a_worker_sends_few_files_at_a_time(owner: Browser) -> None:
     for _ in range(6):  # each place is given back
         assert owner.get("/console/activity.csv").status_code == 200
     places = ConcurrencyLimit(1)
-    with places, pytest.raises(Refusal) as refused:
+    with places, pytest.raises(ApiError) as refused:
         places.require_available()
     assert refused.value.status == 503

@@ -10,7 +10,7 @@ import pytest
 from console.people import PASSWORD, Browser, Person
 from plankeeper.accounts import member_store, sessions
 from plankeeper.console.cookies import sign
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from support.server import RunningServer
 
 NOT_OURS = [
@@ -115,7 +115,7 @@ def test_an_invitation_is_taken_up_once(
 ) -> None:
     async def invite() -> str:
         async with server.db.transaction() as tx:
-            call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+            call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
             return await sessions.invite(call, f"{plan_manager_id}@example.com", "viewer")
 
     path, browser = f"/console/invitations/{server.run(invite())}", new_browser()

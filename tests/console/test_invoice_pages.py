@@ -10,7 +10,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from console.people import Browser, Person
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.invoices.checks import recheck
 from support.client import Client
 from support.server import RunningServer, wait_until
@@ -242,7 +242,7 @@ def test_what_is_ignored_survives_a_recheck_and_an_import(
 
     async def check_all() -> int:
         async with server.db.transaction() as tx:
-            return (await recheck(Write(tx, plan_manager_id, server.settings, SYSTEM), UUID(int=0)))[1]
+            return (await recheck(WriteContext(tx, plan_manager_id, server.settings, SYSTEM), UUID(int=0)))[1]
 
     assert server.run(check_all()) == 0
     put(id=ident, invoice_date="2099-01-01", claim_status="pending")

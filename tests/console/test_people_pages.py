@@ -15,7 +15,7 @@ from console.people import PASSWORD, Browser, Person, made
 from plankeeper.accounts import member_store
 from plankeeper.accounts import members as member_service
 from plankeeper.accounts.schemas import Invitation
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from support.server import RunningServer
 
 PEOPLE = "/console/settings/people"
@@ -200,7 +200,7 @@ def test_a_sign_in_to_another_plan_manager_is_neither_shown_nor_touched(
 
     async def join() -> None:
         async with server.db.transaction() as tx:
-            call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+            call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
             await member_store.insert(tx, plan_manager_id, shared.account_id, "viewer", datetime.now(UTC))
             await member_service.change_role(call, shared.account_id, "manager")
 

@@ -12,9 +12,9 @@ from uuid_utils.compat import uuid7
 from console.people import Browser, Person
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.api_keys.format import hash_key
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.request_log import store
-from plankeeper.request_log.schemas import KEPT, Batch, Request
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, RequestBatchInsert, LoggedRequest
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -29,13 +29,13 @@ def write(server: RunningServer, plan_manager_id: UUID) -> Write:
     """Writes batches of requests: each is a list of so many, numbered on; the last is the newest."""
 
     def work(*sizes: int, owner: UUID | None = None, **more: object) -> None:
-        number, batches = 0, list[Batch]()
+        number, batches = 0, list[RequestBatchInsert]()
         for size in sizes:
-            requests = list[Request]()
+            requests = list[LoggedRequest]()
             for _ in range(size):
                 number += 1
                 requests.append(request(number, **more))
-            batches.append(Batch(owner or plan_manager_id, uuid7(), NOW, size, json_text(requests)))
+            batches.append(RequestBatchInsert(owner or plan_manager_id, uuid7(), NOW, size, to_json(requests)))
 
         async def insert() -> None:
             async with server.db.transaction() as tx:
@@ -46,9 +46,9 @@ def write(server: RunningServer, plan_manager_id: UUID) -> Write:
     return work
 
 
-def request(number: int, **more: object) -> Request:
+def request(number: int, **more: object) -> LoggedRequest:
     at = (NOW - timedelta(hours=1)).timestamp() + number / 1000
-    made = Request(at, "key", "GET", "/a/{id}", f"/a/{number}", 200, 1.5, f"r-{number}")
+    made = LoggedRequest(at, "key", "GET", "/a/{id}", f"/a/{number}", 200, 1.5, f"r-{number}")
     for name, value in more.items():
         setattr(made, name, value)
     return made
@@ -106,11 +106,11 @@ def test_many_rows_of_few_requests_are_walked_too(owner: Browser, write: Write) 
 
 
 def test_of_more_than_are_promised_the_newest_are_shown(owner: Browser, write: Write) -> None:
-    write(600, KEPT)
+    write(600, MAX_KEPT_REQUESTS)
     assert owner.get(f"{REQUESTS}?request_id=r-600").text.count("<tr>") == 0
     assert ids_on(owner.get(f"{REQUESTS}?request_id=r-601").text) == ["r-601"]
     sizes = [len(each) for each in walked(owner, REQUESTS)]
-    assert (len(sizes), set(sizes)) == (KEPT // 100 + 6, {100})
+    assert (len(sizes), set(sizes)) == (MAX_KEPT_REQUESTS // 100 + 6, {100})
 
 
 def test_filters_let_through_what_they_say_and_stay_in_the_links(
@@ -142,7 +142,7 @@ def test_nobody_elses_requests_are_shown(
 ) -> None:
     foreign = new_plan_manager()
     write(5, owner=foreign)
-    (theirs,) = server.run(store.latest(server.db, foreign, None, 10))
+    (theirs,) = server.run(store.list_latest(server.db, foreign, None, 10))
     assert walked(owner, REQUESTS) == [[]]
     assert ids_on(owner.get(f"{REQUESTS}?before={theirs.id}.3").text) == []
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from plankeeper.app import SLICES
+from plankeeper.app import ROUTERS
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from support.server import RunningServer
 
@@ -114,7 +114,7 @@ def constraints(server: RunningServer) -> dict[str, str]:
 
 
 def test_every_constraint_has_an_answer_or_a_reason(server: RunningServer) -> None:
-    answered = {name for slice_ in SLICES for name in slice_.constraints}
+    answered = {name for slice_ in ROUTERS for name in slice_.constraint_errors}
     assert answered
     assert not answered & set(UNBREAKABLE)
     assert set(constraints(server)) == answered | set(UNBREAKABLE)
@@ -122,12 +122,14 @@ def test_every_constraint_has_an_answer_or_a_reason(server: RunningServer) -> No
 
 def test_a_slice_answers_for_its_own_tables(server: RunningServer) -> None:
     tables = constraints(server)
-    foreign = {name for slice_ in SLICES for name in slice_.constraints if not tables[name].startswith(slice_.tag)}
+    foreign = {
+        name for slice_ in ROUTERS for name in slice_.constraint_errors if not tables[name].startswith(slice_.tag)
+    }
     assert foreign == set()
 
 
 def test_an_import_explains_what_the_slices_answer_and_what_only_a_file_can_break(server: RunningServer) -> None:
-    answered = {name for slice_ in SLICES for name in slice_.constraints}
+    answered = {name for slice_ in ROUTERS for name in slice_.constraint_errors}
     assert set(CONSTRAINT_ERRORS) == answered | BREAKABLE_BY_IMPORT
     assert set(UNBREAKABLE) >= BREAKABLE_BY_IMPORT
     assert set(CONSTRAINT_ERRORS) <= set(constraints(server))

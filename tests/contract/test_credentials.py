@@ -20,14 +20,14 @@ from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.database import schema
 from plankeeper.embedded_postgres import binaries
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation
 from support.server import RunningServer, wait_until
 
 Contents = Callable[[UUID | str], Any]
 POSTS = [name for name, each in WRITES.items() if each.method == "POST"]
-SINGLES = [name for name, each in OPERATIONS.items() if each.single]
+SINGLES = [name for name, each in OPERATIONS.items() if each.has_etag]
 
 # What each credential gets on every route.
 REFUSALS = {
@@ -59,7 +59,7 @@ class Makes:
     def rotate(self, key: str, overlap: timedelta) -> str:
         ident = self._id(key)
 
-        async def work(call: Write) -> str:
+        async def work(call: WriteContext) -> str:
             old = await store.select_for_update(call.tx, ident)
             assert old
             return await service.rotate(call, old, overlap, None)
@@ -71,10 +71,10 @@ class Makes:
         assert found
         return found.id
 
-    def _done(self, work: Callable[[Write], Any]) -> Any:
+    def _done(self, work: Callable[[WriteContext], Any]) -> Any:
         async def run() -> Any:
             async with self._server.db.transaction() as tx:
-                return await work(Write(tx, self._owner, self._server.settings, SYSTEM))
+                return await work(WriteContext(tx, self._owner, self._server.settings, SYSTEM))
 
         return self._server.run(run())
 
@@ -108,7 +108,7 @@ def credentials(server: RunningServer, world: World, stranger: World) -> dict[st
         "a rotated key after its overlap": headers(rotated),
         "another plan manager's key": headers(stranger.client.key),
         "the own key for another plan manager": headers(world.client.key, stranger.client.plan_manager_id),
-        "a key without the scope": lambda each: scopes["read" if each.need == "write" else "write"](each),
+        "a key without the scope": lambda each: scopes["read" if each.required_scope == "write" else "write"](each),
     }
 
 
@@ -249,7 +249,7 @@ def dumped(cluster: Cluster, server: RunningServer) -> Iterator[tuple[RunningSer
     dsn = server.dsn.replace("/plankeeper?", "/dumped?")
     schema.migrate(dsn)
     running = RunningServer(dsn).start()
-    program = binaries.find(None, binaries.account_for(cluster.location)).folder / "pg_dump"
+    program = binaries.find(None, binaries.server_user(cluster.location)).folder / "pg_dump"
 
     def dump() -> str:
         return subprocess.run([program, "--dbname", dsn], check=True, capture_output=True, timeout=60).stdout.decode()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from contract.sources import Module, modules
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.http.errors import CODES, Invalid, NotFound, Refusal
+from plankeeper.http.errors import CODES, ValidationError, NotFound, ApiError
 from plankeeper.invoices.warnings import WARNINGS
 
 # The codes and statuses that were decided (decisions, section 8).
@@ -25,8 +25,8 @@ DECIDED = {
     500: {"internal_error"}, 503: {"service_unavailable"},
 }  # fmt: skip
 
-# What takes the code of an error as its first argument, besides the Refusal itself.
-RAISING = {"Refusal", "unauthorised"}
+# What takes the code of an error as its first argument, besides ApiError itself.
+RAISING = {"ApiError", "unauthenticated_error"}
 
 
 def calls(module: Module) -> Iterator[tuple[str, ast.Call]]:
@@ -57,21 +57,21 @@ def test_the_catalogue_has_the_codes_that_were_decided_and_no_other() -> None:
 
 def test_every_code_that_is_raised_is_the_catalogues_and_every_one_of_the_catalogue_is_raised() -> None:
     codes = raised()
-    # `unauthorised` hands its code on, and a Refusal its message to Exception: both once.
+    # `unauthenticated_error` passes its code on, and an ApiError its message to Exception: both once.
     assert codes.pop("?") == {"edge.authentication", "edge.errors"}
     assert set(codes) == set(CODES)
 
 
 def test_an_error_is_made_in_one_place() -> None:
-    making = {module.name for module in modules() for name, _ in calls(module) if name == "ErrorBody"}
+    making = {module.name for module in modules() for name, _ in calls(module) if name == "Error"}
     assert making == {"edge.errors"}
 
 
 def test_an_error_has_one_shape() -> None:
-    for refusal in (Refusal("not_found"), NotFound()):
+    for refusal in (ApiError("not_found"), NotFound()):
         body = refusal.body("1")
         assert (body.success, body.error, body.detail) == (False, "not_found", CODES["not_found"].description)
-    invalid = Invalid(email="must be an email address").body("1")
+    invalid = ValidationError(email="must be an email address").body("1")
     assert (invalid.error, invalid.detail) == ("invalid_request", "email: must be an email address.")
     assert isinstance(invalid.errors, list)
     assert [(each.field, each.message) for each in invalid.errors] == [("email", "must be an email address")]

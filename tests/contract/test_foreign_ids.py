@@ -18,9 +18,9 @@ from uuid_utils.compat import uuid7
 
 from contract.leaks import assert_nothing_of, assert_plain, without_moment
 from contract.world import BODIES, OPERATIONS, World, absent_ids, name_of, send
-from plankeeper.http.context import Write
-from plankeeper.http.routing import PREFIX, WRITE, Operation, Routes
-from plankeeper.http.schemas import Empty, Query, UuidText, custom_schema
+from plankeeper.http.context import WriteContext
+from plankeeper.http.routing import PREFIX, WRITE, Operation, Router
+from plankeeper.http.schemas import EmptyResponse, Query, UuidText, custom_schema
 from support.importing import import_all
 
 Contents = Callable[[UUID | str], Any]
@@ -155,10 +155,10 @@ def test_a_new_route_whose_ids_nobody_tries_would_fail(world: World) -> None:
         account_manager_id: UUID
         name: str
 
-    new = Routes("new")
+    new = Router("new")
 
-    @new.put("/things/{thing_id}", need=WRITE)
-    async def update(call: Write, thing_id: UUID, change: Change, query: Filters) -> Empty:
+    @new.put("/things/{thing_id}", scope=WRITE)
+    async def update(call: WriteContext, thing_id: UUID, change: Change, query: Filters) -> EmptyResponse:
         raise NotImplementedError
 
     route = "PUT /things/{thing_id}"
@@ -252,7 +252,7 @@ def test_a_body_takes_its_own_members_and_none_beside_them(world: World, owner: 
     assert operation.body
     foreign = {"id": owner.ids["participant_id"], "plan_manager_id": owner.client.plan_manager_id}
     path = operation.path.removeprefix(PREFIX).format(**world.ids)
-    others = (members_of(operation.answer) | NEVER) - set(operation.body.__struct_encode_fields__)
+    others = (members_of(operation.response_type) | NEVER) - set(operation.body.__struct_encode_fields__)
     for member in sorted(others):
         value = foreign.get(member, owner.ids["participant_id"])
         answer = world.client.request(operation.method, path, json=BODIES[name] | {member: value})

@@ -51,8 +51,8 @@ async def objects(dsn: str) -> list[Any]:
 
 
 async def version(dsn: str) -> str | None:
-    async with Database(dsn).opened() as db:
-        return await schema.version(db)
+    async with Database(dsn).open() as db:
+        return await schema.current_revision(db)
 
 
 def migrating(dsn: str) -> "subprocess.Popen[str]":
@@ -69,19 +69,19 @@ def test_the_code_expects_the_newest_migration() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     scripts = ScriptDirectory.from_config(config)
-    assert scripts.get_heads() == [schema.EXPECTED]
+    assert scripts.get_heads() == [schema.LATEST_REVISION]
     revisions = {each.revision for each in scripts.walk_revisions()}
     assert revisions == {Path(path).name.split("_", maxsplit=1)[0] for path in (MIGRATIONS / "versions").glob("*.py")}
 
 
 async def test_an_empty_database_is_brought_to_the_expected_schema_and_then_left_alone(empty: str) -> None:
-    async with Database(empty).opened() as db:
-        assert await schema.version(db) is None
-        assert await schema.migrate_if_older(db, empty) is True
-        assert await schema.version(db) == schema.EXPECTED
+    async with Database(empty).open() as db:
+        assert await schema.current_revision(db) is None
+        assert await schema.migrate_if_needed(db, empty) is True
+        assert await schema.current_revision(db) == schema.LATEST_REVISION
         made = await objects(empty)
         assert len(made) > 50
-        assert await schema.migrate_if_older(db, empty) is False
+        assert await schema.migrate_if_needed(db, empty) is False
         schema_is_current = migrating(empty)
         output, _ = schema_is_current.communicate(timeout=30)
         assert (schema_is_current.returncode, await objects(empty)) == (0, made), output
@@ -99,7 +99,7 @@ async def test_of_two_programs_that_migrate_at_once_one_does_it_and_the_other_wa
     for program in programs:
         output, _ = program.communicate(timeout=30)
         assert program.returncode == 0, output
-    assert await version(empty) == schema.EXPECTED
+    assert await version(empty) == schema.LATEST_REVISION
     assert await connection.fetchval("select count(*) from permissions") == 6
     assert await connection.fetchval("select count(*) from alembic_version") == 1
     await connection.close()

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from plankeeper.database import schema
-from plankeeper.database.client import Database, Queries
+from plankeeper.database.client import Database, Executor
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import doubtful
@@ -67,7 +67,7 @@ select plan_manager_id, status, state, count(*) from participants group by 1, 2,
 """
 
 
-class Catcher(Queries):
+class Catcher(Executor):
     """Explains every statement that a list sends, planned as the pool's connections plan it."""
 
     def __init__(self, connection: Any) -> None:
@@ -86,9 +86,9 @@ class Catcher(Queries):
     async def _explain(self, statement: str, values: tuple[object, ...]) -> None:
         """By name: a plain `explain` with values is planned for them, which no prepared statement is."""
         name = f"caught_{next(self._numbers)}"
-        await self._run.execute(f"prepare {name} as {statement}")
+        await self._connection.execute(f"prepare {name} as {statement}")
         given = ", ".join(literal(value) for value in values)
-        told = await self._run.fetchval(f"explain (format json, analyze) execute {name}({given})")
+        told = await self._connection.fetchval(f"explain (format json, analyze) execute {name}({given})")
         self.plans.append(json.loads(told)[0]["Plan"])
 
 
@@ -163,8 +163,8 @@ def test_a_list_is_read_off_an_index(crowded: str, resource: str, query: str) ->
     shape, page, count = LISTS[resource]
 
     async def plans() -> list[dict[str, Any]]:
-        async with Database(crowded).opened() as db, db.transaction() as tx:
-            catcher = Catcher(tx._run)  # noqa: SLF001 - the same connection, with the pool's settings
+        async with Database(crowded).open() as db, db.transaction() as tx:
+            catcher = Catcher(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
             asked = parse_query(shape, query.encode())
             assert asked is not None
             rows = await page(catcher, OWNER, asked)
@@ -204,8 +204,8 @@ def test_a_search_is_read_off_an_index(
     crowded: str, resource: str, page: Any, shape: type[Any], text: str, query: str, found: int
 ) -> None:
     async def plans() -> list[dict[str, Any]]:
-        async with Database(crowded).opened() as db, db.transaction() as tx:
-            catcher = Catcher(tx._run)  # noqa: SLF001 - the same connection, with the pool's settings
+        async with Database(crowded).open() as db, db.transaction() as tx:
+            catcher = Catcher(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
             assert len(await page(catcher, OWNER, text, parse_query(shape, query.encode()))) == found
             return catcher.plans
 

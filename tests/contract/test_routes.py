@@ -6,17 +6,17 @@ from typing import Any, get_args
 from uuid import UUID
 
 import pytest
-from starlette.routing import Route, Router
+from starlette.routing import Route, Router as StarletteRouter
 from uuid_utils.compat import uuid7
 
 from contract.world import BODIES, CONTRACT, OPERATIONS, READS, WRITES, World, send
 from plankeeper.api_keys import service
 from plankeeper.api_keys.format import new_key
-from plankeeper.app import application
-from plankeeper.http.context import SYSTEM, Need, Write
+from plankeeper.app import build_app
+from plankeeper.http.context import SYSTEM, Scope, WriteContext
 from plankeeper.http.errors import CODES
-from plankeeper.http.path_router import Paths
-from plankeeper.http.routing import PREFIX, Routes
+from plankeeper.http.path_router import PathRouter
+from plankeeper.http.routing import PREFIX, Router
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
 from support.server import RunningServer, wait_until
@@ -67,7 +67,7 @@ class Keys:
         async def make() -> str:
             async with self._server.db.transaction() as tx:
                 ident = self._world.plan_manager_id
-                call = Write(tx, ident, self._server.settings, SYSTEM)
+                call = WriteContext(tx, ident, self._server.settings, SYSTEM)
                 return await service.create(call, "test", [ident], scopes or ["read", "write"], lasts)
 
         return self._server.run(make())
@@ -79,7 +79,9 @@ class Keys:
         async def work() -> None:
             async with self._server.db.transaction() as tx:
                 ident = await tx.one(UUID, "select id from api_keys where last_four = $1", key[-4:])
-                await service.revoke(Write(tx, self._world.plan_manager_id, self._server.settings, SYSTEM), ident)
+                await service.revoke(
+                    WriteContext(tx, self._world.plan_manager_id, self._server.settings, SYSTEM), ident
+                )
 
         self._server.run(work())
         wait_until(lambda: send(self._world.client, "GET /participants", {}, self.headers(key)).status_code == 401)
@@ -97,9 +99,9 @@ def test_every_write_has_a_body_to_be_tried_with() -> None:
 
 def test_a_route_cannot_be_defined_without_saying_its_need() -> None:
     for method in ("get", "post", "put", "delete"):
-        with pytest.raises(TypeError, match="need"):
-            getattr(Routes("test"), method)("/tests")
-    assert {operation.need for operation in OPERATIONS.values()} == set(get_args(Need))
+        with pytest.raises(TypeError, match="scope"):
+            getattr(Router("test"), method)("/tests")
+    assert {operation.required_scope for operation in OPERATIONS.values()} == set(get_args(Scope))
 
 
 def test_whatever_opens_a_transaction_needs_the_scope_write() -> None:
@@ -141,11 +143,11 @@ def documented_operations() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def paths_of(settings: Settings) -> Iterator[str]:
-    found = application(settings)
-    assert isinstance(found, Paths)
+    found = build_app(settings)
+    assert isinstance(found, PathRouter)
     yield from found.paths
-    assert isinstance(found.otherwise, Router)
-    for route in found.otherwise.routes:
+    assert isinstance(found.default, StarletteRouter)
+    for route in found.default.routes:
         assert isinstance(route, Route)
         yield route.path
 

@@ -26,7 +26,7 @@ from contract.sources import (
     runs_for_others,
     statements,
 )
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_mapping import columns
 from plankeeper.embedded_postgres.cluster import Cluster
 
@@ -72,7 +72,7 @@ async def connection(cluster: Cluster) -> AsyncIterator[Any]:
 def test_the_sweep_knows_every_method_that_runs_a_statement() -> None:
     taking = {
         name
-        for kind in (Queries, Transaction)
+        for kind in (Executor, Transaction)
         for name, method in vars(kind).items()
         if "statement" in getattr(method, "__annotations__", {})
     }

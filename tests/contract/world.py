@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
 from plankeeper.app import operations
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
@@ -27,8 +27,8 @@ def name_of(operation: Operation) -> str:
 
 
 OPERATIONS = {name_of(operation): operation for operation in operations()}
-WRITES = {name: operation for name, operation in OPERATIONS.items() if operation.need == "write"}
-READS = {name: operation for name, operation in OPERATIONS.items() if operation.need == "read"}
+WRITES = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "write"}
+READS = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "read"}
 LISTS = {name: each for name, each in READS.items() if each.method == "GET" and not each.path.endswith("}")}
 
 # The contract's endpoint table (section 4.2).
@@ -86,7 +86,7 @@ async def new_client(server: RunningServer) -> Client:
     async with server.db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
         assert plan_manager
-        call = Write(tx, plan_manager.id, server.settings, SYSTEM)
+        call = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
         key = await service.create(call, "test", [plan_manager.id], ["read", "write"], None)
     return Client(server.url, key, plan_manager.id)
 

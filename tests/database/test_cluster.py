@@ -84,7 +84,7 @@ def fresh_dir(home: Path) -> Iterator[Path]:
     """A data folder that is not there yet."""
     folder = home / "data"
     yield folder
-    postmaster.settle(Cluster(folder).location, 4)
+    postmaster.shut_down_leftovers(Cluster(folder).location, 4)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def made() -> Iterator[Path]:
 def data_dir(made: Path) -> Iterator[Path]:
     """The one that the tests use in turn, whatever they do to its server."""
     yield made
-    postmaster.settle(made / "postgres", 4)
+    postmaster.shut_down_leftovers(made / "postgres", 4)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def sql(dsn: str, statement: str) -> str:
 
 
 def server_of(cluster: Cluster) -> int:
-    record = postmaster.read(cluster.location)
+    record = postmaster.read_pid_file(cluster.location)
     assert record
     return record.pid
 
@@ -278,7 +278,7 @@ def test_the_server_ends_with_a_killed_program_and_starts_again(
     sql(address, KEEP)
     server = server_of(Cluster(data_dir))
     program.kill()
-    wait_until(lambda: not postmaster.runs_in(server, data_dir / "postgres"))
+    wait_until(lambda: not postmaster.is_running_in(server, data_dir / "postgres"))
     with Cluster(data_dir) as cluster:
         assert cluster.dsn == address
         assert sql(address, "select n from kept") == "7"
@@ -346,7 +346,7 @@ def test_a_folder_without_a_database_is_not_overwritten(fresh_dir: Path) -> None
 
 def test_a_folder_without_programs_is_named(fresh_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=f"{tmp_path}/postgres.*PLANKEEPER_POSTGRES_BIN"):
-        Cluster(fresh_dir, binaries=tmp_path).ensure()
+        Cluster(fresh_dir, bin_dir=tmp_path).ensure()
 
 
 def test_a_data_folder_that_is_removed_and_made_again_is_not_the_old_one(
@@ -405,7 +405,7 @@ def test_the_socket_is_for_the_servers_user_alone(data_dir: Path) -> None:
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         if ROOT:
             # The programs that the server's user can run, others can too: the installed ones may be out of reach.
-            programs = binaries.find(None, binaries.account_for(cluster.location))
+            programs = binaries.find(None, binaries.server_user(cluster.location))
             done = subprocess.run(
                 [programs.folder / "psql", "-Xc", "select 1", cluster.dsn],
                 user="daemon", group="daemon", extra_groups=[], check=False, capture_output=True, text=True,
@@ -442,7 +442,7 @@ def test_a_socket_folder_that_another_user_has_made_is_not_used(data_dir: Path, 
 def test_root_with_a_closed_folder_keeps_it_closed(
     home: Path, fresh_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binaries, "SHARED", home / "shared")
+    monkeypatch.setattr(binaries, "SHARED_DIR", home / "shared")
     closed = home / "closed"
     closed.mkdir(mode=0o700)
     places: set[Path] = set()
@@ -466,7 +466,7 @@ def test_root_with_a_closed_folder_keeps_it_closed(
 def test_root_with_a_closed_installation_runs_a_copy_that_only_root_can_write(
     home: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binaries, "SHARED", home / "shared")
+    monkeypatch.setattr(binaries, "SHARED_DIR", home / "shared")
     installed = PSQL.parents[2]
     closed = home / "closed"
     closed.mkdir(mode=0o700)

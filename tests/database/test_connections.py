@@ -68,9 +68,9 @@ async def test_the_connection_returned_last_is_lent_first() -> None:
     pool = Pool(server.connect, 3, 1)
     await asyncio.gather(*(pool.fetch("one") for _ in range(3)))
     assert len(server.made) == 3
-    async with pool.lent() as first:
+    async with pool.acquire() as first:
         pass
-    async with pool.lent() as second:
+    async with pool.acquire() as second:
         assert second is first
 
 
@@ -85,7 +85,7 @@ async def test_no_more_than_the_size_are_made_and_who_waits_gets_its_turn() -> N
 async def test_who_waits_too_long_is_refused_and_nobody_else_is_harmed() -> None:
     server = Server()
     pool = Pool(server.connect, 1, 0.02)
-    async with pool.lent():
+    async with pool.acquire():
         with pytest.raises(PoolExhaustedError, match=r"no connection became free in 0\.02 s"):
             await pool.fetch("one")
     assert await pool.fetch("two") == ["two"]
@@ -96,7 +96,7 @@ async def test_who_waits_too_long_is_refused_and_nobody_else_is_harmed() -> None
 async def test_a_connection_that_cannot_be_used_again_is_replaced(left: str) -> None:
     server = Server()
     pool = Pool(server.connect, 1, 1)
-    async with pool.lent() as connection:
+    async with pool.acquire() as connection:
         setattr(connection, left, True)
         waiting = asyncio.create_task(pool.fetch("waited"))
         await asyncio.sleep(0)
@@ -123,7 +123,7 @@ async def test_a_connection_is_kept_after_an_error_that_says_nothing_against_it(
     server = Server()
     pool = Pool(server.connect, 1, 1)
     with pytest.raises(type(error)):
-        async with pool.lent():
+        async with pool.acquire():
             raise error
     assert await pool.fetch("again") == ["again"]
     assert len(server.made) == (1 if kept else 2)
@@ -133,7 +133,7 @@ async def test_a_connection_long_unused_is_closed(monkeypatch: pytest.MonkeyPatc
     server = Server()
     pool = Pool(server.connect, 1, 1)
     await pool.fetch("one")
-    monkeypatch.setattr(connections, "STALE", -1.0)
+    monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", -1.0)
     await pool.fetch("two")
     assert [each.closed for each in server.made] == [True, False]
 
@@ -169,7 +169,7 @@ async def test_nothing_is_lost_whatever_happens(seed: int) -> None:
 
 
 async def test_a_statement_that_is_cancelled_leaves_a_pool_that_works(cluster: Cluster) -> None:
-    async with Database(cluster.dsn, pool_size=1).opened() as db:
+    async with Database(cluster.dsn, pool_size=1).open() as db:
         for _ in range(5):
             asleep = asyncio.create_task(db.one(str, "select pg_sleep(10)::text"))
             await asyncio.sleep(0.02)

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from msgspec import Struct
 
-from plankeeper.database.client import Database, Queries, Transaction, broken, unavailable
+from plankeeper.database.client import Database, Executor, Transaction, constraint_violation, is_unavailable
 from plankeeper.embedded_postgres.cluster import Cluster
 
 
@@ -27,18 +27,18 @@ class Undone(Exception):
 @pytest.fixture
 async def db(cluster: Cluster) -> AsyncIterator[Database]:
     """One connection alone, so that whatever is left on it is met again; a table of its own."""
-    async with Database(cluster.dsn, pool_size=1).opened() as opened:
+    async with Database(cluster.dsn, pool_size=1).open() as opened:
         await opened.execute("create table things (id integer primary key, name text check (name <> ''))")
         yield opened
         await opened.execute("drop table things")
 
 
-async def add(run: Queries, *ids: int) -> None:
+async def add(run: Executor, *ids: int) -> None:
     for ident in ids:
         await run.execute("insert into things (id, name) values ($1, $2)", ident, f"thing {ident}")
 
 
-async def there(run: Queries) -> list[int]:
+async def there(run: Executor) -> list[int]:
     return await run.rows(int, "select id from things order by id")
 
 
@@ -48,7 +48,7 @@ async def failing(db: Database, *ids: int) -> None:
         raise Undone
 
 
-async def asleep(run: Queries) -> None:
+async def asleep(run: Executor) -> None:
     """A statement sleeps in the database: a cancellation that comes before it has begun is lost."""
     async with asyncio.timeout(10):
         while not await run.one(bool, "select exists (select from pg_stat_activity where wait_event = 'PgSleep')"):
@@ -68,7 +68,7 @@ async def test_rows_one_and_none(db: Database) -> None:
 
 
 async def test_a_transaction_is_committed_at_its_end(db: Database, cluster: Cluster) -> None:
-    async with Database(cluster.dsn).opened() as beside:
+    async with Database(cluster.dsn).open() as beside:
         async with db.transaction() as tx:
             await add(tx, 1)
             assert await there(beside) == []
@@ -89,12 +89,12 @@ async def test_a_broken_constraint_rolls_back_and_tells_its_name(db: Database) -
 
     with pytest.raises(asyncpg.CheckViolationError) as raised:
         await break_it()
-    assert broken(raised.value).constraint == "things_name_check"
+    assert constraint_violation(raised.value).constraint == "things_name_check"
     assert await there(db) == []
     await add(db, 1)
     with pytest.raises(asyncpg.UniqueViolationError) as raised_again:
         await add(db, 1)
-    assert broken(raised_again.value) == ("things_pkey", "Key (id)=(1) already exists.")
+    assert constraint_violation(raised_again.value) == ("things_pkey", "Key (id)=(1) already exists.")
 
 
 async def test_a_deferred_constraint_that_fails_at_the_commit_is_raised(db: Database) -> None:
@@ -106,7 +106,7 @@ async def test_a_deferred_constraint_that_fails_at_the_commit_is_raised(db: Data
 
     with pytest.raises(asyncpg.UniqueViolationError) as raised:
         await break_it()
-    assert broken(raised.value).constraint == "once"
+    assert constraint_violation(raised.value).constraint == "once"
     assert await there(db) == []
 
 
@@ -131,7 +131,7 @@ async def test_a_savepoint_undoes_what_is_in_it_and_the_transaction_goes_on(db: 
 
 async def test_a_snapshot_sees_one_moment_and_writes_nothing(db: Database, cluster: Cluster) -> None:
     await add(db, 1)
-    async with Database(cluster.dsn).opened() as beside, db.transaction(snapshot=True) as tx:
+    async with Database(cluster.dsn).open() as beside, db.transaction(snapshot=True) as tx:
         assert await there(tx) == [1]
         await add(beside, 2)
         assert await there(beside) == [1, 2]
@@ -143,7 +143,7 @@ async def test_a_snapshot_sees_one_moment_and_writes_nothing(db: Database, clust
 
 
 async def test_a_plain_transaction_sees_what_others_commit(db: Database, cluster: Cluster) -> None:
-    async with Database(cluster.dsn).opened() as beside, db.transaction() as tx:
+    async with Database(cluster.dsn).open() as beside, db.transaction() as tx:
         assert await there(tx) == []
         await add(beside, 1)
         assert await there(tx) == [1]
@@ -165,7 +165,7 @@ async def test_a_cancelled_transaction_is_rolled_back_and_leaves_a_clean_connect
             await tx.execute("select pg_sleep(60)")
 
     working = asyncio.create_task(work())
-    async with Database(cluster.dsn).opened() as beside:
+    async with Database(cluster.dsn).open() as beside:
         await asleep(beside)
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -181,7 +181,7 @@ async def test_a_request_that_waits_for_a_connection_gets_it_when_another_was_ca
 ) -> None:
     holding = asyncio.create_task(db.execute("select pg_sleep(60)"))
     waiting = asyncio.create_task(there(db))
-    async with Database(cluster.dsn).opened() as beside:
+    async with Database(cluster.dsn).open() as beside:
         await asleep(beside)
     assert not waiting.done()
     holding.cancel()
@@ -191,24 +191,24 @@ async def test_a_request_that_waits_for_a_connection_gets_it_when_another_was_ca
 
 
 async def test_a_statement_that_takes_too_long_is_given_up_and_the_connection_serves_on(cluster: Cluster) -> None:
-    async with Database(cluster.dsn, pool_size=1, statement_timeout=0.1).opened() as db:
+    async with Database(cluster.dsn, pool_size=1, statement_timeout=0.1).open() as db:
         with pytest.raises(TimeoutError) as raised:
             await db.execute("select pg_sleep(5)")
-        assert unavailable(raised.value)
+        assert is_unavailable(raised.value)
         async with db.transaction() as tx:
             assert await tx.one(int, "select 1") == 1
 
 
 async def test_a_connection_that_dies_is_replaced(db: Database, cluster: Cluster) -> None:
     pid = await db.one(int, "select pg_backend_pid()")
-    async with Database(cluster.dsn).opened() as beside:
+    async with Database(cluster.dsn).open() as beside:
         await beside.execute("select pg_terminate_backend($1)", pid)
 
     async def served() -> bool:
         try:
             return await db.one(int, "select pg_backend_pid()") != pid
         except Exception as error:
-            if not unavailable(error):
+            if not is_unavailable(error):
                 raise
             return False
 
@@ -218,7 +218,7 @@ async def test_a_connection_that_dies_is_replaced(db: Database, cluster: Cluster
 
 
 async def test_a_session_is_a_connection_of_its_own_and_gone_at_its_end(db: Database) -> None:
-    async with db.session() as session:
+    async with db.dedicated_connection() as session:
         pid = await session.one(int, "select pg_backend_pid()")
         assert await db.one(int, "select pg_backend_pid()") != pid
         assert await session.one(bool, "select pg_try_advisory_lock(1)") is True
@@ -235,11 +235,11 @@ async def test_what_is_nobodys_fault_but_the_databases_is_told_apart(db: Databas
         asyncpg.AdminShutdownError(), asyncpg.ConnectionDoesNotExistError(), asyncpg.DeadlockDetectedError(),
     ]  # fmt: skip
     ours: list[Exception] = [ValueError(), KeyError(), asyncpg.UndefinedTableError(), asyncpg.UniqueViolationError()]
-    assert [unavailable(each) for each in (*away, *ours)] == [True] * len(away) + [False] * len(ours)
+    assert [is_unavailable(each) for each in (*away, *ours)] == [True] * len(away) + [False] * len(ours)
     wrong: Any = "no number"
     with pytest.raises(asyncpg.DataError) as raised:
         await db.one_or_none(Thing, "select id, name from things where id = $1", wrong)
-    assert not unavailable(raised.value)
+    assert not is_unavailable(raised.value)
 
 
 async def test_amounts_and_moments_come_as_they_were_kept(db: Database) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.database.row_mapping import columns, reader
+from plankeeper.database.row_mapping import columns, row_factory
 
 
 class Place(Struct):
@@ -61,16 +61,16 @@ def test_the_columns_of_a_struct_are_its_fields_and_those_of_its_nested_structs(
 
 @pytest.mark.parametrize("kind, value", [(int, 7), (str, "x"), (bool, False), (UUID, UUID(int=1))])
 def test_a_plain_type_is_the_first_column(kind: type, value: object) -> None:
-    assert reader(kind)((value,)) == value
+    assert row_factory(kind)((value,)) == value
 
 
 def test_a_plain_struct_is_filled_in_order() -> None:
-    assert reader(Plain)((1, None, ["a"])) == Plain(1, None, ["a"])
+    assert row_factory(Plain)((1, None, ["a"])) == Plain(1, None, ["a"])
 
 
 def test_a_struct_is_filled_with_what_its_columns_make() -> None:
     items = '[{"id": "00000000-0000-0000-0000-000000000001", "count": 2}]'
-    read = reader(Visit)((1, 2, "home", 3, "work", "note", items, '{"a": [1.50]}', 9))
+    read = row_factory(Visit)((1, 2, "home", 3, "work", "note", items, '{"a": [1.50]}', 9))
     assert read == Visit(
         1, Place(2, "home"), Place(3, "work"), "note", [Item(UUID(int=1), 2)], read.data, 9
     )  # fmt: skip
@@ -78,25 +78,27 @@ def test_a_struct_is_filled_with_what_its_columns_make() -> None:
 
 
 def test_a_nested_struct_is_left_out_where_its_first_column_is_null_and_it_may_be_absent() -> None:
-    read = reader(Visit)((1, None, None, None, None, None, "[]", None, 9))
+    read = row_factory(Visit)((1, None, None, None, None, None, "[]", None, 9))
     assert read == Visit(1, Place(None, None), UNSET, None, [], None, 9)  # type: ignore[arg-type]
 
 
 def test_only_the_first_column_decides_whether_a_nested_struct_is_there() -> None:
-    assert reader(Named)((1, "x", 2, None)) == Named(id=1, name="x", place=Place(2, None))
-    assert reader(Named)((1, "x", None, "unseen")) == Named(id=1, name="x")
+    assert row_factory(Named)((1, "x", 2, None)) == Named(id=1, name="x", place=Place(2, None))
+    assert row_factory(Named)((1, "x", None, "unseen")) == Named(id=1, name="x")
 
 
 def test_a_record_of_another_length_is_no_struct() -> None:
     for record in ((1, "x"), (1, "x", [], 4)):
         with pytest.raises(TypeError):
-            reader(Plain)(record)
+            row_factory(Plain)(record)
 
 
 def test_a_list_whose_items_are_not_as_the_struct_says_is_refused() -> None:
     with pytest.raises(ValueError, match="count"):
-        reader(Visit)((1, 2, "home", 3, "work", "note", '[{"id": "00000000-0000-0000-0000-000000000001"}]', None, 9))
+        row_factory(Visit)(
+            (1, 2, "home", 3, "work", "note", '[{"id": "00000000-0000-0000-0000-000000000001"}]', None, 9)
+        )
 
 
 def test_a_reader_is_made_once() -> None:
-    assert reader(Visit) is reader(Visit)
+    assert row_factory(Visit) is row_factory(Visit)

@@ -13,7 +13,7 @@ from plankeeper.account_managers.schemas import AccountManager
 from plankeeper.app import operations
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.error_catalogue.schemas import CatalogueEntry
+from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry
 from plankeeper.events.schemas import Event
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import ListQuery, custom_schema
@@ -40,7 +40,7 @@ SHAPES: dict[tuple[str, str], type[Struct]] = {
     ("invoices", "Lines"): LineItem,
     ("invoice-view-sessions", "Fields"): InvoiceViewSession,
     ("events", "Fields"): Event,
-    ("errors", "The catalogue"): CatalogueEntry,
+    ("errors", "The catalogue"): ErrorCatalogueEntry,
 }
 
 
@@ -56,7 +56,9 @@ def test_the_index_of_the_api_has_every_operation() -> None:
         (method, path.strip("`"), scope, ours == "extension")
         for method, path, _, scope, ours in rows(section("docs/api/README.md", "Endpoints"))
     ]
-    known = [(each.method, each.path.removeprefix(PREFIX), each.need, each.extension) for each in operations()]
+    known = [
+        (each.method, each.path.removeprefix(PREFIX), each.required_scope, each.extension) for each in operations()
+    ]
     assert sorted(listed) == sorted(known)
 
 

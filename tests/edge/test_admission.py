@@ -18,11 +18,11 @@ from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import checksum, hash_key, new_key
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.admission import Admission, network_of
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.errors import CODES, Refusal
-from plankeeper.http.requests import Visit
-from plankeeper.rate_limits.limiter import Limiter
+from plankeeper.http.admission import Admission, client_network
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.errors import CODES, ApiError
+from plankeeper.http.requests import RequestState
+from plankeeper.rate_limits.limiter import LeasedRateLimiter
 from support.client import NO_TLS, PREFIX, Client, check
 from support.server import RunningServer
 
@@ -67,7 +67,7 @@ def limited(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iter
 
         async def work() -> str:
             async with server.db.transaction() as tx:
-                call = Write(tx, owner, server.settings, SYSTEM)
+                call = WriteContext(tx, owner, server.settings, SYSTEM)
                 return await service.create(call, "limited", [owner], scopes, None, rate_limit)
 
         made.append(Client(url, server.run(work()), owner))
@@ -242,7 +242,7 @@ def dead_keys(server: RunningServer, new_plan_manager: Callable[[], UUID], new_k
         async with server.db.transaction() as tx:
             key = await store.get_by_hash(tx, hash_key(revoked))
             assert key is not None
-            await service.revoke(Write(tx, owner, server.settings, SYSTEM), key.id)
+            await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), key.id)
 
     server.run(revoke())
     return [expired, revoked]
@@ -305,31 +305,31 @@ def test_a_good_key_that_asks_wrongly_is_no_bad_credential(running: Callable[...
     ],
 )
 def test_an_address_of_version_6_counts_with_its_network(client: tuple[str, int] | None, network: str) -> None:
-    assert network_of({"client": client}) == network
+    assert client_network({"client": client}) == network
     if client is None:
-        assert network_of({}) == network
+        assert client_network({}) == network
 
 
 def test_an_address_of_version_4_within_version_6_is_that_of_version_4() -> None:
-    assert network_of({"client": ("::ffff:203.0.113.9", 0)}) == "203.0.113.9"
+    assert client_network({"client": ("::ffff:203.0.113.9", 0)}) == "203.0.113.9"
 
 
 async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: Cluster) -> None:
     """90,000 are told by their form alone, and 10,000 are looked up."""
     settings: Any = SimpleNamespace(rate_limit=600, auth_failure_limit=10**6, max_requests=200)
     scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
-    async with Database(cluster.dsn, pool_size=8).opened() as db:
-        keyring, limiter = ApiKeyCache(db), Limiter(db)
+    async with Database(cluster.dsn, pool_size=8).open() as db:
+        keyring, limiter = ApiKeyCache(db), LeasedRateLimiter(db)
         watching = asyncio.create_task(keyring.watch())
         admission = Admission(keyring.authenticate, limiter, settings)
 
         async def refused(keys: list[str]) -> int:
             count = 0
             for key in keys:
-                visit = Visit({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
+                visit = RequestState({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
                 try:
                     await admission.admit(visit, scope, "read")
-                except Refusal as refusal:
+                except ApiError as refusal:
                     count += refusal.status == 401
             return count
 
@@ -340,4 +340,4 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: Cluster
         watching.cancel()
         held = [len(value) for value in vars(keyring).values() if hasattr(value, "__len__")]
         assert held == [0, 0]
-        assert list(limiter._shares) == ["address:127.1.0.4"]  # noqa: SLF001
+        assert list(limiter._states) == ["address:127.1.0.4"]  # noqa: SLF001

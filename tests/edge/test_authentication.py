@@ -13,7 +13,7 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.format import new_key as unknown_key
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client, check
 from support.server import RunningServer, wait_until
@@ -117,7 +117,7 @@ def test_a_revoked_key_is_refused_by_every_server_and_others_go_on(
         async with server.db.transaction() as tx:
             kept = await store.get_by_hash(tx, hash_key(api.key))
             assert kept is not None
-            await service.revoke(Write(tx, owner, server.settings, SYSTEM), kept.id)
+            await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), kept.id)
 
     server.run(revoke())
     for client in clients:

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import service
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.plan_managers import store as plan_managers
 from support.client import PREFIX, Client
@@ -372,7 +372,7 @@ async def newcomer(server: RunningServer) -> tuple[UUID, str]:
     async with server.db.transaction() as tx:
         made = await plan_managers.insert(tx, uuid7(), "Test plan manager")
         assert made is not None
-        call = Write(tx, made.id, server.settings, SYSTEM)
+        call = WriteContext(tx, made.id, server.settings, SYSTEM)
         return made.id, await service.create(call, "test", [made.id], ["read", "write"], None)
 
 

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.app import by_path, operations
+from plankeeper.app import group_by_path, operations
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.errors import CODES
-from plankeeper.http.requests import refused
+from plankeeper.http.requests import error_response
 from support.client import PREFIX, Client, check
 from support.server import RunningServer
 
@@ -40,9 +40,9 @@ def test_head_is_refused_as_get_is(api: Client) -> None:
     assert api.request("HEAD", "/note-types?limit=0").status_code == 400
 
 
-@pytest.mark.parametrize("path", by_path(operations()))
+@pytest.mark.parametrize("path", group_by_path(operations()))
 def test_a_path_names_its_methods_and_refuses_all_others(api: Client, path: str) -> None:
-    methods = {*by_path(operations())[path], "OPTIONS"}
+    methods = {*group_by_path(operations())[path], "OPTIONS"}
     methods |= {"HEAD"} if "GET" in methods else set()
     allow = ", ".join(sorted(methods))
     real = path.replace("{note_type_id}", "1")
@@ -185,7 +185,7 @@ def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
 
 
 def test_what_nobody_foresaw_is_logged_and_told_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    answer = refused(RuntimeError("select secret from people"), "id-1")
+    answer = error_response(RuntimeError("select secret from people"), "id-1")
     assert answer.status == 500
     assert json.loads(answer.body) == {
         "success": False, "error": "internal_error", "request_id": "id-1",

@@ -94,7 +94,7 @@ def test_who_finds_no_place_is_refused_at_once_and_never_touches_the_database(
     running: Callable[..., RunningServer], client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
-    take = Pool._take  # noqa: SLF001 - whatever a request does in the database begins here
+    take = Pool._acquire  # noqa: SLF001 - whatever a request does in the database begins here
 
     async def counting(pool: Pool) -> Any:
         task: Any = asyncio.current_task()
@@ -102,7 +102,7 @@ def test_who_finds_no_place_is_refused_at_once_and_never_touches_the_database(
             taken.append(1)
         return await take(pool)
 
-    monkeypatch.setattr(Pool, "_take", counting)
+    monkeypatch.setattr(Pool, "_acquire", counting)
     full = running(max_requests=PLACES, pool_size=10)
     api, stranger = client_of(full), some_key()
     with occupied(full, api, PLACES) as (release, updates):

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client
 from support.server import RunningServer, wait_until
 
@@ -150,7 +150,7 @@ def test_a_line_tells_nothing_of_a_key(talking: RunningServer, api: Client, log:
 
     async def make_and_revoke() -> str:
         async with talking.db.transaction() as tx:
-            call = Write(tx, owner, talking.settings, SYSTEM)
+            call = WriteContext(tx, owner, talking.settings, SYSTEM)
             made = await service.create(call, "Gone", [owner], ["read"], None)
             found = await store.get_by_hash(tx, hash_key(made))
             assert found is not None
@@ -301,7 +301,9 @@ def test_a_refusal_by_a_quota_is_counted(
 
     async def work() -> str:
         async with talking.db.transaction() as tx:
-            return await service.create(Write(tx, owner, talking.settings, SYSTEM), "one", [owner], ["read"], None, 1)
+            return await service.create(
+                WriteContext(tx, owner, talking.settings, SYSTEM), "one", [owner], ["read"], None, 1
+            )
 
     limited = Client(talking.url, talking.run(work()), owner)
     limited.get("/participants")

@@ -8,7 +8,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import Client
 from support.server import RunningServer, wait_until
 
@@ -247,7 +247,7 @@ def test_a_keys_events_stand_under_each_plan_manager_it_reaches(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            await service.revoke(Write(tx, own, server.settings, SYSTEM), UUID(made["resource"]["id"]))
+            await service.revoke(WriteContext(tx, own, server.settings, SYSTEM), UUID(made["resource"]["id"]))
 
     server.run(revoke())
     for client in (api, other):

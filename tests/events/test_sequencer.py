@@ -14,8 +14,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.database.client import Database, Transaction
 from plankeeper.events import store
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.schemas import to_json
 from plankeeper.providers import store as providers
 from plankeeper.providers.schemas import Provider
 from support.client import Client
@@ -50,7 +50,7 @@ class Walker:
 @pytest.fixture
 async def db(server: RunningServer) -> AsyncIterator[Database]:
     """A way to the database beside the server's."""
-    async with Database(server.dsn).opened() as opened:
+    async with Database(server.dsn).open() as opened:
         yield opened
 
 
@@ -85,8 +85,8 @@ def second_server(server: RunningServer) -> Iterator[RunningServer]:
 async def provider_in(tx: Transaction, server: RunningServer, client: Client) -> UUID:
     """A new provider with its event, as the route writes them."""
     made = Provider(id=uuid7(), created_at=datetime.now(UTC))
-    call = Write(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
-    await providers.upsert(tx, call.plan_manager_id, json_text([made]))
+    call = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
+    await providers.upsert(tx, call.plan_manager_id, to_json([made]))
     await record_event(call, "provider.created", None, made)
     return made.id
 
@@ -176,7 +176,7 @@ def test_a_walker_beside_many_writers_meets_each_event_once(server: RunningServe
 async def test_one_sequencer_leads_however_many_servers_there_are(second_server: RunningServer, db: Database) -> None:
     leading = await until(lambda: leaders(db), len)
     assert len(leading) == 1
-    async with db.session() as session:
+    async with db.dedicated_connection() as session:
         assert await store.try_lead(session) is False
     assert await leaders(db) == leading
 

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 
@@ -29,10 +29,10 @@ def new_access(dsn: str) -> Access:
 
 
 async def _make(dsn: str) -> Access:
-    async with Database(dsn).opened() as db, db.transaction() as tx:
+    async with Database(dsn).open() as db, db.transaction() as tx:
         made = await plan_managers.insert(tx, uuid7(), "Faults")
         assert made is not None
-        call = Write(tx, made.id, Settings.read({}), SYSTEM)
+        call = WriteContext(tx, made.id, Settings.read({}), SYSTEM)
         return Access(str(made.id), await service.create(call, "faults", [made.id], ("read", "write"), None))
 
 

@@ -26,7 +26,7 @@ class Node:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._home = folder / name
-        self._account = binaries.account_for(self._home)
+        self._account = binaries.server_user(self._home)
         self._programs = binaries.find(None, self._account)
         self._log = folder / f"{name}.log"
         self._home.mkdir(mode=0o700)
@@ -48,7 +48,7 @@ class Node:
 
     def _run(self, program: str, *arguments: str) -> None:
         with Path(os.devnull).open() as nothing:
-            self._programs.run(program, *arguments, holding=nothing.fileno())
+            self._programs.run(program, *arguments, inherited_fd=nothing.fileno())
 
     def start(self) -> None:
         flags = ["-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}", "-c", "unix_socket_directories="]

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.api_keys import service
 from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.store import get_by_hash, select_for_update
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.idempotency.store import purge
 from support.client import Client
 from support.server import RunningServer
@@ -119,7 +119,9 @@ def test_a_rotated_key_goes_on_with_the_retries_of_the_old_one(server: RunningSe
             assert old
             from datetime import timedelta
 
-            return await service.rotate(Write(tx, known.id, server.settings, SYSTEM), old, timedelta(hours=1), None)
+            return await service.rotate(
+                WriteContext(tx, known.id, server.settings, SYSTEM), old, timedelta(hours=1), None
+            )
 
     again = Client(str(api.http.base_url), server.run(rotate()), api.plan_manager_id)
     with again.http:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.participants import store
 from plankeeper.participants.schemas import ParticipantRow
 from plankeeper.participants.totals import compact_counts
@@ -114,7 +114,7 @@ def test_writers_of_one_plan_manager_do_not_wait_for_each_other(server: RunningS
             for tx in (one, two):
                 await tx.execute("set local lock_timeout = '1s'")
                 record = ParticipantRow(id=uuid7(), created_at=(await tx.one(Any, "select now()")), state="NSW")
-                await store.insert(tx, owner, json_text([record]))
+                await store.insert(tx, owner, to_json([record]))
 
     server.run(both())
     assert_totals(server, api)

@@ -15,29 +15,29 @@ from plankeeper.api_keys import store as api_key_store
 from plankeeper.api_keys.format import hash_key
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.instrumentation import Answered
+from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.request_log import buffer, store
-from plankeeper.request_log.buffer import MOST, Gathering, batches_of
-from plankeeper.request_log.retention import Trimming
-from plankeeper.request_log.schemas import KEPT, Batch, Request
+from plankeeper.request_log.buffer import MAX_PENDING, RequestLogBuffer, build_batches
+from plankeeper.request_log.retention import RequestLogRetention
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, RequestBatchInsert, LoggedRequest
 from support.client import PREFIX, Client
 from support.server import RunningServer, wait_until
 
-Log = Callable[[UUID | str], list[Request]]
+Log = Callable[[UUID | str], list[LoggedRequest]]
 
 
 @pytest.fixture
 def log(server: RunningServer) -> Log:
     """What is in the log of a plan manager, oldest first."""
 
-    def read(plan_manager_id: UUID | str) -> list[Request]:
-        batches = server.run(store.latest(server.db, UUID(str(plan_manager_id)), None, 100_000))
+    def read(plan_manager_id: UUID | str) -> list[LoggedRequest]:
+        batches = server.run(store.list_latest(server.db, UUID(str(plan_manager_id)), None, 100_000))
         return [request for batch in reversed(batches) for request in batch.requests]
 
     return read
 
 
-def answered(owner: UUID, number: int = 0, path: bytes = b"/x") -> Answered:
+def answered(owner: UUID, number: int = 0, path: bytes = b"/x") -> RequestRecord:
     return (owner, 1_790_000_000.0 + number, "key", "GET", "/x", path, 200, 0.00123, b"r%d" % number)
 
 
@@ -65,8 +65,8 @@ def test_each_request_for_a_plan_manager_is_in_the_log_with_nothing_that_it_carr
         ("POST", f"{PREFIX}/note-types", f"{PREFIX}/note-types", 201, request_id(answers[2]), str(key.id)),
     ]
     for each in found:
-        assert started - timedelta(seconds=1) < each.at < datetime.now(UTC) + timedelta(seconds=1)
-        assert 0 < each.ms < 10_000
+        assert started - timedelta(seconds=1) < each.responded_at < datetime.now(UTC) + timedelta(seconds=1)
+        assert 0 < each.duration_ms < 10_000
     owner = UUID(api.plan_manager_id)
     kept = server.run(
         server.db.rows(str, "select requests::text from api_request_batches where plan_manager_id = $1", owner)
@@ -105,7 +105,7 @@ def test_a_worker_that_stops_writes_down_what_is_left(
     async def nothing(_self: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(buffer.Gathering, "watch", nothing)  # of this server: the others watch already
+    monkeypatch.setattr(buffer.RequestLogBuffer, "watch", nothing)  # of this server: the others watch already
     owner = new_plan_manager()
     running = RunningServer(cluster.dsn).start()
     client = Client(running.url, new_key(owner), owner)
@@ -136,10 +136,10 @@ def test_nothing_is_kept_where_the_log_is_off(
 
 def test_of_a_flood_the_newest_of_each_plan_manager_are_written() -> None:
     flood, quiet = uuid7(), uuid7()
-    batches = batches_of([answered(flood, number) for number in range(KEPT + 7)] + [answered(quiet)])
-    assert {each.plan_manager_id: each.count for each in batches} == {flood: KEPT, quiet: 1}
+    batches = build_batches([answered(flood, number) for number in range(MAX_KEPT_REQUESTS + 7)] + [answered(quiet)])
+    assert {each.plan_manager_id: each.count for each in batches} == {flood: MAX_KEPT_REQUESTS, quiet: 1}
     requests = json.loads(batches[0].requests)
-    assert (requests[0][-1], requests[-1][-1]) == ("r7", f"r{KEPT + 6}")
+    assert (requests[0][-1], requests[-1][-1]) == ("r7", f"r{MAX_KEPT_REQUESTS + 6}")
     assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7"]
 
 
@@ -148,34 +148,37 @@ async def test_without_a_database_the_newest_wait_and_no_more_than_so_many(
 ) -> None:
     owner = new_plan_manager()
     away = Database("postgresql://nobody@127.0.0.1:1/nothing")
-    gathered = Gathering(away)
-    async with away.opened():
-        for number in range(MOST + 5):
-            gathered.answered(answered(owner, number))
+    gathered = RequestLogBuffer(away)
+    async with away.open():
+        for number in range(MAX_PENDING + 5):
+            gathered.append(answered(owner, number))
         await gathered.flush()
-        gathered.answered(answered(owner, MOST + 5))
+        gathered.append(answered(owner, MAX_PENDING + 5))
         await gathered.close()
-    async with Database(cluster.dsn).opened() as db:
+    async with Database(cluster.dsn).open() as db:
         gathered._db = db  # noqa: SLF001 - the database is back
         await gathered.flush()
         await gathered.flush()
-        (batch,) = await store.latest(db, owner, None, 10)
-    assert len(batch.requests) == KEPT
-    assert (batch.requests[0].request_id, batch.requests[-1].request_id) == (f"r{MOST + 6 - KEPT}", f"r{MOST + 5}")
-    assert len(gathered._waiting) == 0  # noqa: SLF001 - what was written waits no more
+        (batch,) = await store.list_latest(db, owner, None, 10)
+    assert len(batch.requests) == MAX_KEPT_REQUESTS
+    assert (batch.requests[0].request_id, batch.requests[-1].request_id) == (
+        f"r{MAX_PENDING + 6 - MAX_KEPT_REQUESTS}",
+        f"r{MAX_PENDING + 5}",
+    )
+    assert len(gathered._pending) == 0  # noqa: SLF001 - what was written waits no more
 
 
 async def test_what_can_never_be_written_is_dropped_and_told_of(cluster: Cluster, caplog: Any) -> None:
-    async with Database(cluster.dsn).opened() as db:
-        gathered = Gathering(db)
-        gathered.answered(answered(uuid7()))
+    async with Database(cluster.dsn).open() as db:
+        gathered = RequestLogBuffer(db)
+        gathered.append(answered(uuid7()))
         await gathered.flush()
         await gathered.flush()
     assert [each.getMessage() for each in caplog.records] == ["requests cannot be written to the request log"]
 
 
-def batch(owner: UUID, age: timedelta, count: int) -> Batch:
-    return Batch(owner, uuid7(), datetime.now(UTC) - age, count, "[]")
+def batch(owner: UUID, age: timedelta, count: int) -> RequestBatchInsert:
+    return RequestBatchInsert(owner, uuid7(), datetime.now(UTC) - age, count, "[]")
 
 
 async def counts(db: Database, *owners: UUID) -> list[list[int]]:
@@ -188,12 +191,12 @@ async def test_what_is_too_old_or_beyond_the_newest_ten_thousand_is_forgotten(
 ) -> None:
     busy, quiet, soon = new_plan_manager(), new_plan_manager(), timedelta(seconds=1)
     days = timedelta(days=7)
-    async with Database(cluster.dsn).opened() as db:
+    async with Database(cluster.dsn).open() as db:
         async with db.transaction() as tx:
             rows = [batch(busy, soon, 4000) for _ in range(5)]
             rows += [batch(quiet, days + soon, 1), batch(quiet, days - timedelta(hours=1), 2), batch(quiet, soon, 3)]
             await store.insert(tx, rows)
-        chore = Trimming(7)
+        chore = RequestLogRetention(7)
         for _ in range(50):  # ten plan managers at a time: other tests have theirs
             await chore(db)
         assert await counts(db, busy, quiet) == [[4000, 4000, 4000], [2, 3]]
@@ -202,16 +205,16 @@ async def test_what_is_too_old_or_beyond_the_newest_ten_thousand_is_forgotten(
             await store.insert(tx, [batch(busy, timedelta(0), 9000)])
         await chore(db)
         assert await counts(db, busy) == [[4000, 4000, 4000, 9000]]
-        await store.trim(db, busy, KEPT)
+        await store.trim(db, busy, MAX_KEPT_REQUESTS)
         assert await counts(db, busy, quiet) == [[4000, 9000], [2, 3]]
-        assert busy in await store.busy(db, 60)
-        assert quiet not in await store.busy(db, 0.0)
+        assert busy in await store.list_active(db, 60)
+        assert quiet not in await store.list_active(db, 0.0)
 
 
 async def test_where_the_log_is_off_what_was_kept_goes(cluster: Cluster, new_plan_manager: Callable[[], UUID]) -> None:
     owner = new_plan_manager()
-    async with Database(cluster.dsn).opened() as db:
+    async with Database(cluster.dsn).open() as db:
         async with db.transaction() as tx:
             await store.insert(tx, [batch(owner, timedelta(seconds=1), 1)])
-        await Trimming(0)(db)
+        await RequestLogRetention(0)(db)
         assert await counts(db, owner) == [[]]

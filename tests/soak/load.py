@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 
@@ -80,10 +80,10 @@ async def closing(connections: list[Connection]) -> AsyncIterator[None]:
 
 async def new_key(dsn: str, rate_limit: int | None = None) -> tuple[UUID, str]:
     """A plan manager of its own, and a key for it."""
-    async with Database(dsn, pool_size=1).opened() as db, db.transaction() as tx:
+    async with Database(dsn, pool_size=1).open() as db, db.transaction() as tx:
         made = await plan_managers.insert(tx, uuid7(), "Soaked")
         assert made is not None
-        call = Write(tx, made.id, Settings.read({}), SYSTEM)
+        call = WriteContext(tx, made.id, Settings.read({}), SYSTEM)
         return made.id, await service.create(call, "soak", [made.id], ("read", "write"), None, rate_limit)
 
 

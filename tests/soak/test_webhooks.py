@@ -115,7 +115,7 @@ async def serving(folder: Path, dsn: str, *arguments: str, workers: int) -> Asyn
     plan_manager_id, key = await new_key(dsn)
     running = Serving(folder, *arguments, workers=workers, **settings(dsn), PLANKEEPER_WORKER="on")
     try:
-        async with Database(dsn, pool_size=1).opened() as db:
+        async with Database(dsn, pool_size=1).open() as db:
             tenant = Tenant(db, dsn, running.url, plan_manager_id, key)
             with closing_at_end(tenant):
                 yield running, tenant

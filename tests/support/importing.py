@@ -4,8 +4,8 @@ import io
 from typing import Any
 from uuid import UUID
 
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.schemas import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.registry import RESOURCES
@@ -19,7 +19,7 @@ class _RolledBack(Exception):
 async def import_all(
     server: RunningServer, plan_manager_id: UUID, resource: str, rows: list[dict[str, Any]]
 ) -> ImportReport:
-    text = "".join(json_text(row) + "\n" for row in rows)
+    text = "".join(to_json(row) + "\n" for row in rows)
     return await import_bytes(server, plan_manager_id, resource, text.encode())
 
 
@@ -28,7 +28,7 @@ async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: s
     report = ImportReport()
     try:
         async with server.db.transaction() as tx:
-            call = Write(tx, plan_manager_id, server.settings, SYSTEM)
+            call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
             report = await import_file(
                 call, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
             )

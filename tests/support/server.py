@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from plankeeper.app import application
+from plankeeper.app import build_app
 from plankeeper.database.client import Database
-from plankeeper.http.uvicorn_protocol import Guarded
+from plankeeper.http.uvicorn_protocol import LimitedHttpProtocol
 from plankeeper.settings import Settings
 
 T = TypeVar("T")
@@ -55,11 +55,11 @@ class RunningServer:
 
     async def _serve(self) -> None:
         config = uvicorn.Config(
-            application(self.settings), loop="none", log_level="warning", lifespan="on", access_log=False,
-            timeout_graceful_shutdown=2, http=Guarded,
+            build_app(self.settings), loop="none", log_level="warning", lifespan="on", access_log=False,
+            timeout_graceful_shutdown=2, http=LimitedHttpProtocol,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
-        async with self.db.opened():
+        async with self.db.open():
             serving = asyncio.create_task(self._server.serve([self._socket]))
             while not self._server.started and not serving.done():
                 await asyncio.sleep(0.01)

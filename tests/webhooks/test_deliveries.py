@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
@@ -115,7 +115,7 @@ def imported(server: RunningServer, api: Client, notify: bool) -> str:
 
     async def work() -> None:
         async with server.db.transaction() as tx:
-            call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM, notify=notify)
+            call = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM, notify=notify)
             report = await import_file(
                 call, RESOURCES["providers"], io.BytesIO(line), CONSTRAINT_ERRORS, lambda _lines: None
             )

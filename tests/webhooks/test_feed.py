@@ -15,8 +15,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.database.client import Database
 from plankeeper.events import store as event_store
 from plankeeper.events.recorder import build_event, record_event
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.parsing import first_id_at
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 from support.client import Client
@@ -56,7 +56,7 @@ async def wrote(db: Database, server: RunningServer, api: Client, number: int) -
         async with db.transaction() as tx:
             thing = Thing(uuid7())
             await record_event(
-                Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM), "note_type.created", None, thing
+                WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM), "note_type.created", None, thing
             )
             await tx.execute("select pg_sleep($1)", chance.choice([0, 0, 0.002, 0.05]))
         made.append(str(thing.id))
@@ -71,7 +71,7 @@ def test_walks_and_deliveries_beside_many_writers_meet_each_event_once_in_one_or
     hook()
 
     async def write() -> list[list[str]]:
-        async with Database(server.dsn, pool_size=WRITERS).opened() as db, asyncio.TaskGroup() as group:
+        async with Database(server.dsn, pool_size=WRITERS).open() as db, asyncio.TaskGroup() as group:
             writing = [group.create_task(wrote(db, server, api, number)) for number in range(WRITERS)]
         return [each.result() for each in writing]
 
@@ -93,7 +93,7 @@ def test_walks_and_deliveries_beside_many_writers_meet_each_event_once_in_one_or
 
 @pytest.fixture
 async def db(server: RunningServer) -> AsyncIterator[Database]:
-    async with Database(server.dsn).opened() as opened:
+    async with Database(server.dsn).open() as opened:
         yield opened
 
 
@@ -102,10 +102,10 @@ async def happened_long_ago(db: Database, server: RunningServer, api: Client, co
     ids: list[str] = []
     async with db.transaction() as tx:
         for number in range(count):
-            call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            call = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
             row = build_event(call, "note_type.created", None, Thing(uuid7()))
             assert row
-            row.id, row.created_at = UUID(int=first_id_at(LONG_AGO).int + number + 1), LONG_AGO
+            row.id, row.created_at = UUID(int=uuid7_lower_bound(LONG_AGO).int + number + 1), LONG_AGO
             row.id = UUID(int=row.id.int | 7 << 76 | 2 << 62)
             await event_store.insert(tx, row)
             ids.append(str(row.id))
@@ -122,7 +122,7 @@ async def test_events_are_forgotten_and_their_ids_are_still_cursors(
     made = api.made("/note-types", {"note_type": "kept"})
     kept = events(api, "note_type.created", 6)[-1]
     everything = wait_until(lambda: len(found := api.get("/events").json()["data"]) == 7 and found)
-    newest = first_id_at(LONG_AGO + timedelta(days=1))
+    newest = uuid7_lower_bound(LONG_AGO + timedelta(days=1))
     assert await event_store.purge(db, newest, 2) == 2
     assert [each["id"] for each in api.get("/events").json()["data"]] == [
         each["id"] for each in everything if each["id"] not in old[:2]
@@ -140,12 +140,12 @@ async def test_events_are_forgotten_and_their_ids_are_still_cursors(
 
 async def test_an_event_without_its_place_is_not_forgotten(server: RunningServer, api: Client, db: Database) -> None:
     async with db.transaction() as tx:
-        call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+        call = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
         row = build_event(call, "note_type.created", None, Thing(uuid7()))
         assert row
-        row.id = UUID(int=first_id_at(LONG_AGO).int | 7 << 76 | 2 << 62)
+        row.id = UUID(int=uuid7_lower_bound(LONG_AGO).int | 7 << 76 | 2 << 62)
         await event_store.insert(tx, row)
-        assert await event_store.purge(tx, first_id_at(LONG_AGO + timedelta(days=1))) == 0
+        assert await event_store.purge(tx, uuid7_lower_bound(LONG_AGO + timedelta(days=1))) == 0
         await tx.execute("delete from events where id = $1", row.id)
 
 
@@ -201,7 +201,7 @@ async def test_a_new_sequencer_finds_what_the_one_before_left_undone(
     fanned_out(api, endpoint, 3)
     fanned_out(api, paused, 3)
     one, owner = UUID(endpoint["id"]), UUID(api.plan_manager_id)
-    async with Database(server.dsn).opened() as db, db.transaction() as tx:
+    async with Database(server.dsn).open() as db, db.transaction() as tx:
         await tx.execute("update webhook_endpoints set active = false where id <> $1", one)
         await tx.execute("update webhook_endpoints set fanned_out_to = 0")
         new = FanOut()

@@ -14,7 +14,7 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.policy import new_secret
 from support.folder import open_folder
@@ -124,7 +124,7 @@ def test_a_receiver_verifies_a_thousand_real_deliveries(site: Site, language: st
     payload = {"python": "thin", "node": "full"}[language]
     made = site.ask("POST", ENDPOINTS, url="https://hooks.example.com", event_types=["provider.*"], payload=payload)
     before = {each["id"] for each in site.walk("/providers")}
-    lines = "".join(json_text({"entity_name": f"{language} {number} é"}) + "\n" for number in range(HOW_MANY))
+    lines = "".join(to_json({"entity_name": f"{language} {number} é"}) + "\n" for number in range(HOW_MANY))
     with ExampleReceiver(language, tmp_path / "receiver", made["secret"]) as receiver:
         site.ask("PUT", f"{ENDPOINTS}/{made['id']}", url=receiver.url)
         imported = plankeeper(

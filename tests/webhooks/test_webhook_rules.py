@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.parsing import first_id_at
+from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.policy import MAX_JITTER, RETRY_DELAYS, SECRET_PREFIX, validate_secret, new_secret, retry_delay
 
@@ -119,6 +119,6 @@ def test_a_receiver_gets_no_more_attempts_by_asking_for_time() -> None:
 def test_ids_made_from_a_moment_on_are_no_lower_than_its_first() -> None:
     moment = datetime.now(UTC)
     ident = uuid7()
-    assert first_id_at(moment - timedelta(seconds=1)) < first_id_at(moment) < ident
-    assert ident < first_id_at(moment + timedelta(seconds=5))
-    assert first_id_at(datetime(1960, 1, 1, tzinfo=UTC)).int == 0
+    assert uuid7_lower_bound(moment - timedelta(seconds=1)) < uuid7_lower_bound(moment) < ident
+    assert ident < uuid7_lower_bound(moment + timedelta(seconds=5))
+    assert uuid7_lower_bound(datetime(1960, 1, 1, tzinfo=UTC)).int == 0

@@ -433,7 +433,7 @@ def test_a_worker_finds_the_database_again(
             select count(pg_terminate_backend(pid)) from pg_stat_activity
             where application_name = 'plankeeper' and pid <> pg_backend_pid()
         """
-        async with Database(server.dsn).opened() as db, db.transaction() as tx:
+        async with Database(server.dsn).open() as db, db.transaction() as tx:
             await tx.execute("lock table webhook_deliveries")
             async with asyncio.timeout(10):
                 while not await server.db.one(int, claiming):

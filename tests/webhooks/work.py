@@ -14,7 +14,7 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, Client
@@ -75,7 +75,7 @@ def happen(server: RunningServer, api: Client, count: int = 1, type_: str = "not
     async def work() -> list[str]:
         things = [Thing(uuid7()) for _ in range(count)]
         async with server.db.transaction() as tx:
-            call = Write(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            call = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
             await record_events(call, [(type_, None, each) for each in things])
         return [str(each.id) for each in things]
 

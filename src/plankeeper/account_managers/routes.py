@@ -2,26 +2,26 @@
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
-from plankeeper.http.context import Read, found
-from plankeeper.http.pagination import page_of
-from plankeeper.http.parsing import LooseId
-from plankeeper.http.routing import READ, Routes
+from plankeeper.http.context import ReadContext, or_404
+from plankeeper.http.pagination import build_page
+from plankeeper.http.parsing import UuidOr404
+from plankeeper.http.routing import READ, Router
 from plankeeper.http.schemas import Page
 
-routes = Routes("account_managers")
+router = Router("account_managers")
 
 
-@routes.get("/account-managers", need=READ)
-async def list_(ctx: Read, query: AccountManagerListQuery) -> Page[AccountManager]:
+@router.get("/account-managers", scope=READ)
+async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[AccountManager]:
     """List account managers."""
     operator = ctx.settings.operator_name
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query, operator)
-    total = None if query.by_cursor else await store.count(ctx.db, ctx.plan_manager_id, query, operator)
-    return page_of(query, rows, total)
+    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query, operator)
+    return build_page(query, rows, total)
 
 
-@routes.get("/account-managers/{account_manager_id}", need=READ)
-async def get(ctx: Read, account_manager_id: LooseId) -> AccountManager:
+@router.get("/account-managers/{account_manager_id}", scope=READ)
+async def get(ctx: ReadContext, account_manager_id: UuidOr404) -> AccountManager:
     """Get an account manager."""
     operator = ctx.settings.operator_name
-    return found(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))
+    return or_404(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRow
-from plankeeper.database.client import Queries, Transaction
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.http.schemas import unset_to_none
 
 
 async def list_page(
-    db: Queries, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str
+    db: Executor, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str
 ) -> list[AccountManager]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
@@ -26,12 +26,12 @@ async def list_page(
         order by manager.id
         limit $6 offset $7
         """,
-        plan_manager_id, query.start, operator.lower(), given(query.active), given(query.email),
+        plan_manager_id, query.start, operator.lower(), unset_to_none(query.active), unset_to_none(query.email),
         query.limit + 1, query.offset,
     )  # fmt: skip
 
 
-async def count(db: Queries, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str) -> int:
+async def count(db: Executor, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str) -> int:
     return await db.one(
         int,
         """
@@ -44,12 +44,12 @@ async def count(db: Queries, plan_manager_id: UUID, query: AccountManagerListQue
             and ($3::boolean is null or manager.active = $3)
             and ($4::text is null or lower(users.email) = lower($4))
         """,
-        plan_manager_id, operator.lower(), given(query.active), given(query.email),
+        plan_manager_id, operator.lower(), unset_to_none(query.active), unset_to_none(query.email),
     )  # fmt: skip
 
 
 async def get_visible(
-    db: Queries, plan_manager_id: UUID, account_manager_id: UUID, operator: str
+    db: Executor, plan_manager_id: UUID, account_manager_id: UUID, operator: str
 ) -> AccountManager | None:
     """An account manager that the list would return."""
     return await db.one_or_none(

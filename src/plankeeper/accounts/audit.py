@@ -6,7 +6,7 @@ from plankeeper.accounts import member_store
 from plankeeper.accounts.schemas import Account, MemberEvent, LoginEvent, Membership
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Actor, Write
+from plankeeper.http.context import Actor, WriteContext
 from plankeeper.settings import Settings
 
 
@@ -31,7 +31,7 @@ async def record_account_event(
     """Record what an account did, with where from where that is known."""
     for membership in await member_store.list_memberships(tx, account.id):
         login = LoginEvent(account.id, account.email, account.name, membership.role, *client) if client else None
-        ctx = Write(tx, membership.plan_manager_id, settings, account_actor(account))
+        ctx = WriteContext(tx, membership.plan_manager_id, settings, account_actor(account))
         await record_event(ctx, type_, None, login or member_event(account, membership))
 
 
@@ -40,5 +40,5 @@ async def record_account_event_by_operator(
 ) -> None:
     """Record what the operator did with an account."""
     for membership in await member_store.list_memberships(tx, account.id):
-        ctx = Write(tx, membership.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
+        ctx = WriteContext(tx, membership.plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
         await record_event(ctx, type_, None, member_event(account, membership))

@@ -12,10 +12,10 @@ from plankeeper.accounts.schemas import (
     Member,
     Role,
 )
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 
 
-async def list_memberships(db: Queries, account_id: UUID) -> list[Membership]:
+async def list_memberships(db: Executor, account_id: UUID) -> list[Membership]:
     """Every role of an account, by the plan managers' names."""
     return await db.rows(
         Membership,
@@ -29,7 +29,7 @@ async def list_memberships(db: Queries, account_id: UUID) -> list[Membership]:
     )
 
 
-async def list_accounts(db: Queries) -> list[AccountWithRoles]:
+async def list_accounts(db: Executor) -> list[AccountWithRoles]:
     """Every account with its roles, oldest first."""
     return await db.rows(
         AccountWithRoles,
@@ -47,7 +47,7 @@ async def list_accounts(db: Queries) -> list[AccountWithRoles]:
     )
 
 
-async def list_members(db: Queries, plan_manager_id: UUID) -> list[Member]:
+async def list_members(db: Executor, plan_manager_id: UUID) -> list[Member]:
     """Who has a role for a plan manager, by name."""
     return await db.rows(
         Member,
@@ -104,7 +104,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> No
     )
 
 
-async def has_role(db: Queries, plan_manager_id: UUID, email: str) -> bool:
+async def has_role(db: Executor, plan_manager_id: UUID, email: str) -> bool:
     """Whether the account of an email has a role for a plan manager."""
     return await db.one(
         bool,
@@ -138,7 +138,7 @@ async def upsert_invitation(
     )  # fmt: skip
 
 
-async def get_open_invitation(db: Queries, token_hash: bytes, at: datetime) -> OpenInvitation | None:
+async def get_open_invitation(db: Executor, token_hash: bytes, at: datetime) -> OpenInvitation | None:
     """The open invitation with a token."""
     return await db.one_or_none(
         OpenInvitation,
@@ -169,7 +169,7 @@ async def accept_invitation(tx: Transaction, plan_manager_id: UUID, token_hash: 
     return accepted is not None
 
 
-async def list_pending_invitations(db: Queries, plan_manager_id: UUID) -> list[Invitation]:
+async def list_pending_invitations(db: Executor, plan_manager_id: UUID) -> list[Invitation]:
     """The invitations that nobody took up, newest first; some may have expired."""
     return await db.rows(
         Invitation,

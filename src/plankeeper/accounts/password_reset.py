@@ -7,7 +7,7 @@ from plankeeper.accounts.audit import record_account_event_by_operator
 from plankeeper.accounts.policy import validate_password
 from plankeeper.accounts.schemas import Account
 from plankeeper.database.client import Transaction
-from plankeeper.http.errors import Invalid
+from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
 NO_SESSION = b""
@@ -27,10 +27,10 @@ async def reset(
     *,
     disable_two_factor: bool = False,
 ) -> None:
-    """Give an account another password, end its sessions and what it waits for after failures; raises Invalid."""
+    """Give an account another password, end its sessions and what it waits for after failures; raises ValidationError."""
     error = validate_password(password, account.email)
     if error:
-        raise Invalid(password=error)
+        raise ValidationError(password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(password))
     await store.delete_other_sessions(tx, account.id, NO_SESSION)
     await store.delete_throttle(tx, account.email)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.http.schemas import Moment
+from plankeeper.http.schemas import AwareDatetime
 
 Role = Literal["owner", "manager", "viewer"]
 
@@ -56,7 +56,7 @@ class Account(Struct, kw_only=True):
     password_hash: str
     totp_secret: str | None = None
     totp_counter: int = 0  # of the last code that was used
-    created_at: Moment
+    created_at: AwareDatetime
 
 
 class SessionRow(Struct):
@@ -161,8 +161,8 @@ class Invitation(Struct):
     name: str | None
     role: Role
     invited_by: str
-    created_at: Moment
-    expires_at: Moment
+    created_at: AwareDatetime
+    expires_at: AwareDatetime
 
 
 class OpenInvitation(Struct):

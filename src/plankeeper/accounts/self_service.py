@@ -9,15 +9,15 @@ from plankeeper.accounts.credentials import VerifiedCredentials, verify_credenti
 from plankeeper.accounts.policy import validate_password, hash_token, single_line, new_recovery_codes
 from plankeeper.accounts.schemas import Account, LoginError, Session
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.context import found
-from plankeeper.http.errors import Invalid
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
 
 async def reauthenticate(
     db: Database, settings: Settings, session: Session, password: str, address: str, user_agent: str
 ) -> VerifiedCredentials:
-    """The session's account, whose password was given again; raises Invalid.
+    """The session's account, whose password was given again; raises ValidationError.
 
     It counts like signing in, in transactions of its own: who found an open session may guess no quicker.
     """
@@ -27,7 +27,7 @@ async def reauthenticate(
     if isinstance(verified, LoginError):
         wait = ceil(verified.retry_after)
         message = f"is wrong, or came too soon: wait {wait} second{'s' if wait > 1 else ''} and try again"
-        raise Invalid(password=message if wait else "is wrong")
+        raise ValidationError(password=message if wait else "is wrong")
     if verified.throttle:
         async with db.transaction() as tx:
             await store.undo_attempt(tx, session.email, verified.throttle, datetime.now(UTC))
@@ -37,16 +37,16 @@ async def reauthenticate(
 async def enable_totp(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, secret: str, code: str
 ) -> list[str]:
-    """Ask for a second step from now on; answers the recovery codes, which are kept nowhere. Raises Invalid.
+    """Ask for a second step from now on; answers the recovery codes, which are kept nowhere. Raises ValidationError.
 
     `secret` was made by `totp.new_secret` and shown; the code proves that an app has it.
     """
     account = await _lock_account(tx, verified)
     counter = totp.verify_code(secret, code, 0, datetime.now(UTC)) if totp.is_valid_secret(secret) else None
     if account.totp_secret is not None:
-        raise Invalid(code="is not asked for: the second step is on already")
+        raise ValidationError(code="is not asked for: the second step is on already")
     if counter is None:
-        raise Invalid(code="is not what the app should show now")
+        raise ValidationError(code="is not what the app should show now")
     await store.set_totp(tx, account.id, secret, counter)
     codes = await _replace_recovery_codes(tx, account)
     await store.delete_other_sessions(tx, account.id, session.token_hash)
@@ -55,7 +55,7 @@ async def enable_totp(
 
 
 async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> None:
-    """Ask for no second step any more; raises Invalid."""
+    """Ask for no second step any more; raises ValidationError."""
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
         return
@@ -65,10 +65,10 @@ async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCr
 
 
 async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> list[str]:
-    """New recovery codes in place of the old ones; raises Invalid."""
+    """New recovery codes in place of the old ones; raises ValidationError."""
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
-        raise Invalid(password="opens no second step: it is off")  # noqa: S106 - a sentence
+        raise ValidationError(password="opens no second step: it is off")  # noqa: S106 - a sentence
     codes = await _replace_recovery_codes(tx, account)
     await record_account_event(tx, settings, account, "account.recovery_codes_renewed")
     return codes
@@ -77,11 +77,11 @@ async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: Ve
 async def change_password(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, new_password: str
 ) -> None:
-    """Change a password, and end every other session of the account; raises Invalid."""
+    """Change a password, and end every other session of the account; raises ValidationError."""
     account = await _lock_account(tx, verified)
     error = validate_password(new_password, account.email)
     if error:
-        raise Invalid(new_password=error)
+        raise ValidationError(new_password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(new_password))
     await store.delete_other_sessions(tx, account.id, session.token_hash)
     await record_account_event(tx, settings, account, "account.password_changed")
@@ -92,7 +92,7 @@ async def revoke_session(tx: Transaction, settings: Settings, session: Session, 
     revoked = await store.revoke_session(tx, session.account_id, token_hash)
     if revoked is None:
         return False
-    account = found(await store.select_for_update(tx, session.account_id))
+    account = or_404(await store.select_for_update(tx, session.account_id))
     await record_account_event(
         tx, settings, account, "account.session_revoked", ClientInfo(revoked.address, revoked.user_agent)
     )
@@ -109,10 +109,10 @@ async def revoke_other_sessions(tx: Transaction, settings: Settings, session: Se
 
 
 async def _lock_account(tx: Transaction, verified: VerifiedCredentials) -> Account:
-    """The account, which still has the password that was proven; raises Invalid."""
-    account = found(await store.select_for_update(tx, verified.account.id))
+    """The account, which still has the password that was proven; raises ValidationError."""
+    account = or_404(await store.select_for_update(tx, verified.account.id))
     if account.password_hash != verified.account.password_hash:
-        raise Invalid(password="was changed meanwhile")  # noqa: S106 - a sentence
+        raise ValidationError(password="was changed meanwhile")  # noqa: S106 - a sentence
     return account
 
 

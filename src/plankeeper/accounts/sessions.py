@@ -32,11 +32,11 @@ from plankeeper.accounts.schemas import (
     Session,
     LoginResult,
 )
-from plankeeper.database.client import Database, Queries, Transaction
+from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Write, found
-from plankeeper.http.errors import Invalid, Refusal
-from plankeeper.http.schemas import Email, checked
+from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.schemas import Email, decode_custom_type
 from plankeeper.settings import Settings
 
 
@@ -85,7 +85,7 @@ async def verify_two_factor(db: Database, settings: Settings, token: str, code: 
         return result
 
 
-async def get_session(db: Queries, token: str) -> Session | None:
+async def get_session(db: Executor, token: str) -> Session | None:
     """The session of a token; null where it has ended, or there is none."""
     row = await store.get_session(db, hash_token(token), datetime.now(UTC))
     if row is None:
@@ -103,16 +103,16 @@ async def get_session(db: Queries, token: str) -> Session | None:
 
 async def switch_plan_manager(tx: Transaction, session: Session, plan_manager_id: UUID) -> None:
     """Go on for another plan manager; raises NotFound where the session has no role for it."""
-    found(session.roles.get(plan_manager_id))
+    or_404(session.roles.get(plan_manager_id))
     await store.set_chosen_plan_manager(tx, session.token_hash, plan_manager_id)
 
 
-async def sign_out(db: Queries, token: str) -> None:
+async def sign_out(db: Executor, token: str) -> None:
     await store.delete_session(db, hash_token(token))
 
 
-async def invite(ctx: Write, email: str, role: str, name: str | None = None) -> str:
-    """Invite somebody to the call's plan manager; answers the token of the link. Raises Invalid.
+async def invite(ctx: WriteContext, email: str, role: str, name: str | None = None) -> str:
+    """Invite somebody to the call's plan manager; answers the token of the link. Raises ValidationError.
 
     Who was invited before and has not come gets a new link, and the old one ends.
     """
@@ -123,24 +123,24 @@ async def invite(ctx: Write, email: str, role: str, name: str | None = None) -> 
         now + INVITATION_LIFETIME,
     )  # fmt: skip
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
-        raise Invalid(email="belongs to somebody who has a role here")
+        raise ValidationError(email="belongs to somebody who has a role here")
     saved_invitation = await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, hash_token(token))
     await record_event(ctx, "account.invited", None, saved_invitation)
     return token
 
 
-async def require_owner(ctx: Write) -> None:
-    """Raises Refusal where who changes people here has lost the role since their page was asked for.
+async def require_owner(ctx: WriteContext) -> None:
+    """Raises ApiError where who changes people here has lost the role since their page was asked for.
 
     The roles are locked: nobody changes them until the transaction ends.
     """
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
     owners = [str(each.account_id) for each in holders if each.role == "owner"]
     if ctx.actor.kind == "user" and ctx.actor.id not in owners:
-        raise Refusal("plan_manager_not_allowed", "Your role was changed meanwhile: only an owner may do this.")
+        raise ApiError("plan_manager_not_allowed", "Your role was changed meanwhile: only an owner may do this.")
 
 
-async def get_invitation(db: Queries, token: str) -> OpenInvitation | None:
+async def get_invitation(db: Executor, token: str) -> OpenInvitation | None:
     """The open invitation of a link."""
     return await member_store.get_open_invitation(db, hash_token(token), datetime.now(UTC))
 
@@ -150,7 +150,7 @@ async def accept(
 ) -> LoginResult | LoginError | None:
     """Take up an invitation and sign in: with a new account, or with the password of the one that the email has.
 
-    Null where the invitation is not open; raises Invalid where a new account's name or password won't do.
+    Null where the invitation is not open; raises ValidationError where a new account's name or password won't do.
     """
     client = ClientInfo(single_line(address, 100), single_line(user_agent, 500))
     open_invitation = await get_invitation(db, token)
@@ -186,12 +186,14 @@ async def _join(
         raise _InvitationTakenError
     if await member_store.insert(tx, plan_manager_id, account.id, open_invitation.invitation.role, now):
         joined = MemberEvent(account.id, account.email, account.name, open_invitation.invitation.role)
-        await record_event(Write(tx, plan_manager_id, settings, account_actor(account)), "account.joined", None, joined)
+        await record_event(
+            WriteContext(tx, plan_manager_id, settings, account_actor(account)), "account.joined", None, joined
+        )
     return await _log_in(tx, settings, VerifiedCredentials(current, verified.throttle), client, plan_manager_id)
 
 
 async def build_account(email: str, name: str, password: str) -> Account:
-    """An account to keep; raises Invalid."""
+    """An account to keep; raises ValidationError."""
     errors: dict[str, str] = {}
     if not name.strip() or single_line(name, 255) != name:
         errors["name"] = "must be one line of 1 to 255 characters, not all blank"
@@ -199,25 +201,25 @@ async def build_account(email: str, name: str, password: str) -> Account:
     if password_error:
         errors["password"] = password_error
     if errors:
-        raise Invalid(**errors)
+        raise ValidationError(**errors)
     password_hash = await passwords.hash_password(password)
     return Account(id=uuid7(), email=email, name=name, password_hash=password_hash, created_at=datetime.now(UTC))
 
 
 def validate_email(email: str) -> str:
-    """The email; raises Invalid."""
+    """The email; raises ValidationError."""
     try:
-        return str(checked(Email, email.strip()))
+        return str(decode_custom_type(Email, email.strip()))
     except ValueError as error:
-        raise Invalid(email=str(error)) from None
+        raise ValidationError(email=str(error)) from None
 
 
 def validate_role(role: str) -> Role:
-    """The role; raises Invalid."""
+    """The role; raises ValidationError."""
     try:
         return msgspec.convert(role, Role)
     except msgspec.ValidationError:
-        raise Invalid(role=f"must be one of {', '.join(ROLES)}") from None
+        raise ValidationError(role=f"must be one of {', '.join(ROLES)}") from None
 
 
 async def use_two_factor_code(tx: Transaction, account: Account, code: str) -> bool:

@@ -5,10 +5,10 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionRow
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 
 
-async def get_by_email(db: Queries, email: str) -> Account | None:
+async def get_by_email(db: Executor, email: str) -> Account | None:
     return await db.one_or_none(
         Account,
         """
@@ -86,7 +86,7 @@ async def use_recovery_code(tx: Transaction, account_id: UUID, code_hash: bytes,
     return used is not None
 
 
-async def count_unused_recovery_codes(db: Queries, account_id: UUID) -> int:
+async def count_unused_recovery_codes(db: Executor, account_id: UUID) -> int:
     return await db.one(
         int, "select count(*) from account_recovery_codes where account_id = $1 and used_at is null", account_id
     )
@@ -160,7 +160,7 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
     )  # fmt: skip
 
 
-async def get_session(db: Queries, token_hash: bytes, at: datetime) -> SessionRow | None:
+async def get_session(db: Executor, token_hash: bytes, at: datetime) -> SessionRow | None:
     """A session that has not expired, with all roles of its account, oldest first. Its use is kept to the minute."""
     return await db.one_or_none(
         SessionRow,
@@ -199,7 +199,7 @@ async def select_session_for_update(tx: Transaction, token_hash: bytes, at: date
     )  # fmt: skip
 
 
-async def list_sessions(db: Queries, account_id: UUID, at: datetime) -> list[OpenSession]:
+async def list_sessions(db: Executor, account_id: UUID, at: datetime) -> list[OpenSession]:
     """The sessions of an account that are in use, newest first."""
     return await db.rows(
         OpenSession,
@@ -219,7 +219,7 @@ async def set_chosen_plan_manager(tx: Transaction, token_hash: bytes, plan_manag
     )
 
 
-async def delete_session(db: Queries, token_hash: bytes) -> None:
+async def delete_session(db: Executor, token_hash: bytes) -> None:
     await db.execute("delete from account_sessions where token_hash = $1", token_hash)
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from plankeeper.api_keys import store
 from plankeeper.api_keys.format import hash_key, is_well_formed
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.database.client import Database, Queries, unavailable
-from plankeeper.http.auth import Grant, unauthorised
+from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.http.auth import Principal, unauthenticated_error
 from plankeeper.http.context import Actor
 
 log = logging.getLogger("plankeeper")
@@ -27,25 +27,25 @@ class ApiKeyCache:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._entries: OrderedDict[str, tuple[ApiKey, Grant]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[ApiKey, Principal]] = OrderedDict()
         self._version: int | None = None
         self._confirmed_at = float("-inf")
         self._generation = 0
         self._reported_at = time.monotonic()
         self._last_used: dict[UUID, float] = {}  # seconds since 1970, of keys used since the last report
 
-    async def authenticate(self, key: str) -> Grant:
-        """The grant of a key; raises a Refusal with status 401."""
+    async def authenticate(self, key: str) -> Principal:
+        """The grant of a key; raises an ApiError with status 401."""
         if time.monotonic() - self._confirmed_at > CACHE_TTL:
             self._clear()
         entry = self._entries.get(key)
         if entry is None:
             if not is_well_formed(key):
-                raise unauthorised("invalid_api_key")
+                raise unauthenticated_error("invalid_api_key")
             entry = await self._load(key)
         api_key, principal = entry
         if api_key.expires_at is not None and api_key.expires_at <= datetime.now(UTC):
-            raise unauthorised("expired_api_key")
+            raise unauthenticated_error("expired_api_key")
         self._last_used[api_key.id] = time.time()
         return principal
 
@@ -54,18 +54,18 @@ class ApiKeyCache:
         while True:
             try:
                 # A connection of its own: a busy pool must not make known keys look unconfirmed.
-                async with self._db.session() as connection:
+                async with self._db.dedicated_connection() as connection:
                     while True:
                         await self._revalidate(connection)
                         await self._report_usage(connection)
                         await asyncio.sleep(POLL_INTERVAL)
             except Exception as error:
                 self._clear()
-                if not unavailable(error):
+                if not is_unavailable(error):
                     log.exception("the version of keys and grants cannot be read")
             await asyncio.sleep(POLL_INTERVAL)
 
-    async def _revalidate(self, connection: Queries) -> None:
+    async def _revalidate(self, connection: Executor) -> None:
         started_at = time.monotonic()
         # Longer than the trust lasts it is not worth waiting: the cache is useless by then. (Not `wait_for`: in
         # Python 3.11 it can swallow the cancellation that ends the watch, and the server would never stop.)
@@ -76,7 +76,7 @@ class ApiKeyCache:
             self._version = version
         self._confirmed_at = started_at
 
-    async def _report_usage(self, connection: Queries) -> None:
+    async def _report_usage(self, connection: Executor) -> None:
         """Tell when keys were last used, a few times a minute."""
         if time.monotonic() - self._reported_at < REPORT_INTERVAL:
             return
@@ -86,11 +86,11 @@ class ApiKeyCache:
             used_at = [datetime.fromtimestamp(moment, UTC) for moment in last_used.values()]
             await store.record_usage(connection, list(last_used), used_at)
 
-    async def _load(self, key: str) -> tuple[ApiKey, Grant]:
+    async def _load(self, key: str) -> tuple[ApiKey, Principal]:
         generation = self._generation
         api_key = await store.get_by_hash(self._db, hash_key(key))
         if api_key is None or api_key.revoked_at is not None:
-            raise unauthorised("invalid_api_key")
+            raise unauthenticated_error("invalid_api_key")
         entry = api_key, _principal(api_key)
         # A change that was noticed meanwhile may be newer than what was read.
         if generation == self._generation:
@@ -104,8 +104,8 @@ class ApiKeyCache:
         self._generation += 1
 
 
-def _principal(key: ApiKey) -> Grant:
-    return Grant(
+def _principal(key: ApiKey) -> Principal:
+    return Principal(
         actor=Actor("api_key", str(key.id), key.name),
         plan_managers={str(each).encode(): each for each in key.plan_managers},
         scopes=frozenset(key.scopes),

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.http.schemas import Moment
+from plankeeper.http.schemas import AwareDatetime
 
 
 class ApiKey(Struct, kw_only=True):
@@ -16,9 +16,9 @@ class ApiKey(Struct, kw_only=True):
     plan_managers: list[UUID]
     scopes: list[str]
     created_by: str
-    created_at: Moment
-    expires_at: Moment | None
-    revoked_at: Moment | None
+    created_at: AwareDatetime
+    expires_at: AwareDatetime | None
+    revoked_at: AwareDatetime | None
     rate_limit: int | None  # requests a minute; null: the server's default; 0: no limit
     original_id: UUID  # the first of a key and its rotations
-    last_used_at: Moment | None  # to the minute
+    last_used_at: AwareDatetime | None  # to the minute

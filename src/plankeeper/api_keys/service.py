@@ -13,14 +13,14 @@ from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, Write
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.settings import Settings
 
 EXPIRY_WARNING_PERIOD = timedelta(days=14)
 
 
 async def create(
-    ctx: Write,
+    ctx: WriteContext,
     name: str,
     plan_manager_ids: Sequence[UUID],
     scopes: Sequence[str],
@@ -40,7 +40,7 @@ async def create(
     return secret
 
 
-async def rotate(ctx: Write, old_key: ApiKey, overlap: timedelta, lifetime: timedelta | None) -> str:
+async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, lifetime: timedelta | None) -> str:
     """A new key with the grants of an old one, which lasts no longer than the overlap; answers the key itself.
 
     `old_key` is locked, and in use. Retries with an idempotency key go on under the new key.
@@ -66,7 +66,7 @@ async def rotate(ctx: Write, old_key: ApiKey, overlap: timedelta, lifetime: time
     return secret
 
 
-async def _insert(ctx: Write, key: ApiKey) -> str:
+async def _insert(ctx: WriteContext, key: ApiKey) -> str:
     """Keep a key, told of as created; answers the key itself."""
     secret = new_key()
     key.last_four = secret[-4:]
@@ -81,12 +81,12 @@ async def record_expiry_warnings(db: Database, settings: Settings) -> None:
     async with db.transaction() as tx:
         keys = await store.select_unwarned_for_update(tx, datetime.now(UTC) + EXPIRY_WARNING_PERIOD, 100)
         for key in keys:
-            await _record(Write(tx, key.id, settings, SYSTEM), "api_key.expiring", None, key)
+            await _record(WriteContext(tx, key.id, settings, SYSTEM), "api_key.expiring", None, key)
         if keys:
             await store.mark_warned(tx, [key.id for key in keys])
 
 
-async def revoke(ctx: Write, key_id: UUID) -> ApiKey | None:
+async def revoke(ctx: WriteContext, key_id: UUID) -> ApiKey | None:
     """Revoke a key for good; every worker refuses it within a second. Null where there is none."""
     before = await store.select_for_update(ctx.tx, key_id)
     if before is None or before.revoked_at is not None:
@@ -98,7 +98,7 @@ async def revoke(ctx: Write, key_id: UUID) -> ApiKey | None:
     return after
 
 
-async def _record(ctx: Write, type_: str, before: ApiKey | None, after: ApiKey) -> None:
+async def _record(ctx: WriteContext, type_: str, before: ApiKey | None, after: ApiKey) -> None:
     """A key's events stand once under each plan manager that it reaches, and name no other."""
     for plan_manager_id in after.plan_managers:
         ids = [plan_manager_id]

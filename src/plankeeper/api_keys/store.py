@@ -5,10 +5,10 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 
 
-async def get_by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
+async def get_by_hash(db: Executor, key_hash: bytes) -> ApiKey | None:
     """The key with a hash, and all that it may do; the one look-up that is not within a plan manager."""
     return await db.one_or_none(
         ApiKey,
@@ -24,7 +24,7 @@ async def get_by_hash(db: Queries, key_hash: bytes) -> ApiKey | None:
     )
 
 
-async def get_version(db: Queries) -> int:
+async def get_version(db: Executor) -> int:
     """What changes whenever a key or a grant does."""
     return await db.one(int, "select version from grants_version")
 
@@ -33,7 +33,7 @@ async def bump_version(tx: Transaction) -> None:
     await tx.execute("update grants_version set version = version + 1")
 
 
-async def list_all(db: Queries) -> list[ApiKey]:
+async def list_all(db: Executor) -> list[ApiKey]:
     """Every key, oldest first."""
     return await db.rows(
         ApiKey,
@@ -48,7 +48,7 @@ async def list_all(db: Queries) -> list[ApiKey]:
     )
 
 
-async def list_by_plan_manager(db: Queries, plan_manager_id: UUID) -> list[ApiKey]:
+async def list_by_plan_manager(db: Executor, plan_manager_id: UUID) -> list[ApiKey]:
     """The keys that may act for a plan manager, newest first, with all that each may act for."""
     return await db.rows(
         ApiKey,
@@ -112,7 +112,7 @@ async def set_expiry(tx: Transaction, key_id: UUID, at: datetime) -> None:
     await tx.execute("update api_keys set expires_at = $2, warned_at = clock_timestamp() where id = $1", key_id, at)
 
 
-async def record_usage(db: Queries, key_ids: Sequence[UUID], used_at: Sequence[datetime]) -> None:
+async def record_usage(db: Executor, key_ids: Sequence[UUID], used_at: Sequence[datetime]) -> None:
     """When keys were last used, to the minute. Workers report the same keys: the rows are locked in one order."""
     await db.execute(
         """
@@ -130,7 +130,7 @@ async def record_usage(db: Queries, key_ids: Sequence[UUID], used_at: Sequence[d
     )  # fmt: skip
 
 
-async def list_expiring(db: Queries, until: datetime) -> list[ApiKey]:
+async def list_expiring(db: Executor, until: datetime) -> list[ApiKey]:
     """Keys in use that expire before a moment, and were not replaced by a rotation."""
     return await db.rows(
         ApiKey,

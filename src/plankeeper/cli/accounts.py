@@ -10,7 +10,7 @@ from plankeeper.accounts.policy import ROLES, invitation_path
 from plankeeper.accounts.schemas import AccountWithRoles, Member
 from plankeeper.cli.context import NAME, UUID_TYPE, with_database, system_context
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.errors import Invalid
+from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
 
@@ -38,7 +38,7 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
 
     try:
         click.echo(with_database(work))
-    except Invalid as error:
+    except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
 
 
@@ -75,7 +75,7 @@ def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
 
     try:
         password = with_database(work)
-    except Invalid as error:
+    except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
     if password is None:
         raise click.ClickException(f"There is nobody {email}. See `plankeeper users list`.")
@@ -109,7 +109,7 @@ async def _remove_member(tx: Transaction, settings: Settings, email: str, plan_m
     return [each for each in removed if each]
 
 
-def _error_sentence(error: Invalid) -> str:
+def _error_sentence(error: ValidationError) -> str:
     """What is wrong, as a sentence."""
     messages = [f"{each.field.replace('_', ' ')} {each.message}" for each in error.errors or []]
     return f"The {'; the '.join(messages)}."

@@ -9,7 +9,7 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, with_database, system_context
 from plankeeper.database.client import Database
-from plankeeper.http.context import Actor, Write
+from plankeeper.http.context import Actor, WriteContext
 from plankeeper.settings import Settings
 
 _ROTATE = Actor("system", None, "plankeeper keys rotate")
@@ -94,7 +94,7 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
             old_key = await store.select_for_update(tx, key_id)
             if old_key is None or _state(old_key) != "active":
                 return None
-            return await service.rotate(Write(tx, key_id, settings, _ROTATE), old_key, overlap, expires_in)
+            return await service.rotate(WriteContext(tx, key_id, settings, _ROTATE), old_key, overlap, expires_in)
 
     secret = with_database(work)
     if secret is None:
@@ -109,7 +109,7 @@ def revoke(key_id: UUID) -> None:
 
     async def work(db: Database, settings: Settings) -> ApiKey | None:
         async with db.transaction() as tx:
-            return await service.revoke(Write(tx, key_id, settings, _REVOKE), key_id)
+            return await service.revoke(WriteContext(tx, key_id, settings, _REVOKE), key_id)
 
     revoked_key = with_database(work)
     if revoked_key is None:

@@ -69,12 +69,12 @@ def restore(file: Path) -> None:
             report_read = lambda: report(f"{_format_size(position())} read", position())  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_read)
         run(_finish_restore(dsn))
-    click.echo(f"Restored {file}: the schema is {schema.EXPECTED}.")
+    click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
 
 
 async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
     """The server's major version, the schema's version, and whether there is anybody's data."""
-    async with Database(dsn, pool_size=1, statement_timeout=60).opened() as db:
+    async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
         # Everything but the schema's own rows belongs to a plan manager.
         has_data = bool(await list_all(db)) if version else False
@@ -83,8 +83,8 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
 
 async def _finish_restore(dsn: str) -> None:
     """Bring an older schema up to date, and count what the tables hold: plans made for empty ones are bad."""
-    async with Database(dsn, pool_size=2, statement_timeout=3600).opened() as db:
-        await schema.migrate_if_older(db, dsn)
+    async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
+        await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
             await tx.analyze()
 
@@ -153,9 +153,9 @@ def _restore_errors(file: Path) -> Generator[None]:
 
 
 def _require_compatible(file: Path, backup_version: str, database_version: str | None) -> None:
-    if backup_version > schema.EXPECTED:
+    if backup_version > schema.LATEST_REVISION:
         raise click.ClickException(
-            f"{file} has the schema {backup_version}, of a newer Plankeeper: this one knows {schema.EXPECTED}."
+            f"{file} has the schema {backup_version}, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
             " Restore it with the newer one."
         )
     if database_version not in (None, backup_version):

@@ -15,13 +15,13 @@ import asyncpg
 import click
 
 from plankeeper.database import schema
-from plankeeper.database.client import Database, Queries, Transaction, unavailable
+from plankeeper.database.client import Database, Executor, Transaction, is_unavailable
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import Actor, Write
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.context import Actor, WriteContext
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.plan_managers.store import get
-from plankeeper.settings import SettingError, Settings, limit_of
+from plankeeper.settings import SettingError, Settings, parse_rate_limit
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ async def _with_schema(
 ) -> T:
     dsn = cluster.dsn if cluster else settings.database_url or ""
     # A file of a million rows takes longer than a request may.
-    async with Database(dsn, pool_size=2, statement_timeout=600).opened() as db:
+    async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=cluster is not None)
         return await work(db, settings)
 
@@ -76,10 +76,10 @@ async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
     """Migrate an embedded database; refuse one of one's own whose schema is another."""
     version = await supported_schema_version(db)
     if embedded:
-        await schema.migrate_if_older(db, dsn)
-    elif version != schema.EXPECTED:
+        await schema.migrate_if_needed(db, dsn)
+    elif version != schema.LATEST_REVISION:
         raise click.ClickException(
-            f"The database's schema is {version or 'empty'}, and this Plankeeper needs {schema.EXPECTED}."
+            f"The database's schema is {version or 'empty'}, and this Plankeeper needs {schema.LATEST_REVISION}."
             " Run `plankeeper migrate`."
         )
 
@@ -87,12 +87,12 @@ async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
 async def supported_schema_version(db: Database) -> str | None:
     """The schema's version, which is no newer than this program. The first question, so a bad address shows here."""
     try:
-        version = await schema.version(db)
+        version = await schema.current_revision(db)
     except (ValueError, OverflowError) as error:  # a port or an option of the address that is none
         raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
-    if version is not None and version > schema.EXPECTED:
+    if version is not None and version > schema.LATEST_REVISION:
         raise click.ClickException(
-            f"The database's schema is {version}, of a newer Plankeeper: this one knows {schema.EXPECTED}."
+            f"The database's schema is {version}, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
             " Run the newer one, or restore a backup from before it."
         )
     return version
@@ -114,7 +114,7 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
     except BrokenPipeError:
         raise  # of our own output: the database is a socket, and asyncpg tells of it otherwise
     except Exception as error:
-        if unavailable(error):
+        if is_unavailable(error):
             raise click.ClickException(f"The database does not answer: {str(error) or type(error).__name__}.") from None
         raise
 
@@ -158,13 +158,13 @@ async def _until_signal(work: Awaitable[T]) -> T:
         signal.signal(signal.SIGTERM, previous_handler)
 
 
-async def system_context(tx: Transaction, settings: Settings, plan_manager_id: UUID, command: str) -> Write:
+async def system_context(tx: Transaction, settings: Settings, plan_manager_id: UUID, command: str) -> WriteContext:
     """A write by the system itself, for a plan manager that there is."""
     await require_plan_manager(tx, plan_manager_id)
-    return Write(tx, plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
+    return WriteContext(tx, plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
 
 
-async def require_plan_manager(db: Queries, plan_manager_id: UUID) -> None:
+async def require_plan_manager(db: Executor, plan_manager_id: UUID) -> None:
     if await get(db, plan_manager_id) is None:
         raise click.ClickException(f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`.")
 
@@ -175,7 +175,7 @@ class UuidType(click.ParamType[UUID]):
     name = "uuid"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
-        parsed = value if isinstance(value, UUID) else uuid_of(value)
+        parsed = value if isinstance(value, UUID) else parse_uuid(value)
         return parsed or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
 
 
@@ -213,7 +213,7 @@ class LimitType(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return value if isinstance(value, int) else limit_of(value)
+            return value if isinstance(value, int) else parse_rate_limit(value)
         except ValueError as error:
             self.fail(f"{value!r} is none; it takes {error}", param, ctx)
 

@@ -14,8 +14,8 @@ from plankeeper.cli.context import system_context
 from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import DemoPlanManager, plan_managers, records
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Actor, Write, found
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import Actor, WriteContext, or_404
+from plankeeper.http.schemas import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
@@ -57,7 +57,7 @@ async def _reset_demo_account(tx: Transaction, settings: Settings, ids: Sequence
     account = await accounts.get_by_email(tx, EMAIL)
     if account is None:
         await members.create(contexts[0], EMAIL, "Alex Morgan", "owner", password)
-        account = found(await accounts.get_by_email(tx, EMAIL))
+        account = or_404(await accounts.get_by_email(tx, EMAIL))
     else:
         await password_reset.reset(tx, settings, account, password, COMMAND)
     for ctx in contexts:
@@ -71,7 +71,7 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
     plan_manager = await store.insert(tx, manager.id, manager.name)
     if plan_manager is None:
         return
-    ctx = Write(tx, manager.id, settings, Actor("system", None, f"plankeeper {COMMAND}"))
+    ctx = WriteContext(tx, manager.id, settings, Actor("system", None, f"plankeeper {COMMAND}"))
     await record_event(ctx, "plan_manager.created", None, plan_manager)
     for resource, rows in records(manager.id, seed):
         report = await import_file(
@@ -82,4 +82,4 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
 
 
 def _json_lines_file(rows: Iterable[dict[str, Any]]) -> io.BytesIO:
-    return io.BytesIO("".join(json_text(row) + "\n" for row in rows).encode())
+    return io.BytesIO("".join(to_json(row) + "\n" for row in rows).encode())

@@ -34,12 +34,12 @@ def migrate() -> None:
         dsn = cluster.dsn if cluster else settings.database_url or ""
 
         async def work() -> bool:
-            async with Database(dsn, pool_size=1, statement_timeout=3600).opened() as db:
+            async with Database(dsn, pool_size=1, statement_timeout=3600).open() as db:
                 await supported_schema_version(db)
-                return await schema.migrate_if_older(db, dsn)
+                return await schema.migrate_if_needed(db, dsn)
 
         migrated = run(work())
-    click.echo(f"The schema is {schema.EXPECTED}{'' if migrated else ' already'}.")
+    click.echo(f"The schema is {schema.LATEST_REVISION}{'' if migrated else ' already'}.")
 
 
 @click.command()
@@ -77,7 +77,9 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
             f"PostgreSQL {major}, {location}{'' if is_supported else ': 15 or newer is needed'}",
         )
     )
-    advice = "" if version == schema.EXPECTED else f", {schema.EXPECTED} is needed: run `plankeeper migrate`"
+    advice = (
+        "" if version == schema.LATEST_REVISION else f", {schema.LATEST_REVISION} is needed: run `plankeeper migrate`"
+    )
     lines.append(("FAIL" if advice else "ok", f"schema {version or 'empty'}{advice}"))
     return lines + [("warn", _expiry_warning(key)) for key in expiring]
 
@@ -88,9 +90,9 @@ def _expiry_warning(key: ApiKey) -> str:
 
 
 async def _inspect_database(dsn: str) -> tuple[str, str | None, list[ApiKey]]:
-    async with Database(dsn, pool_size=1, statement_timeout=10).opened() as db:
+    async with Database(dsn, pool_size=1, statement_timeout=10).open() as db:
         version = await supported_schema_version(db)
-        current = version == schema.EXPECTED
+        current = version == schema.LATEST_REVISION
         expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if current else []
         return await schema.server_version(db), version, expiring
 
@@ -123,10 +125,10 @@ def recheck(plan_manager_id: UUID) -> None:
 )
 def openapi(check: Path | None) -> None:
     """Print the OpenAPI document."""
-    from plankeeper.app import document, operations
-    from plankeeper.http.openapi import rendered
+    from plankeeper.app import build_document, operations
+    from plankeeper.http.openapi import render_document
 
-    text = rendered(document(operations()))
+    text = render_document(build_document(operations()))
     if check is None:
         click.echo(text, nl=False)
     elif not check.exists() or check.read_bytes() != text.encode():

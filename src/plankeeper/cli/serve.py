@@ -56,7 +56,7 @@ def serve(
 
 async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
     """Bring the schema up to date and fill in what `--demo` asks for; answers what to tell the user."""
-    async with Database(dsn, pool_size=2, statement_timeout=600).opened() as db:
+    async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
         if not demo:
             return []
@@ -84,11 +84,11 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
     from plankeeper import logs
     from plankeeper.cli.supervisor import DRAIN_SECONDS, WebhookProcess, Supervisor
 
-    logs.set_up()
+    logs.configure()
     config = uvicorn.Config(
-        "plankeeper.app:create", factory=True, host=settings.host, port=settings.port, workers=settings.workers,
+        "plankeeper.app:create_app", factory=True, host=settings.host, port=settings.port, workers=settings.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
-        date_header=True, lifespan="on", ws="none", http="plankeeper.http.uvicorn_protocol:Guarded",
+        date_header=True, lifespan="on", ws="none", http="plankeeper.http.uvicorn_protocol:LimitedHttpProtocol",
         proxy_headers=bool(settings.trusted_proxies), forwarded_allow_ips=list(settings.trusted_proxies),
     )  # fmt: skip
     sock = _listen(settings)

@@ -13,7 +13,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 from plankeeper import metrics
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.webhooks.process import beside_a_server
+from plankeeper.webhooks.process import run_as_sidecar
 
 DRAIN_SECONDS = 10
 _READY_TIMEOUT = 60
@@ -31,8 +31,8 @@ class WebhookProcess:
         if not self._enabled or (self._process and self._process.is_alive()):
             return
         if self._process:
-            metrics.forget(self._process.pid)
-        self._process = get_context("spawn").Process(target=beside_a_server, name="plankeeper worker")
+            metrics.forget_worker(self._process.pid)
+        self._process = get_context("spawn").Process(target=run_as_sidecar, name="plankeeper worker")
         self._process.start()
 
     def terminate(self) -> None:
@@ -73,7 +73,7 @@ class Supervisor(Multiprocess):
         previous_pids = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         for pid in previous_pids - {process.pid for process in self.processes}:
-            metrics.forget(pid)
+            metrics.forget_worker(pid)
 
     def terminate_all(self) -> None:
         self._webhook_process.terminate()

@@ -25,11 +25,11 @@ def worker() -> None:
 
 async def _run_worker(settings: Settings, *, embedded: bool) -> None:
     from plankeeper import logs
-    from plankeeper.webhooks.process import deliver
+    from plankeeper.webhooks.process import run_webhook_worker
 
     dsn = settings.database_url or ""
-    async with Database(dsn, pool_size=1, statement_timeout=600).opened() as db:
+    async with Database(dsn, pool_size=1, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
     click.echo("The worker is ready. Ctrl-C stops it.")
-    logs.set_up()
-    await deliver(settings)
+    logs.configure()
+    await run_webhook_worker(settings)

@@ -22,7 +22,7 @@ from plankeeper.console.pages import (
     webhooks,
 )
 from plankeeper.console.routing import PREFIX, PageRoute
-from plankeeper.http.path_router import Paths
+from plankeeper.http.path_router import PathRouter
 
 PAGE_MODULES = (
     sign_in.pages, account.pages, participants.pages, team_members.pages, invoices.pages, view_sessions.pages,
@@ -41,4 +41,4 @@ def build_console(deps: ConsoleDependencies) -> ASGIApp:
         by_path.setdefault(route.path, {})[route.method] = route
     paths: dict[str, ASGIApp] = {path: PageEndpoint(deps, path, methods) for path, methods in by_path.items()}
     paths[f"{PREFIX}/assets/{{name}}"] = responses.static_file
-    return Paths(paths, otherwise=PageEndpoint(deps, None, {}))
+    return PathRouter(paths, default=PageEndpoint(deps, None, {}))

@@ -1,18 +1,18 @@
 """Work that few may do at a time."""
 
-from plankeeper.http.errors import Refusal
+from plankeeper.http.errors import ApiError
 
 
 class ConcurrencyLimit:
-    """`with places:` one is taken; raises Refusal where none is free."""
+    """`with places:` one is taken; raises ApiError where none is free."""
 
     def __init__(self, count: int) -> None:
         self._available = count
 
     def require_available(self) -> None:
-        """Raises Refusal where none is free."""
+        """Raises ApiError where none is free."""
         if self._available == 0:
-            raise Refusal("service_unavailable", "The server is too busy just now.", headers={"retry-after": "5"})
+            raise ApiError("service_unavailable", "The server is too busy just now.", headers={"retry-after": "5"})
 
     def __enter__(self) -> None:
         self.require_available()

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.routing import FormRequest, PageRequest
-from plankeeper.database.client import broken
-from plankeeper.http.errors import Refusal
-from plankeeper.http.parsing import plain_type
-from plankeeper.http.routing import Explanation
-from plankeeper.http.schemas import json_text
+from plankeeper.database.client import constraint_violation
+from plankeeper.http.errors import ApiError
+from plankeeper.http.parsing import unwrap_type
+from plankeeper.http.routing import ConstraintErrorHandler
+from plankeeper.http.schemas import to_json
 from plankeeper.http.validation import known_fields
 
 S = TypeVar("S", bound=Struct)
@@ -23,7 +23,7 @@ S = TypeVar("S", bound=Struct)
 VERSION_FIELD = "was"  # the hidden field with the mark of the record that a form was filled with
 
 
-class EditConflictError(Refusal):
+class EditConflictError(ApiError):
     """What a form asks for meets what somebody else does; the form is shown again with 409."""
 
     def __init__(self, detail: str) -> None:
@@ -32,14 +32,14 @@ class EditConflictError(Refusal):
 
 @asynccontextmanager
 async def translate_constraints(
-    request: FormRequest, constraint_errors: Mapping[str, Explanation]
+    request: FormRequest, constraint_errors: Mapping[str, ConstraintErrorHandler]
 ) -> AsyncGenerator[None]:
     """Runs a handler of the API: a constraint that it breaks is the refusal that its slice names."""
     try:
         async with request.tx.savepoint():
             yield
     except asyncpg.IntegrityConstraintViolationError as error:
-        violation = broken(error)
+        violation = constraint_violation(error)
         handler = constraint_errors.get(violation.constraint)
         if handler is None:
             raise
@@ -64,7 +64,7 @@ def _to_texts(value: object) -> list[str]:
 
 def version_of(form: Form) -> str:
     """What tells one state of a record from another."""
-    return hashlib.blake2b(json_text(form).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(to_json(form).encode(), digest_size=16).hexdigest()
 
 
 def require_unchanged(request: FormRequest, current: Form) -> None:
@@ -77,12 +77,12 @@ def require_unchanged(request: FormRequest, current: Form) -> None:
 
 
 def changes_in(struct_type: type[S], form: Form, before: Form) -> S:
-    """What a form changes, as the API takes it; raises Invalid. What stands as it did is left out, so that a text
+    """What a form changes, as the API takes it; raises ValidationError. What stands as it did is left out, so that a text
     which would not be taken today does not keep a record from being changed elsewhere.
     """
     values = dict[str, Any]()
     for name, field in known_fields(struct_type).items():
-        kind = plain_type(field.type)
+        kind = unwrap_type(field.type)
         if kind in (bool, list):
             new, old = sorted(set(form.getlist(name))), sorted(before.getlist(name))
             if new != old:

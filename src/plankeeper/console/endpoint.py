@@ -28,12 +28,12 @@ from plankeeper.console.routing import (
     JsonResult,
 )
 from plankeeper.console.templating import create_environment
-from plankeeper.database.client import Database, unavailable
-from plankeeper.http.admission import Admission, network_of
-from plankeeper.http.errors import NotFound, Refusal
-from plankeeper.http.instrumentation import Tell
-from plankeeper.http.parsing import uuid_of
-from plankeeper.http.requests import ClientGone, Visit, log
+from plankeeper.database.client import Database, is_unavailable
+from plankeeper.http.admission import Admission, client_network
+from plankeeper.http.errors import NotFound, ApiError
+from plankeeper.http.instrumentation import OnResponse
+from plankeeper.http.parsing import parse_uuid
+from plankeeper.http.requests import ClientDisconnectedError, RequestState, log
 from plankeeper.settings import Settings
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/second-step", f"{PREFIX}/plan-managers"
@@ -59,7 +59,7 @@ class RoleRequiredError(Exception):
 class ConsoleDependencies:
     """What all pages share."""
 
-    def __init__(self, db: Database, admission: Admission, on_response: Tell, settings: Settings) -> None:
+    def __init__(self, db: Database, admission: Admission, on_response: OnResponse, settings: Settings) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
         self.templates: Environment = create_environment(settings.time_zone)
         self.uploads, self.downloads = ConcurrencyLimit(MAX_UPLOADS), ConcurrencyLimit(MAX_DOWNLOADS)
@@ -112,11 +112,11 @@ class PageEndpoint:
         self._deps, self._path, self._routes = deps, path, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        state = Visit.of(scope)
+        state = RequestState.from_scope(scope)
         user = CurrentUser(Cookies.parse(state.headers.get(b"cookie", b""), secure=scope["scheme"] == "https"))
         try:
             response = await self._respond(state, user, scope, receive)
-        except ClientGone:
+        except ClientDisconnectedError:
             self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, somebody looks at a page
@@ -133,7 +133,7 @@ class PageEndpoint:
         )
 
     async def _respond(
-        self, state: Visit, user: CurrentUser, scope: Scope, receive: Receive
+        self, state: RequestState, user: CurrentUser, scope: Scope, receive: Receive
     ) -> ConsoleResponse | Download:
         form = await self._read_form(state, user, receive) if scope["method"] == "POST" else Form()
         with self._deps.admission:
@@ -147,7 +147,7 @@ class PageEndpoint:
             if redirect:
                 return responses.redirect_response(redirect, user)
             if route.rate_limited:
-                await self._deps.admission.count_guess(scope)
+                await self._deps.admission.limit_login_attempts(scope)
             request = self._build_request(state, user, scope, form)
             if route.role in ("viewer", "manager", "owner") and not request.has_role(route.role):
                 raise RoleRequiredError
@@ -161,7 +161,7 @@ class PageEndpoint:
                 return responses.json_response(result)
             return responses.render_page(self._deps.templates, result, request, user)
 
-    async def _read_form(self, state: Visit, user: CurrentUser, receive: Receive) -> Form:
+    async def _read_form(self, state: RequestState, user: CurrentUser, receive: Receive) -> Form:
         route = self._routes.get("POST")
         if route is None or not route.upload or not is_multipart(state.headers):
             return await read_form(state.headers, receive)
@@ -178,14 +178,14 @@ class PageEndpoint:
             raise NotFound
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if method not in self._routes:
-            raise Refusal("method_not_allowed", "The page cannot be asked for in this way.")
+            raise ApiError("method_not_allowed", "The page cannot be asked for in this way.")
         return self._routes[method]
 
-    def _build_request(self, state: Visit, user: CurrentUser, scope: Scope, form: Form) -> PageRequest:
+    def _build_request(self, state: RequestState, user: CurrentUser, scope: Scope, form: Form) -> PageRequest:
         user_agent = state.headers.get(b"user-agent", b"").decode("latin-1")[:300]
         return PageRequest(
             db=self._deps.db, settings=self._deps.settings, session=user.session,
-            session_token=user.cookies.get("plankeeper"), address=network_of(scope), user_agent=user_agent,
+            session_token=user.cookies.get("plankeeper"), address=client_network(scope), user_agent=user_agent,
             request_id=state.request_id.decode(), origin=_origin(state.headers, scope["scheme"]),
             query=parse_form(scope["query_string"]), form=form,
         )  # fmt: skip
@@ -198,7 +198,7 @@ class PageEndpoint:
             async with self._deps.db.transaction() as tx:
                 values = {each.name: getattr(request, each.name) for each in fields(PageRequest)}
                 return await route.handler(FormRequest(**values, tx=tx), **path_params)
-        except Refusal as error:
+        except ApiError as error:
             if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
             messages = {each.field: each.message for each in error.errors or ()} or {"form": error.detail}
@@ -216,7 +216,7 @@ def _origin(headers: Mapping[bytes, bytes], scheme: str) -> str:
 def _parse_path_params(route: PageRoute, scope: Scope) -> dict[str, Any]:
     """The ids in a path; what is no id is no page."""
     texts: dict[str, str] = scope["path_params"]
-    parsed = {name: texts[name] if kind is str else uuid_of(texts[name]) for name, kind in route.path_params.items()}
+    parsed = {name: texts[name] if kind is str else parse_uuid(texts[name]) for name, kind in route.path_params.items()}
     if None in parsed.values():
         raise NotFound
     return parsed
@@ -247,31 +247,31 @@ def _required_redirect(route: PageRoute, session: sessions.Session | None, scope
     return None
 
 
-def _error_page(error: Exception, state: Visit) -> HtmlPage:
+def _error_page(error: Exception, state: RequestState) -> HtmlPage:
     """The page for whatever went wrong; what was not foreseen is logged, and told to nobody else."""
     request_id = state.request_id.decode()
     if isinstance(error, CsrfError):
         kind, status = "csrf_failed", 403
     elif isinstance(error, RoleRequiredError):
         kind, status = "role_required", 403
-    elif isinstance(error, Refusal):
+    elif isinstance(error, ApiError):
         kind, status = (
             {404: "not_found", 429: "rate_limited", 503: "unavailable"}.get(error.status, "rejected"),
             error.status,
         )
-    elif unavailable(error):
+    elif is_unavailable(error):
         log.warning("request %s: the database is not available: %r", request_id, error)
         kind, status = "unavailable", 503
     else:
         log.error("request %s failed", request_id, exc_info=error)
         kind, status = "internal_error", 500
-    detail = error.detail if isinstance(error, Refusal) else ""
+    detail = error.detail if isinstance(error, ApiError) else ""
     return HtmlPage("trouble.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
 
 
 def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> list[tuple[bytes, bytes]]:
-    if isinstance(error, Refusal) and error.status == 405:
+    if isinstance(error, ApiError) and error.status == 405:
         return [(b"allow", ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes)).encode())]
-    if isinstance(error, Refusal) and error.status in (429, 503):
+    if isinstance(error, ApiError) and error.status in (429, 503):
         return [(b"retry-after", (error.headers or {}).get("retry-after", "1").encode())]
     return []

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 from starlette.types import Receive
 
-from plankeeper.http.errors import Invalid, Refusal
-from plankeeper.http.requests import ClientGone
-from plankeeper.http.validation import shaped
+from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.requests import ClientDisconnectedError
+from plankeeper.http.validation import validate
 
 S = TypeVar("S", bound=Struct)
 
@@ -44,46 +44,46 @@ class Form(dict[str, list[str]]):
 
 
 def parse_form(text: bytes) -> Form:
-    """What stands in a query or in the body of a form; raises Invalid."""
+    """What stands in a query or in the body of a form; raises ValidationError."""
     try:
         pairs = parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=200)
     except ValueError:
-        raise Invalid(form="must be percent-encoded UTF-8") from None
+        raise ValidationError(form="must be percent-encoded UTF-8") from None
     return _add_pairs(Form(), pairs)
 
 
 def add_fields(form: Form, pairs: Iterable[tuple[bytes, bytes]]) -> Form:
-    """The form with further texts; raises Invalid."""
+    """The form with further texts; raises ValidationError."""
     try:
         return _add_pairs(form, [(name.decode(), value.decode()) for name, value in pairs])
     except UnicodeDecodeError:
-        raise Invalid(form="must be UTF-8") from None
+        raise ValidationError(form="must be UTF-8") from None
 
 
 def _add_pairs(form: Form, pairs: Iterable[tuple[str, str]]) -> Form:
     for name, value in pairs:
         if "\0" in name or "\0" in value:
-            raise Invalid(form="must not contain the character NUL")
+            raise ValidationError(form="must not contain the character NUL")
         form.setdefault(name, []).append(value)
     return form
 
 
 async def read_form(headers: Mapping[bytes, bytes], receive: Receive) -> Form:
-    """The form in a body; raises Refusal and ClientGone."""
+    """The form in a body; raises ApiError and ClientDisconnectedError."""
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != _FORM_CONTENT_TYPE:
-        raise Refusal("unsupported_media_type", "The body is not a form.")
+        raise ApiError("unsupported_media_type", "The body is not a form.")
     return parse_form(
-        await read_limited_body(receive, MAX_FORM_BYTES, Refusal("body_too_large", "The form is too long."))
+        await read_limited_body(receive, MAX_FORM_BYTES, ApiError("body_too_large", "The form is too long."))
     )
 
 
-async def read_limited_body(receive: Receive, max_bytes: int, too_large: Refusal) -> bytes:
+async def read_limited_body(receive: Receive, max_bytes: int, too_large: ApiError) -> bytes:
     """A body of at most so many bytes."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnectedError
         body += message.get("body", b"")
         if len(body) > max_bytes:
             raise too_large
@@ -92,8 +92,8 @@ async def read_limited_body(receive: Receive, max_bytes: int, too_large: Refusal
 
 
 def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:
-    """Values as the API would take them; raises Invalid naming every fault."""
-    parsed, errors = shaped(struct_type, values)
+    """Values as the API would take them; raises ValidationError naming every fault."""
+    parsed, errors = validate(struct_type, values)
     if parsed is None:
-        raise Invalid(*errors)
+        raise ValidationError(*errors)
     return parsed

@@ -8,7 +8,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Receive
 
 from plankeeper.console.forms import MAX_FORM_BYTES, Form, Upload, read_limited_body, add_fields
-from plankeeper.http.errors import Invalid, Refusal
+from plankeeper.http.errors import ValidationError, ApiError
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -43,7 +43,7 @@ class _PartCollector:
 
     def _on_part_begin(self) -> None:
         if len(self.parts) == _MAX_PARTS:
-            raise Invalid(form=f"must have at most {_MAX_PARTS} fields")
+            raise ValidationError(form=f"must have at most {_MAX_PARTS} fields")
         self.parts.append(_Part())
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
@@ -68,9 +68,9 @@ def is_multipart(headers: Mapping[bytes, bytes]) -> bool:
 
 
 async def read_upload(headers: Mapping[bytes, bytes], receive: Receive) -> Form:
-    """The form in a body, with its file; raises Refusal and ClientGone."""
+    """The form in a body, with its file; raises ApiError and ClientDisconnectedError."""
     max_bytes = MAX_FILE_BYTES + MAX_FORM_BYTES
-    too_large = Refusal("body_too_large", "The file is larger than 10 MiB. Use `plankeeper import` for it.")
+    too_large = ApiError("body_too_large", "The file is larger than 10 MiB. Use `plankeeper import` for it.")
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or int(length) > max_bytes:
         raise too_large
@@ -87,7 +87,7 @@ def _parse_multipart(boundary: bytes, body: bytes) -> Form:
     except FormParserError:
         collector.is_complete = False
     if not collector.is_complete:
-        raise Invalid(form="must be whole, as a browser sends it")
+        raise ValidationError(form="must be whole, as a browser sends it")
     pairs: list[tuple[bytes, bytes]] = []
     for part in collector.parts:
         _, disposition = parse_options_header(part.headers.get(b"content-disposition", b""))
@@ -97,7 +97,7 @@ def _parse_multipart(boundary: bytes, body: bytes) -> Form:
         elif disposition[b"filename"] and form.upload is None:  # without a name no file was chosen
             form.upload = Upload(_base_name(disposition[b"filename"]), content)
     if sum(map(len, (part for pair in pairs for part in pair))) > MAX_FORM_BYTES:
-        raise Refusal("body_too_large", "The form is too long.")
+        raise ApiError("body_too_large", "The form is too long.")
     return add_fields(form, pairs)
 
 

@@ -13,8 +13,8 @@ from plankeeper.console.cookies import FLASH_MAX_AGE, sign
 from plankeeper.console.forms import Form
 from plankeeper.console.routing import PREFIX, Download, PageRequest, HtmlPage, Redirect, JsonResult
 from plankeeper.console.templating import CONTENT_TYPES, read_static_file
-from plankeeper.http.requests import headers_of, request_id_of
-from plankeeper.http.schemas import json_text
+from plankeeper.http.requests import read_headers, resolve_request_id
+from plankeeper.http.schemas import to_json
 
 if TYPE_CHECKING:
     from plankeeper.console.endpoint import CurrentUser
@@ -82,7 +82,7 @@ def json_response(result: JsonResult) -> ConsoleResponse:
     if result.value is None:
         return ConsoleResponse(result.status, b"", [NO_STORE])
     return ConsoleResponse(
-        result.status, json_text(result.value).encode(), [(b"content-type", b"application/json"), NO_STORE]
+        result.status, to_json(result.value).encode(), [(b"content-type", b"application/json"), NO_STORE]
     )
 
 
@@ -132,4 +132,4 @@ async def static_file(scope: Scope, _receive: Receive, send: Send) -> None:
     if body is not None:
         content_type = CONTENT_TYPES[name[name.rindex(".") :]].encode()
         response = ConsoleResponse(200, body, [(b"content-type", content_type), IMMUTABLE])
-    await send_response(response, request_id_of(headers_of(scope)), send, is_head=scope["method"] == "HEAD")
+    await send_response(response, resolve_request_id(read_headers(scope)), send, is_head=scope["method"] == "HEAD")

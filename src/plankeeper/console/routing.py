@@ -10,7 +10,7 @@ from uuid import UUID
 from plankeeper.accounts import policy, sessions
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.context import Actor, Read, Write
+from plankeeper.http.context import Actor, ReadContext, WriteContext
 from plankeeper.settings import Settings
 
 PREFIX = "/console"
@@ -60,8 +60,8 @@ class PageRequest:
         return policy.is_role_at_least(self.role, role)
 
     @property
-    def read_context(self) -> Read:
-        return Read(self.db, self.plan_manager_id, self.settings)
+    def read_context(self) -> ReadContext:
+        return ReadContext(self.db, self.plan_manager_id, self.settings)
 
 
 @dataclass(slots=True)
@@ -71,9 +71,9 @@ class FormRequest(PageRequest):
     tx: Transaction = field(kw_only=True)
 
     @property
-    def write_context(self) -> Write:
+    def write_context(self) -> WriteContext:
         actor = Actor("user", str(self.account.account_id), self.account.name)
-        return Write(self.tx, self.plan_manager_id, self.settings, actor, self.request_id)
+        return WriteContext(self.tx, self.plan_manager_id, self.settings, actor, self.request_id)
 
 
 @dataclass(slots=True)

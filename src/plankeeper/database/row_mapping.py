@@ -12,89 +12,89 @@ from msgspec.structs import fields
 
 T = TypeVar("T")
 Record = Sequence[Any]
-Taker = Callable[[Record], Any]  # makes the value of a field of a whole record
+FieldReader = Callable[[Record], Any]  # makes the value of a field of a whole record
 
 
-def columns(shape: type[Struct]) -> list[str]:
-    """The columns that a statement filling `shape` answers; a nested struct's stand as `<field>_<member>`."""
+def columns(row_type: type[Struct]) -> list[str]:
+    """The columns that a statement filling `row_type` answers; a nested struct's stand as `<field>_<member>`."""
     names: list[str] = []
-    for field in fields(shape):
-        nested = _nested(field.type)
+    for field in fields(row_type):
+        nested = _nested_struct(field.type)
         inner = columns(nested) if nested else []
         names += [f"{field.encode_name}_{name}" for name in inner] or [field.encode_name]
     return names
 
 
 @cache
-def reader(shape: type[T]) -> Callable[[Record], T]:
-    """What makes a `shape` of a record: a struct, or the value itself of a record of one column.
+def row_factory(row_type: type[T]) -> Callable[[Record], T]:
+    """What makes a `row_type` of a record: a struct, or the value itself of a record of one column.
 
     A nested struct takes as many columns as it has members, and is left out (or null) where its first one is null
     and its field may be absent. A list of structs and a `Raw` come as JSON text.
     """
-    if not issubclass(shape, Struct):
+    if not issubclass(row_type, Struct):
         return lambda record: record[0]
-    make = _maker(shape)
-    lead, takers = _takers(shape)
-    if not takers:
-        return make
+    build = _constructor(row_type)
+    plain_count, field_readers = _field_readers(row_type)
+    if not field_readers:
+        return build
 
-    def read(record: Record) -> T:
-        values = [*record[:lead]]
-        for take in takers:
-            values.append(take(record))  # noqa: PERF401 - a comprehension is a call more a row, a tenth of its time
-        return make(values)
+    def make_row(record: Record) -> T:
+        values = [*record[:plain_count]]
+        for read_field in field_readers:
+            values.append(read_field(record))  # noqa: PERF401 - a comprehension is a call more a row, a tenth of its time
+        return build(values)
 
-    return read
+    return make_row
 
 
-def _takers(shape: type[Struct]) -> tuple[int, list[Taker]]:
+def _field_readers(row_type: type[Struct]) -> tuple[int, list[FieldReader]]:
     """How many columns stand as they are at first, and what takes the value of each field behind them."""
-    takers: list[Taker] = []
-    at = lead = 0
-    for field in fields(shape):
-        width, take = _taker(field.type, at)
-        at += width
-        if take is None and not takers:
-            lead = at
+    field_readers: list[FieldReader] = []
+    position = plain_count = 0
+    for field in fields(row_type):
+        width, read_field = _field_reader(field.type, position)
+        position += width
+        if read_field is None and not field_readers:
+            plain_count = position
         else:
-            takers.append(take or itemgetter(at - 1))
-    return lead, takers
+            field_readers.append(read_field or itemgetter(position - 1))
+    return plain_count, field_readers
 
 
-def _maker(shape: type[T]) -> Callable[[Record], T]:
-    names = shape.__struct_fields__  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue, reportUnknownMemberType]
-    if any(each.kind is Parameter.KEYWORD_ONLY for each in signature(shape).parameters.values()):
-        return lambda values: shape(**dict(zip(names, values, strict=True)))  # pyright: ignore[reportUnknownArgumentType]
-    return lambda values: shape(*values)
+def _constructor(row_type: type[T]) -> Callable[[Record], T]:
+    names = row_type.__struct_fields__  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue, reportUnknownMemberType]
+    if any(each.kind is Parameter.KEYWORD_ONLY for each in signature(row_type).parameters.values()):
+        return lambda values: row_type(**dict(zip(names, values, strict=True)))  # pyright: ignore[reportUnknownArgumentType]
+    return lambda values: row_type(*values)
 
 
-def _taker(annotation: Any, at: int) -> tuple[int, Taker | None]:
+def _field_reader(annotation: Any, position: int) -> tuple[int, FieldReader | None]:
     """How many columns a field takes from `at` on, and what makes its value; null where that is the column's own."""
-    annotation = _bare(annotation)
-    nested = _nested(annotation)
+    annotation = _strip_annotated(annotation)
+    nested = _nested_struct(annotation)
     if nested:
-        make: Callable[[Record], Any] = reader(nested)
-        end = at + len(columns(nested))
+        build: Callable[[Record], Any] = row_factory(nested)
+        end = position + len(columns(nested))
         if msgspec.UnsetType in get_args(annotation):
-            return end - at, lambda record: UNSET if record[at] is None else make(record[at:end])
-        return end - at, lambda record: make(record[at:end])
+            return end - position, lambda record: UNSET if record[position] is None else build(record[position:end])
+        return end - position, lambda record: build(record[position:end])
     if annotation is Raw or Raw in get_args(annotation):
-        return 1, lambda record: None if record[at] is None else Raw(record[at].encode())
-    item = get_args(annotation)
-    if item and isinstance(item[0], type) and issubclass(item[0], Struct):
+        return 1, lambda record: None if record[position] is None else Raw(record[position].encode())
+    item_types = get_args(annotation)
+    if item_types and isinstance(item_types[0], type) and issubclass(item_types[0], Struct):
         decoder = msgspec.json.Decoder(annotation)
-        return 1, lambda record: decoder.decode(record[at])
+        return 1, lambda record: decoder.decode(record[position])
     return 1, None
 
 
-def _bare(annotation: Any) -> Any:
-    return _bare(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
+def _strip_annotated(annotation: Any) -> Any:
+    return _strip_annotated(get_args(annotation)[0]) if get_origin(annotation) is Annotated else annotation
 
 
-def _nested(annotation: Any) -> type[Struct] | None:
+def _nested_struct(annotation: Any) -> type[Struct] | None:
     """The struct that a field holds, itself or in a union; not one in a list."""
-    annotation = _bare(annotation)
+    annotation = _strip_annotated(annotation)
     if get_origin(annotation) is list:
         return None
     for each in (annotation, *get_args(annotation)):

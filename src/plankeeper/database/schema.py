@@ -5,14 +5,14 @@ from pathlib import Path
 
 import asyncpg
 
-from plankeeper.database.client import Queries
+from plankeeper.database.client import Executor
 
-EXPECTED = "0010"
+LATEST_REVISION = "0010"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 
 
-async def version(db: Queries) -> str | None:
+async def current_revision(db: Executor) -> str | None:
     """The newest migration that the database has had; null where it has had none."""
     try:
         return await db.one_or_none(str, "select version_num from alembic_version")
@@ -32,14 +32,14 @@ def migrate(dsn: str) -> None:
     command.upgrade(config, "head")
 
 
-async def migrate_if_older(db: Queries, dsn: str) -> bool:
+async def migrate_if_needed(db: Executor, dsn: str) -> bool:
     """Migrate unless the schema is the expected one. True where something was done."""
-    if await version(db) == EXPECTED:
+    if await current_revision(db) == LATEST_REVISION:
         return False
     await asyncio.to_thread(migrate, dsn)
     return True
 
 
-async def server_version(db: Queries) -> str:
+async def server_version(db: Executor) -> str:
     """PostgreSQL's version as a number: 180006 is 18.6."""
     return await db.one(str, "show server_version_num")

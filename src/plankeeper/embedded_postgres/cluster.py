@@ -15,19 +15,19 @@ from typing import Self
 from urllib.parse import quote
 
 from plankeeper.embedded_postgres import binaries, postmaster
-from plankeeper.embedded_postgres.binaries import Account, ClusterError, Programs
+from plankeeper.embedded_postgres.binaries import SystemUser, ClusterError, PostgresBinaries
 
 __all__ = ["Cluster", "ClusterError"]
 
 DATABASE = "plankeeper"
 SUPERUSER = "postgres"
 
-_READY_SECONDS = 120  # a start, with the recovery after a crash
-_LEFTOVER_SECONDS = 20  # the end of what a killed server leaves behind
-_STOP_SECONDS = 30
+_START_TIMEOUT = 120  # a start, with the recovery after a crash
+_CLEANUP_TIMEOUT = 20  # the end of what a killed server leaves behind
+_STOP_TIMEOUT = 30
 
 # What must hold; the rest (100 connections, 128 MB of buffers) stands in the cluster's postgresql.conf.
-_MUST_HOLD = {
+_REQUIRED_SETTINGS = {
     "listen_addresses": "",
     "port": str(postmaster.PORT),
     "unix_socket_permissions": "0700",
@@ -39,8 +39,8 @@ _MUST_HOLD = {
     "logging_collector": "off",
     "log_error_verbosity": "terse",  # without DETAIL, which repeats the row
 }
-_REASON = re.compile(r"(FATAL|PANIC):.*")
-_PREDECESSOR = re.compile(r"lock file .* already exists|shared memory block .* still in use")
+_FATAL_MESSAGE = re.compile(r"(FATAL|PANIC):.*")
+_STILL_IN_USE = re.compile(r"lock file .* already exists|shared memory block .* still in use")
 
 
 class Cluster:
@@ -50,13 +50,13 @@ class Cluster:
     and the server ends with it. Other programs use it meanwhile, and the next to call `ensure` takes it over.
     """
 
-    def __init__(self, data_dir: Path, binaries: Path | None = None) -> None:
-        """`binaries` is the folder of PostgreSQL's programs; None is the embedded-postgres package's."""
+    def __init__(self, data_dir: Path, bin_dir: Path | None = None) -> None:
+        """`bin_dir` is the folder of PostgreSQL's programs; None is the embedded-postgres package's."""
         self.data_dir = data_dir.absolute()
-        self._binaries = binaries
+        self._bin_dir = bin_dir
         self._lock: int | None = None
         self._server: subprocess.Popen[bytes] | None = None
-        self._sockets: Path | None = None
+        self._socket_folder: Path | None = None
 
     @property
     def location(self) -> Path:
@@ -66,7 +66,7 @@ class Cluster:
     @property
     def note(self) -> str | None:
         """A sentence for whoever would look for the database in the data folder and not find it there."""
-        if self.location.parent != binaries.SHARED:
+        if self.location.parent != binaries.SHARED_DIR:
             return None
         return (
             f"The database is in {self.location}: PostgreSQL refuses to run as root, and the user "
@@ -79,9 +79,9 @@ class Cluster:
 
         It stays the same when the server is restarted or changes its owner. RuntimeError before `ensure`.
         """
-        if self._sockets is None:
+        if self._socket_folder is None:
             raise RuntimeError("the cluster has an address once ensure() has returned")
-        folder = quote(str(self._sockets))
+        folder = quote(str(self._socket_folder))
         return f"postgresql:///{DATABASE}?host={folder}&port={postmaster.PORT}&user={SUPERUSER}"
 
     def ensure(self) -> bool:
@@ -95,8 +95,8 @@ class Cluster:
                 self.stop()  # the data folder was removed, so another program's cluster may be there by now
             if self._server is not None and self._server.poll() is None:
                 return False
-            deadline = time.monotonic() + _READY_SECONDS
-            lock = self._own_or_share(deadline)
+            deadline = time.monotonic() + _START_TIMEOUT
+            lock = self._lock_or_share(deadline)
             if lock is None:
                 return False
             self._start(lock, deadline)
@@ -111,12 +111,12 @@ class Cluster:
     def stop(self) -> None:
         """Shut the server down if it is ours, in at most a minute and a half; else just let go."""
         if self._server is not None:
-            postmaster.end(self._server, _STOP_SECONDS)
+            postmaster.shut_down(self._server, _STOP_TIMEOUT)
             self._server = None
         if self._lock is not None:
-            if self._sockets is not None:
+            if self._socket_folder is not None:
                 with contextlib.suppress(OSError):  # it is empty after an orderly end
-                    self._sockets.rmdir()
+                    self._socket_folder.rmdir()
             os.close(self._lock)
             self._lock = None
 
@@ -129,83 +129,83 @@ class Cluster:
     ) -> None:
         self.stop()
 
-    def _own_or_share(self, deadline: float) -> int | None:
+    def _lock_or_share(self, deadline: float) -> int | None:
         """The lock, which is ours from now on; None with another program's server that takes clients."""
         _make_data_dir(self.data_dir)
         while self._lock is None:
-            self._lock = _take_lock(self.data_dir)
+            self._lock = _try_lock(self.data_dir)
             if self._lock is not None:
                 break
-            found = postmaster.read(self.location)
-            if found and found.ready and postmaster.runs_in(found.pid, self.location):
-                self._sockets = found.sockets
+            pid_file = postmaster.read_pid_file(self.location)
+            if pid_file and pid_file.ready and postmaster.is_running_in(pid_file.pid, self.location):
+                self._socket_folder = pid_file.socket_folder
                 return None
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"Another program holds {self.data_dir / 'postgres.lock'} and its database is not ready "
-                    f"after {_READY_SECONDS} seconds: see postgres.log beside it, or stop that program."
+                    f"after {_START_TIMEOUT} seconds: see postgres.log beside it, or stop that program."
                 )
             time.sleep(0.02)
         return self._lock
 
     def _start(self, lock: int, deadline: float) -> None:
-        account = binaries.account_for(self.location)
-        programs = binaries.find(self._binaries, account)
-        if self._sockets is None:
+        user = binaries.server_user(self.location)
+        programs = binaries.find(self._bin_dir, user)
+        if self._socket_folder is None:
             # The lock's number tells this folder from one that was removed while its server still runs.
             seed = f"{self.data_dir.resolve()}:{os.fstat(lock).st_ino}"
             key = hashlib.sha256(seed.encode(errors="surrogateescape")).hexdigest()[:12]
-            self._sockets = postmaster.socket_folder(key, account)
+            self._socket_folder = postmaster.socket_folder(key, user)
         if not os.path.lexists(self.data_dir / "postgres"):
             _create(self.data_dir, programs, lock)
-        self._refuse_unusable(programs)
-        postmaster.settle(self.location, _LEFTOVER_SECONDS)
-        self._sockets = sockets = postmaster.claim_sockets(self._sockets, account)
-        give_up = time.monotonic() + _LEFTOVER_SECONDS
-        while complaint := self._launch(programs, sockets, deadline):
-            if time.monotonic() > give_up or not _PREDECESSOR.search(complaint):
-                raise ClusterError(f"PostgreSQL does not start, see {self.data_dir / 'postgres.log'}: {complaint}")
+        self._require_usable(programs)
+        postmaster.shut_down_leftovers(self.location, _CLEANUP_TIMEOUT)
+        self._socket_folder = socket_folder = postmaster.claim_socket_folder(self._socket_folder, user)
+        retry_deadline = time.monotonic() + _CLEANUP_TIMEOUT
+        while failure := self._launch(programs, socket_folder, deadline):
+            if time.monotonic() > retry_deadline or not _STILL_IN_USE.search(failure):
+                raise ClusterError(f"PostgreSQL does not start, see {self.data_dir / 'postgres.log'}: {failure}")
             time.sleep(0.1)
 
-    def _launch(self, programs: Programs, sockets: Path, deadline: float) -> str | None:
+    def _launch(self, programs: PostgresBinaries, socket_folder: Path, deadline: float) -> str | None:
         """None with a server that takes clients; what the server said, if it ended instead."""
-        settings = _MUST_HOLD | {"unix_socket_directories": str(sockets)}
+        settings = _REQUIRED_SETTINGS | {"unix_socket_directories": str(socket_folder)}
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with postmaster.open_log(self.data_dir / "postgres.log") as log:
-            before = log.tell()
+            log_offset = log.tell()
             self._server = programs.spawn("postgres", "-D", str(self.location), *flags, log=log)
             while self._server.poll() is None:
-                found = postmaster.read(self.location)
-                if found and found.pid == self._server.pid and found.ready:
+                pid_file = postmaster.read_pid_file(self.location)
+                if pid_file and pid_file.pid == self._server.pid and pid_file.ready:
                     return None
                 if time.monotonic() > deadline:
-                    return f"it is not ready after {_READY_SECONDS} seconds."
+                    return f"it is not ready after {_START_TIMEOUT} seconds."
                 time.sleep(0.005)
             self._server = None
-            log.seek(before)
-            said = log.read().decode(errors="replace")
-        reason = _REASON.search(said)
-        return reason[0] if reason else said.strip() or "it said nothing."
+            log.seek(log_offset)
+            output = log.read().decode(errors="replace")
+        reason = _FATAL_MESSAGE.search(output)
+        return reason[0] if reason else output.strip() or "it said nothing."
 
-    def _refuse_unusable(self, programs: Programs) -> None:
-        link, location, account = self.data_dir / "postgres", self.location, programs.account
+    def _require_usable(self, programs: PostgresBinaries) -> None:
+        link, location, user = self.data_dir / "postgres", self.location, programs.user
         try:
-            made_by = (location / "PG_VERSION").read_text().strip()
+            created_by = (location / "PG_VERSION").read_text().strip()
         except FileNotFoundError:
             raise ClusterError(
                 f"There is no database in {link}" + (f", a link to {location}" if link.is_symlink() else "") + ". "
                 "Bring it back from a backup, or remove that to start with an empty one."
             ) from None
-        if account and not account.can_enter(location):
+        if user and not user.can_enter(location):
             raise ClusterError(
-                f"The user '{account.name}', whom the database belongs to, cannot enter {location}: let it "
+                f"The user '{user.name}', whom the database belongs to, cannot enter {location}: let it "
                 "in, or move the data folder to where it can."
             )
-        if made_by != str(programs.major):
+        if created_by != str(programs.major):
             raise ClusterError(
-                f"The database in {link} was made by PostgreSQL {made_by}, and the programs in "
+                f"The database in {link} was made by PostgreSQL {created_by}, and the programs in "
                 f"{programs.folder} are version {programs.major}. Start Plankeeper with "
-                f"PLANKEEPER_POSTGRES_BIN set to version {made_by}'s programs and run "
+                f"PLANKEEPER_POSTGRES_BIN set to version {created_by}'s programs and run "
                 f"pg_dump -Fc -f plankeeper.dump '{self.dsn}'; "
                 f"stop it, move {link} away, start it without that setting and run "
                 f"pg_restore --clean --if-exists -d '{self.dsn}' plankeeper.dump."
@@ -216,14 +216,14 @@ def _make_data_dir(data_dir: Path) -> None:
     if data_dir.is_dir():
         return
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    server = binaries.account_for(data_dir)
-    if server:
+    user = binaries.server_user(data_dir)
+    if user:
         # Root's own folder, which the server's user can pass through to its cluster and do nothing else with.
-        os.chown(data_dir, 0, server.gid)
+        os.chown(data_dir, 0, user.gid)
         data_dir.chmod(0o710)
 
 
-def _take_lock(data_dir: Path) -> int | None:
+def _try_lock(data_dir: Path) -> int | None:
     """The descriptor that holds the lock; None while another program does."""
     lock = os.open(data_dir / "postgres.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -247,40 +247,40 @@ def _is_lock_of(lock: int, data_dir: Path) -> bool:
         return False
 
 
-def _create(data_dir: Path, programs: Programs, lock: int) -> None:
+def _create(data_dir: Path, programs: PostgresBinaries, lock: int) -> None:
     """Make the cluster and its database under another name first: half of one never bears the real name."""
-    part = data_dir / "postgres.init"
-    if part.is_symlink():
-        part.unlink()
-    elif part.exists():
-        shutil.rmtree(part)
-    home = _make_home(part, programs.account)
-    choices = ["--auth=trust", "--no-locale", "-E", "UTF8", "--data-checksums", "--no-instructions"]
+    staging = data_dir / "postgres.init"
+    if staging.is_symlink():
+        staging.unlink()
+    elif staging.exists():
+        shutil.rmtree(staging)
+    home = _make_home(staging, programs.user)
+    initdb_options = ["--auth=trust", "--no-locale", "-E", "UTF8", "--data-checksums", "--no-instructions"]
     if programs.major >= 17:
         # The C locale's order, and a `lower` that knows more letters than English has: É is é.
-        choices += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    programs.run("initdb", "-D", str(home), "-U", SUPERUSER, *choices, holding=lock)
-    alone = ["--single", "-D", str(home), "-c", "exit_on_error=on", "postgres"]
-    programs.run("postgres", *alone, holding=lock, statement=f"create database {DATABASE}\n")
-    part.rename(data_dir / "postgres")
+        initdb_options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    programs.run("initdb", "-D", str(home), "-U", SUPERUSER, *initdb_options, inherited_fd=lock)
+    single_user_options = ["--single", "-D", str(home), "-c", "exit_on_error=on", "postgres"]
+    programs.run("postgres", *single_user_options, inherited_fd=lock, statement=f"create database {DATABASE}\n")
+    staging.rename(data_dir / "postgres")
     for folder in (home.parent, data_dir):
         descriptor = os.open(folder, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)
 
 
-def _make_home(part: Path, account: Account | None) -> Path:
+def _make_home(staging: Path, user: SystemUser | None) -> Path:
     """An empty folder for the cluster that its server can enter: `part`, or one that `part` links to."""
-    home = part
-    if account and not account.can_enter(part.parent):
+    home = staging
+    if user and not user.can_enter(staging.parent):
         # Named for whoever finds it there, and by chance: a data folder that is removed and made again must
         # not find the old cluster.
-        binaries.open_shared()
-        origin = re.sub(r"[^\w.-]+", "-", str(part.parent).strip("/"))[-60:]
-        home = binaries.SHARED / f"{origin}-{secrets.token_hex(4)}"
+        binaries.create_shared_dir()
+        origin = re.sub(r"[^\w.-]+", "-", str(staging.parent).strip("/"))[-60:]
+        home = binaries.SHARED_DIR / f"{origin}-{secrets.token_hex(4)}"
     home.mkdir(mode=0o700)
-    if account:
-        os.chown(home, account.uid, account.gid)
-    if home != part:
-        part.symlink_to(home)
+    if user:
+        os.chown(home, user.uid, user.gid)
+    if home != staging:
+        staging.symlink_to(home)
     return home

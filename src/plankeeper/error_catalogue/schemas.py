@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from plankeeper.http.schemas import CodeListQuery
 
 
-class CatalogueEntry(Struct):
+class ErrorCatalogueEntry(Struct):
     """An error of the API, or a warning that the checks of invoices find."""
 
     error_code: str
@@ -17,5 +17,5 @@ class CatalogueEntry(Struct):
     description: str
 
 
-class CatalogueListQuery(CodeListQuery):
+class ErrorCatalogueListQuery(CodeListQuery):
     """The list has no filters."""

@@ -10,12 +10,12 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.events import store
 from plankeeper.events.schemas import EventRow
-from plankeeper.http.context import Write
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import WriteContext
+from plankeeper.http.schemas import to_json
 
 
 async def record_event(
-    ctx: Write, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
+    ctx: WriteContext, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
 ) -> UUID | None:
     """Record one event: its id. `type_` is `<kind>.<what happened>`; an update that changes nothing makes none."""
     row = build_event(ctx, type_, before, after, resource_id)
@@ -25,14 +25,14 @@ async def record_event(
     return row.id
 
 
-async def record_events(ctx: Write, changes: Iterable[tuple[str, Struct | None, Struct | None]]) -> None:
+async def record_events(ctx: WriteContext, changes: Iterable[tuple[str, Struct | None, Struct | None]]) -> None:
     """Record the event of each change: its type, before and after."""
     rows = [build_event(ctx, *change) for change in changes]
     await store.insert_many(ctx.tx, [row for row in rows if row])
 
 
 def build_event(
-    ctx: Write, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
+    ctx: WriteContext, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
 ) -> EventRow | None:
     if before == after:
         return None
@@ -53,4 +53,4 @@ def changed_fields(before: Struct, after: Struct) -> dict[str, Any]:
 
 
 def _to_json_or_none(value: object) -> str | None:
-    return None if value is None else json_text(value)
+    return None if value is None else to_json(value)

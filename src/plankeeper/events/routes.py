@@ -4,32 +4,32 @@ from uuid import UUID
 
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, EventListQuery
-from plankeeper.http.context import Read, found
-from plankeeper.http.errors import Invalid
-from plankeeper.http.pagination import page_of
-from plankeeper.http.routing import READ, Routes
-from plankeeper.http.schemas import Page, given
+from plankeeper.http.context import ReadContext, or_404
+from plankeeper.http.errors import ValidationError
+from plankeeper.http.pagination import build_page
+from plankeeper.http.routing import READ, Router
+from plankeeper.http.schemas import Page, unset_to_none
 
-routes = Routes("events")
+router = Router("events")
 
 
-@routes.get("/events", need=READ, extension=True)
-async def list_(ctx: Read, query: EventListQuery) -> Page[Event]:
+@router.get("/events", scope=READ, extension=True)
+async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     """List events. The feed is walked by cursor only, in the order in which the writes were committed.
 
     Without `after` it starts at the beginning. A new event appears within a second of its write.
     """
     if query.offset:
-        raise Invalid(offset="must be 0: events are walked by cursor only")
-    arguments = (ctx.db, ctx.plan_manager_id, query.start, given(query.type))
+        raise ValidationError(offset="must be 0: events are walked by cursor only")
+    arguments = (ctx.db, ctx.plan_manager_id, query.start, unset_to_none(query.type))
     if isinstance(query.resource_id, str):
         rows = await store.list_page_for_resource(*arguments, query.resource_id, query.limit + 1)
     else:
         rows = await store.list_page(*arguments, query.limit + 1)
-    return page_of(query, rows, None)
+    return build_page(query, rows, None)
 
 
-@routes.get("/events/{event_id}", need=READ, extension=True)
-async def get(ctx: Read, event_id: UUID) -> Event:
+@router.get("/events/{event_id}", scope=READ, extension=True)
+async def get(ctx: ReadContext, event_id: UUID) -> Event:
     """Get one event."""
-    return found(await store.get(ctx.db, ctx.plan_manager_id, event_id))
+    return or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id))

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from plankeeper.http.context import Actor
-from plankeeper.http.schemas import Moment, Text255, UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, Text255, UuidListQuery
 
 
 class ResourceRef(Struct):
@@ -24,7 +24,7 @@ class Event(Struct):
 
     id: UUID
     type: Annotated[str, Meta(examples=["participant.updated"])]
-    created_at: Moment
+    created_at: AwareDatetime
     actor: Actor
     resource: ResourceRef
     data: Annotated[
@@ -47,7 +47,7 @@ class EventRow(Struct):
     plan_manager_id: UUID
     id: UUID
     type: str
-    created_at: Moment
+    created_at: AwareDatetime
     actor_kind: str
     actor_id: str | None
     actor_name: str | None

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from plankeeper.database.client import Database, Queries, unavailable
+from plankeeper.database.client import Database, Executor, is_unavailable
 from plankeeper.events import store
 
 log = logging.getLogger("plankeeper")
@@ -17,16 +17,16 @@ BATCH_SIZE = 5000
 PERIODIC_TASK_INTERVAL = 1.0  # seconds
 
 
-PeriodicTask = Callable[[Queries], Awaitable[object]]
+PeriodicTask = Callable[[Executor], Awaitable[object]]
 
 
 class EventConsumer(Protocol):
     """What is done with events as soon as they have their places, by the sequencer itself."""
 
-    async def start(self, session: Queries) -> None:
+    async def start(self, session: Executor) -> None:
         """The sequencer is a new one."""
 
-    async def handle(self, session: Queries, plan_manager_ids: Iterable[UUID]) -> bool:
+    async def handle(self, session: Executor, plan_manager_ids: Iterable[UUID]) -> bool:
         """These have new events: whether something was done, and more may be left."""
         ...
 
@@ -38,16 +38,16 @@ async def run(db: Database, periodic_tasks: Sequence[PeriodicTask] = (), consume
     """
     while True:
         try:
-            async with db.session() as session:
+            async with db.dedicated_connection() as session:
                 await _run_as_leader(session, periodic_tasks, consumer)
         except Exception as error:
-            if not unavailable(error):
+            if not is_unavailable(error):
                 log.exception("the sequencer failed, and starts again")
         await asyncio.sleep(1)
 
 
 async def _run_as_leader(
-    session: Queries, periodic_tasks: Sequence[PeriodicTask], consumer: EventConsumer | None
+    session: Executor, periodic_tasks: Sequence[PeriodicTask], consumer: EventConsumer | None
 ) -> None:
     while not await store.try_lead(session):  # noqa: ASYNC110 - it is PostgreSQL that knows
         await asyncio.sleep(0.5)

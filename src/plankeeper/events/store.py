@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.schemas import Backlog, Event, EventRow, PositionsAssigned, EventFilter
 
 
@@ -24,7 +24,7 @@ async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
     await tx.insert_rows("events", EventRow, rows)
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
+async def list_page(db: Executor, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
     """Events behind `after` in the order of their positions. An `after` that is gone stands for the one before."""
     return await db.rows(
         Event,
@@ -47,7 +47,7 @@ async def list_page(db: Queries, plan_manager_id: UUID, after: str, type_: str |
 
 
 async def list_page_for_resource(
-    db: Queries, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str, limit: int
+    db: Executor, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str, limit: int
 ) -> list[Event]:
     """The same of one resource, read off its own index."""
     return await db.rows(
@@ -71,7 +71,7 @@ async def list_page_for_resource(
     )  # fmt: skip
 
 
-async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[Event]:
+async def latest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[Event]:
     """Events newest first, those behind `before` alone where it is given."""
     return await db.rows(
         Event,
@@ -93,7 +93,7 @@ async def latest(db: Queries, plan_manager_id: UUID, before: UUID | None, limit:
 
 
 async def search_latest(
-    db: Queries, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, scan_limit: int, limit: int
+    db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, scan_limit: int, limit: int
 ) -> list[Event]:
     """Those of the latest so many that are sought. No index serves every filter, and a write should not pay for one."""
     return await db.rows(
@@ -122,7 +122,7 @@ async def search_latest(
     )  # fmt: skip
 
 
-async def scan_limit_id(db: Queries, plan_manager_id: UUID, before: UUID | None, scan_limit: int) -> UUID | None:
+async def scan_limit_id(db: Executor, plan_manager_id: UUID, before: UUID | None, scan_limit: int) -> UUID | None:
     """The oldest of the latest so many; null where they are all there are."""
     return await db.one_or_none(
         UUID,
@@ -142,7 +142,7 @@ async def scan_limit_id(db: Queries, plan_manager_id: UUID, before: UUID | None,
 
 
 async def latest_for_resource(
-    db: Queries, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, resource_id: str, limit: int
+    db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, resource_id: str, limit: int
 ) -> list[Event]:
     """The same of one resource, read off its own index."""
     return await db.rows(
@@ -186,7 +186,7 @@ async def updates_by_request(
     )  # fmt: skip
 
 
-async def get(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | None:
+async def get(db: Executor, plan_manager_id: UUID, event_id: UUID) -> Event | None:
     return await db.one_or_none(
         Event,
         """
@@ -199,7 +199,7 @@ async def get(db: Queries, plan_manager_id: UUID, event_id: UUID) -> Event | Non
     )  # fmt: skip
 
 
-async def latest_id(db: Queries, plan_manager_id: UUID) -> UUID | None:
+async def latest_id(db: Executor, plan_manager_id: UUID) -> UUID | None:
     """The id of the last event of a feed; null where there is none."""
     return await db.one_or_none(
         UUID,
@@ -213,12 +213,12 @@ async def latest_id(db: Queries, plan_manager_id: UUID) -> UUID | None:
     )
 
 
-async def try_lead(session: Queries) -> bool:
+async def try_lead(session: Executor) -> bool:
     """Become the one sequencer of the whole cluster, for as long as the session lasts; false where another is."""
     return await session.one(bool, "select pg_try_advisory_lock(7526541002)")
 
 
-async def assign_positions(session: Queries, limit: int) -> list[PositionsAssigned]:
+async def assign_positions(session: Executor, limit: int) -> list[PositionsAssigned]:
     """Give the next positions to committed events that have none: how many of which plan manager.
 
     Only one session does this at a time, so a position is visible only after all lower ones are.
@@ -244,7 +244,7 @@ async def assign_positions(session: Queries, limit: int) -> list[PositionsAssign
     )
 
 
-async def get_backlog(session: Queries) -> Backlog:
+async def get_backlog(session: Executor) -> Backlog:
     """How many events wait for their position, and for how long the oldest of them."""
     return await session.one(
         Backlog,
@@ -258,7 +258,7 @@ async def get_backlog(session: Queries) -> Backlog:
     )
 
 
-async def purge(session: Queries, before_id: UUID, limit: int = 5000) -> int:
+async def purge(session: Executor, before_id: UUID, limit: int = 5000) -> int:
     """Forget events whose ids are lower than `before_id` and that have their position, some at a time: how many."""
     return await session.one(
         int,

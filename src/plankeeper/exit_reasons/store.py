@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.exit_reasons.schemas import ExitReason
 
 
-async def list_all(db: Queries, plan_manager_id: UUID, limit: int) -> list[ExitReason]:
+async def list_all(db: Executor, plan_manager_id: UUID, limit: int) -> list[ExitReason]:
     """The first by name, categories before what belongs to them."""
     return await db.rows(
         ExitReason,

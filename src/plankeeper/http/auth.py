@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from plankeeper.http.context import Actor, Need
-from plankeeper.http.errors import Refusal
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.context import Actor, Scope
+from plankeeper.http.errors import ApiError
+from plankeeper.http.parsing import parse_uuid
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Principal:
     """What an API key may do. `plan_managers` holds each id under its lower-case text."""
 
     actor: Actor
@@ -21,38 +21,38 @@ class Grant:
     subject: str  # what its requests are counted under
 
 
-# Finds the grant of a key's text; raises a Refusal with status 401.
-Authenticate = Callable[[str], Awaitable[Grant]]
+# Finds the grant of a key's text; raises an ApiError with status 401.
+Authenticate = Callable[[str], Awaitable[Principal]]
 
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
-def unauthorised(code: str) -> Refusal:
-    return Refusal(code, headers=_CHALLENGE)
+def unauthenticated_error(code: str) -> ApiError:
+    return ApiError(code, headers=_CHALLENGE)
 
 
-def bearer_key(authorization: bytes | None) -> str:
-    """The API key of an Authorization header; raises Refusal."""
+def parse_bearer_key(authorization: bytes | None) -> str:
+    """The API key of an Authorization header; raises ApiError."""
     if authorization is None:
-        raise unauthorised("missing_api_key")
+        raise unauthenticated_error("missing_api_key")
     scheme, _, key = authorization.partition(b" ")
     if scheme.lower() != b"bearer" or not key.isascii():
-        raise unauthorised("invalid_api_key")
+        raise unauthenticated_error("invalid_api_key")
     return key.decode()
 
 
-def plan_manager_of(grant: Grant, header: bytes | None) -> UUID:
-    """The plan manager that the request is scoped to; raises Refusal."""
+def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:
+    """The plan manager that the request is scoped to; raises ApiError."""
     if header is None:
-        raise Refusal("missing_plan_manager_id")
-    allowed = grant.plan_managers.get(header.lower())
+        raise ApiError("missing_plan_manager_id")
+    allowed = principal.plan_managers.get(header.lower())
     if allowed is None:
-        if uuid_of(header.decode("latin-1")) is None:
-            raise Refusal("invalid_plan_manager_id")
-        raise Refusal("plan_manager_not_allowed")
+        if parse_uuid(header.decode("latin-1")) is None:
+            raise ApiError("invalid_plan_manager_id")
+        raise ApiError("plan_manager_not_allowed")
     return allowed
 
 
-def require(grant: Grant, need: Need) -> None:
-    if need not in grant.scopes:
-        raise Refusal("insufficient_scope", f"The API key lacks the scope `{need}`, which this request needs.")
+def require_scope(principal: Principal, scope: Scope) -> None:
+    if scope not in principal.scopes:
+        raise ApiError("insufficient_scope", f"The API key lacks the scope `{scope}`, which this request needs.")

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.errors import NotFound
 from plankeeper.settings import Settings
 
 T = TypeVar("T")
 
-Need = Literal["read", "write"]
+Scope = Literal["read", "write"]
 
 
 class Actor(Struct, frozen=True):
@@ -27,16 +27,16 @@ SYSTEM = Actor("system", None, "plankeeper")
 
 
 @dataclass(slots=True)
-class Read:
+class ReadContext:
     """A request that only reads: one statement, no transaction."""
 
-    db: Queries
+    db: Executor
     plan_manager_id: UUID
     settings: Settings
 
 
 @dataclass(slots=True)
-class Write:
+class WriteContext:
     """A request that writes, in the one transaction that the edge commits before it answers."""
 
     tx: Transaction
@@ -47,7 +47,7 @@ class Write:
     notify: bool = True  # whether webhooks tell of what it does
 
 
-def found(resource: T | None) -> T:
+def or_404(resource: T | None) -> T:
     """The resource; raises NotFound where there is none."""
     if resource is None:
         raise NotFound

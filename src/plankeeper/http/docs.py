@@ -6,11 +6,11 @@ from typing import Any
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from plankeeper.http.openapi import rendered
-from plankeeper.http.public import Keyless
+from plankeeper.http.openapi import render_document
+from plankeeper.http.public import PublicEndpoint
 
 _STATIC = Path(__file__).with_name("static")
-_SECURITY = {
+_SECURITY_HEADERS = {
     # Swagger UI sets style attributes and shows its icons as data addresses; scripts come from here alone.
     "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -24,9 +24,12 @@ _SECURITY = {
 
 def documentation_routes(openapi: dict[str, Any]) -> list[BaseRoute]:
     """`/openapi.json`, `/docs` and the files that the page needs."""
-    document = Response(rendered(openapi), media_type="application/json", headers=_SECURITY)
+    openapi_response = Response(render_document(openapi), media_type="application/json", headers=_SECURITY_HEADERS)
     files = {"/docs": "docs.html"} | {
         f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }
-    served = [Route(path, Keyless(FileResponse(_STATIC / name, headers=_SECURITY))) for path, name in files.items()]
-    return [Route("/openapi.json", Keyless(document)), *served]
+    static_routes = [
+        Route(path, PublicEndpoint(FileResponse(_STATIC / name, headers=_SECURITY_HEADERS)))
+        for path, name in files.items()
+    ]
+    return [Route("/openapi.json", PublicEndpoint(openapi_response)), *static_routes]

@@ -8,39 +8,39 @@ from uuid import UUID
 import asyncpg
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.database.client import Database, broken
+from plankeeper.database.client import Database, constraint_violation
 from plankeeper.http.admission import Admission
-from plankeeper.http.auth import Grant
-from plankeeper.http.context import Read, Write
-from plankeeper.http.errors import NotFound, Refusal
-from plankeeper.http.etags import conditional, matches
-from plankeeper.http.idempotency import Replays, Retry, retry_of
-from plankeeper.http.instrumentation import Tell
-from plankeeper.http.parsing import parse_query, path_id
-from plankeeper.http.requests import Answer, ClientGone, Visit, read_body, refused
+from plankeeper.http.auth import Principal
+from plankeeper.http.context import ReadContext, WriteContext
+from plankeeper.http.errors import NotFound, ApiError
+from plankeeper.http.etags import with_etag, if_match
+from plankeeper.http.idempotency import IdempotencyStore, IdempotencyKey, parse_idempotency_key
+from plankeeper.http.instrumentation import OnResponse
+from plankeeper.http.parsing import parse_query, parse_path_id
+from plankeeper.http.requests import Response, ClientDisconnectedError, RequestState, read_body, error_response
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.settings import Settings
 
 
 @dataclass(slots=True)
-class Edge:
+class ApiDependencies:
     """What all endpoints share."""
 
     db: Database
     admission: Admission
-    replays: Replays
-    tell: Tell
+    idempotency_store: IdempotencyStore
+    on_response: OnResponse
     settings: Settings
 
 
-CLIENT_GONE = 499  # what the log says where there was nobody left to answer
+CLIENT_CLOSED_REQUEST = 499  # what the log says where there was nobody left to answer
 
 
 class Endpoint:
     """One path with its operations by method: an ASGI application."""
 
-    def __init__(self, edge: Edge, path: str, operations: Mapping[str, Operation]) -> None:
-        self._edge = edge
+    def __init__(self, deps: ApiDependencies, path: str, operations: Mapping[str, Operation]) -> None:
+        self._deps = deps
         self._path = path
         self._operations = dict(operations)
         if "GET" in operations:
@@ -48,112 +48,127 @@ class Endpoint:
         self._allow = ", ".join(sorted([*self._operations, "OPTIONS"]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visit = Visit.of(scope)
+        state = RequestState.from_scope(scope)
         try:
-            answer = await self._respond(visit, scope, receive)
-        except ClientGone:
-            self._edge.tell(visit, scope["method"], self._path, CLIENT_GONE)
+            response = await self._respond(state, scope, receive)
+        except ClientDisconnectedError:
+            self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - whatever happens, the client gets an answer in the one shape
-            answer = refused(error, visit.request_id.decode())
-        await answer.send(visit.request_id, send, visit.quota)
-        self._edge.tell(visit, scope["method"], self._path, answer.status)
+            response = error_response(error, state.request_id.decode())
+        await response.send(state.request_id, send, state.rate_limit_headers)
+        self._deps.on_response(state, scope["method"], self._path, response.status)
 
-    async def _respond(self, visit: Visit, scope: Scope, receive: Receive) -> Answer:
+    async def _respond(self, state: RequestState, scope: Scope, receive: Receive) -> Response:
         if b"%2f" in scope.get("raw_path", b"").lower():
             raise NotFound  # an encoded slash is part of a name, and no name of ours has one
         operation = self._operations.get(scope["method"])
         if operation is None:
-            return self._without_operation(scope["method"])
-        with self._edge.admission:
-            grant, plan_manager_id = await self._edge.admission.admit(visit, scope, operation.need)
+            return self._respond_without_operation(scope["method"])
+        with self._deps.admission:
+            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scope)
             if operation.method == "GET":
-                return await self._read(operation, visit, plan_manager_id, _values(operation, scope))
-        values = _values(operation, scope)
+                return await self._handle_read(operation, state, plan_manager_id, _handler_arguments(operation, scope))
+        values = _handler_arguments(operation, scope)
         body = b""
         if operation.parser and operation.body_name:
-            body = await read_body(visit.headers, receive)  # it may take long to arrive, and takes no place meanwhile
-            values[operation.body_name] = operation.parser.parse(body, _own_id(operation, scope))
-        with self._edge.admission:
+            body = await read_body(state.headers, receive)  # it may take long to arrive, and takes no place meanwhile
+            values[operation.body_name] = operation.parser.parse(body, _resource_id(operation, scope))
+        with self._deps.admission:
             if not operation.writes:
-                return await self._read(operation, visit, plan_manager_id, values)
-            retry = retry_of(operation, grant, scope, visit.headers, body)
-            return await self._write(visit, operation, values, grant, plan_manager_id, retry)
+                return await self._handle_read(operation, state, plan_manager_id, values)
+            idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
+            return await self._run_transaction(state, operation, values, principal, plan_manager_id, idempotency_key)
 
-    async def _read(self, operation: Operation, visit: Visit, plan_manager_id: UUID, values: dict[str, Any]) -> Answer:
-        read = Read(self._edge.db, plan_manager_id, self._edge.settings)
-        answer = Answer.of(operation.status, await operation.handler(read, **values))
-        return conditional(answer, visit.headers) if operation.single else answer
+    async def _handle_read(
+        self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any]
+    ) -> Response:
+        ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
+        response = Response.from_object(operation.status, await operation.handler(ctx, **values))
+        return with_etag(response, state.headers) if operation.has_etag else response
 
-    async def _write(
-        self, visit: Visit, operation: Operation, values: dict[str, Any], grant: Grant, plan_manager_id: UUID,
-        retry: Retry | None,
-    ) -> Answer:  # fmt: skip
+    async def _run_transaction(
+        self, state: RequestState, operation: Operation, values: dict[str, Any], principal: Principal, plan_manager_id: UUID,
+        idempotency_key: IdempotencyKey | None,
+    ) -> Response:  # fmt: skip
         """The one transaction of a request, committed before it is answered."""
         try:
-            async with self._edge.db.transaction() as tx:
-                write = Write(tx, plan_manager_id, self._edge.settings, grant.actor, visit.request_id.decode())
-                return await self._once(operation, write, values, retry, visit.headers.get(b"if-match"))
+            async with self._deps.db.transaction() as tx:
+                ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, state.request_id.decode())
+                return await self._handle_write(operation, ctx, values, idempotency_key, state.headers.get(b"if-match"))
         except asyncpg.IntegrityConstraintViolationError as error:
-            fault = broken(error)
-            explain = operation.constraints.get(fault.constraint)
-            if explain is None:
+            violation = constraint_violation(error)
+            handle_violation = operation.constraint_errors.get(violation.constraint)
+            if handle_violation is None:
                 raise
-            raise await explain(self._edge.db, plan_manager_id, fault) from None
+            raise await handle_violation(self._deps.db, plan_manager_id, violation) from None
 
-    async def _once(
-        self, operation: Operation, write: Write, values: dict[str, Any], retry: Retry | None, if_match: bytes | None
-    ) -> Answer:
+    async def _handle_write(
+        self,
+        operation: Operation,
+        ctx: WriteContext,
+        values: dict[str, Any],
+        idempotency_key: IdempotencyKey | None,
+        if_match_header: bytes | None,
+    ) -> Response:
         """A write, unless it has been done already, or what it is to change is no longer what the client saw."""
-        if retry and (kept := await self._edge.replays.replayed(write.tx, write.plan_manager_id, retry)):
-            return kept
-        if if_match is not None and operation.lock:
-            await self._require_match(operation.lock, write, values, if_match)
-        answer = Answer.of(operation.status, await operation.handler(write, **values))
-        if retry:
-            await self._edge.replays.keep(write.tx, write.plan_manager_id, retry, answer)
-        return answer
+        if idempotency_key and (
+            saved_response := await self._deps.idempotency_store.get_or_claim(
+                ctx.tx, ctx.plan_manager_id, idempotency_key
+            )
+        ):
+            return saved_response
+        if if_match_header is not None and operation.lock:
+            await self._require_if_match(operation.lock, ctx, values, if_match_header)
+        response = Response.from_object(operation.status, await operation.handler(ctx, **values))
+        if idempotency_key:
+            await self._deps.idempotency_store.save_response(ctx.tx, ctx.plan_manager_id, idempotency_key, response)
+        return response
 
-    async def _require_match(self, lock: Lock, write: Write, values: dict[str, Any], if_match: bytes) -> None:
-        """Raises Refusal `precondition_failed`. The resource is locked first: who comes second sees the change."""
+    async def _require_if_match(
+        self, lock: Lock, ctx: WriteContext, values: dict[str, Any], if_match_header: bytes
+    ) -> None:
+        """Raises ApiError `precondition_failed`. The resource is locked first: who comes second sees the change."""
         get = self._operations["GET"]
         ids = {name: values[name] for name in get.path_ids}
-        await lock(write, **ids)
-        read = Read(write.tx, write.plan_manager_id, write.settings)
+        await lock(ctx, **ids)
+        read_ctx = ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings)
         views = get.views()
-        bodies = [Answer.of(200, await get.handler(read, **ids, **view)).body for view in views]
-        if not matches(if_match, bodies):
-            raise Refusal("precondition_failed")
+        bodies = [Response.from_object(200, await get.handler(read_ctx, **ids, **view)).body for view in views]
+        if not if_match(if_match_header, bodies):
+            raise ApiError("precondition_failed")
 
-    def _without_operation(self, method: str) -> Answer:
+    def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":
-            return Answer(200, b"{}", {"allow": self._allow})
-        raise Refusal("method_not_allowed", f"The path takes {self._allow}.", headers={"allow": self._allow})
+            return Response(200, b"{}", {"allow": self._allow})
+        raise ApiError("method_not_allowed", f"The path takes {self._allow}.", headers={"allow": self._allow})
 
 
-def _values(operation: Operation, scope: Scope) -> dict[str, Any]:
+def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     """The handler's arguments that stand in the path and in the query."""
-    texts = scope["path_params"]
-    values: dict[str, Any] = {name: path_id(name, kind, texts[name]) for name, kind in operation.path_ids.items()}
+    path_params = scope["path_params"]
+    arguments: dict[str, Any] = {
+        name: parse_path_id(name, kind, path_params[name]) for name, kind in operation.path_ids.items()
+    }
     query = parse_query(operation.query, scope["query_string"])
     if operation.query_name:
-        values[operation.query_name] = query
-    return values
+        arguments[operation.query_name] = query
+    return arguments
 
 
-def _own_id(operation: Operation, scope: Scope) -> str | None:
+def _resource_id(operation: Operation, scope: Scope) -> str | None:
     """The id that a body may repeat."""
     return next(reversed(scope["path_params"].values())) if operation.method == "PUT" else None
 
 
-class Unknown:
+class NotFoundEndpoint:
     """Every path that is none of ours."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, on_response: OnResponse) -> None:
+        self._on_response = on_response
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        visit = Visit.of(scope)
-        answer = refused(Refusal("not_found"), visit.request_id.decode())
-        await answer.send(visit.request_id, send)
-        self._tell(visit, scope["method"], None, answer.status)
+        state = RequestState.from_scope(scope)
+        response = error_response(ApiError("not_found"), state.request_id.decode())
+        await response.send(state.request_id, send)
+        self._on_response(state, scope["method"], None, response.status)

@@ -1,10 +1,10 @@
 """The one source of the API's errors: every code, its status and its meaning.
 
-A handler raises a Refusal; the edge answers it in the one shape:
+A handler raises an ApiError; the edge answers it in the one shape:
 
-    Refusal
-    ├── Invalid    400 invalid_request, with what is wrong field by field
-    └── NotFound   404
+    ApiError
+    ├── ValidationError    400 invalid_request, with what is wrong field by field
+    └── NotFound           404
 """
 
 from collections.abc import Mapping
@@ -101,7 +101,7 @@ CODES: Mapping[str, ErrorCode] = {
 }  # fmt: skip
 
 
-MOST_FAULTS = 100
+MAX_ERRORS = 100
 
 
 class FieldError(Struct, frozen=True):
@@ -111,7 +111,7 @@ class FieldError(Struct, frozen=True):
     message: str
 
 
-class ErrorBody(Struct):
+class Error(Struct):
     """The body of every error."""
 
     success: bool
@@ -121,7 +121,7 @@ class ErrorBody(Struct):
     request_id: Annotated[str | UnsetType, EXTENSION] = UNSET
 
 
-class Refusal(Exception):
+class ApiError(Exception):
     """A request is answered with an error of the catalogue; `headers` are added to the answer."""
 
     def __init__(
@@ -139,8 +139,8 @@ class Refusal(Exception):
         self.headers = headers or {}
         super().__init__(f"{code}: {self.detail}")
 
-    def body(self, request_id: str) -> ErrorBody:
-        return ErrorBody(
+    def body(self, request_id: str) -> Error:
+        return Error(
             success=False,
             error=self.code,
             detail=self.detail,
@@ -149,16 +149,16 @@ class Refusal(Exception):
         )
 
 
-class Invalid(Refusal):
-    """One or more fields are wrong: `Invalid(email="must ...")`. Of more than 100 faults the first 100 are told."""
+class ValidationError(ApiError):
+    """One or more fields are wrong: `ValidationError(email="must ...")`. Of more than 100 faults the first 100 are told."""
 
-    def __init__(self, *faults: FieldError, **named: str) -> None:
-        errors = [*faults, *(FieldError(name, message) for name, message in named.items())]
+    def __init__(self, *field_errors: FieldError, **messages: str) -> None:
+        errors = [*field_errors, *(FieldError(name, message) for name, message in messages.items())]
         detail = "; ".join(f"{each.field}: {each.message}" for each in errors[:3])
         more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
-        super().__init__("invalid_request", f"{detail}{more}.", errors=errors[:MOST_FAULTS])
+        super().__init__("invalid_request", f"{detail}{more}.", errors=errors[:MAX_ERRORS])
 
 
-class NotFound(Refusal):
+class NotFound(ApiError):
     def __init__(self) -> None:
         super().__init__("not_found")

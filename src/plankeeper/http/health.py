@@ -3,67 +3,67 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from starlette.responses import Response
+from starlette.responses import Response as StarletteResponse
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.http.errors import Refusal
-from plankeeper.http.requests import Answer, headers_of, log, refused, request_id_of
+from plankeeper.http.errors import ApiError
+from plankeeper.http.requests import Response, read_headers, log, error_response, resolve_request_id
 
 
-class Metrics:
+class MetricsEndpoint:
     """Answers with the text that `text` makes."""
 
-    def __init__(self, text: Callable[[], bytes], content_type: str) -> None:
-        self._text = text
+    def __init__(self, render: Callable[[], bytes], content_type: str) -> None:
+        self._render = render
         self._content_type = content_type
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Response(self._text(), headers={"content-type": self._content_type})(scope, receive, send)
+        await StarletteResponse(self._render(), headers={"content-type": self._content_type})(scope, receive, send)
 
 
-class _Status(Protocol):
-    async def __call__(self) -> Answer: ...
+class _HealthCheckFunction(Protocol):
+    async def __call__(self) -> Response: ...
 
 
-class Probe:
+class HealthCheck:
     """Answers with what `check` says."""
 
-    def __init__(self, check: _Status) -> None:
+    def __init__(self, check: _HealthCheckFunction) -> None:
         self._check = check
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        request_id = request_id_of(headers_of(scope))
+        request_id = resolve_request_id(read_headers(scope))
         try:
-            answer = await self._check()
-        except Refusal as refusal:
-            answer = refused(refusal, request_id.decode())
-        await answer.send(request_id, send)
+            response = await self._check()
+        except ApiError as error:
+            response = error_response(error, request_id.decode())
+        await response.send(request_id, send)
 
 
-async def alive() -> Answer:
-    return Answer.of(200, {"status": "ok"})
+async def liveness_check() -> Response:
+    return Response.from_object(200, {"status": "ok"})
 
 
-def _not_ready(detail: str) -> Refusal:
-    return Refusal("service_unavailable", detail, headers={"retry-after": "1"})
+def _not_ready_error(detail: str) -> ApiError:
+    return ApiError("service_unavailable", detail, headers={"retry-after": "1"})
 
 
-def ready(db: Database) -> _Status:
+def readiness_check(db: Database) -> _HealthCheckFunction:
     """200 when the database answers and its schema is the expected one, else 503 with what is wrong."""
 
-    async def check() -> Answer:
+    async def check() -> Response:
         try:
-            found = await schema.version(db)
+            revision = await schema.current_revision(db)
         except Exception as error:
             log.warning("not ready: %r", error)
-            raise _not_ready("The database does not answer.") from error
-        if found != schema.EXPECTED:
-            newer = found is not None and found > schema.EXPECTED
+            raise _not_ready_error("The database does not answer.") from error
+        if revision != schema.LATEST_REVISION:
+            newer = revision is not None and revision > schema.LATEST_REVISION
             advice = "update this server" if newer else "run plankeeper migrate"
-            detail = f"The schema is {found}, and this server needs {schema.EXPECTED}: {advice}."
-            raise _not_ready(detail)
-        return Answer.of(200, {"status": "ok"})
+            detail = f"The schema is {revision}, and this server needs {schema.LATEST_REVISION}: {advice}."
+            raise _not_ready_error(detail)
+        return Response.from_object(200, {"status": "ok"})
 
     return check

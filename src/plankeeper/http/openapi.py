@@ -11,12 +11,12 @@ from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 from msgspec.structs import fields
 
 from plankeeper import __version__
-from plankeeper.http.errors import CODES, ErrorBody
+from plankeeper.http.errors import CODES, Error
 from plankeeper.http.routing import Operation
 from plankeeper.http.schemas import Query, custom_schema
 
 _REF = "#/components/schemas/{name}"
-_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
+_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 TAGS = {
     "participants": "The people whose funding the plan manager manages.",
@@ -38,7 +38,7 @@ Every request carries an API key (`Authorization: Bearer <key>`) and the id of t
 """
 
 
-def document(operations: Sequence[Operation]) -> dict[str, Any]:
+def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     """The whole document (OpenAPI 3.1)."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
@@ -107,12 +107,12 @@ _HEADERS = {
 }  # fmt: skip
 
 
-def rendered(openapi: dict[str, Any]) -> str:
-    return json.dumps(openapi, indent=2, ensure_ascii=False) + "\n"
+def render_document(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    summary, _, more = (inspect.getdoc(operation.handler) or "").partition("\n\n")
+    summary, _, paragraphs = (inspect.getdoc(operation.handler) or "").partition("\n\n")
     first, _, rest = summary.replace("\n", " ").partition(". ")
     entry: dict[str, Any] = {
         "operationId": f"{operation.tag}_{operation.handler.__name__.rstrip('_')}",
@@ -120,9 +120,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": first.rstrip("."),
         "parameters": _parameters(operation),
         "responses": _responses(operation),
-        "x-plankeeper-need": operation.need,
+        "x-plankeeper-need": operation.required_scope,
     }
-    description = " ".join(part for part in (rest, more.replace("\n", " ")) if part)
+    description = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
     if description:
         entry["description"] = description
     if operation.body:
@@ -144,22 +144,22 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
         parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
     parameters += _query_parameters(operation.query) if operation.query else []
-    more = [
+    header_parameters = [
         name
-        for name, taken in (
+        for name, applies in (
             ("IdempotencyKey", operation.method == "POST" and operation.writes),
-            ("IfNoneMatch", operation.single),
+            ("IfNoneMatch", operation.has_etag),
             ("IfMatch", operation.lock is not None),
         )
-        if taken
+        if applies
     ]
-    return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in more]
+    return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in header_parameters]
 
 
-def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
-    properties = _components([query])[query.__name__]["properties"]
+def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:
+    properties = _components([query_type])[query_type.__name__]["properties"]
     parameters: list[dict[str, Any]] = []
-    for field in fields(query):
+    for field in fields(query_type):
         schema: dict[str, Any] = properties[field.encode_name]
         parameter: dict[str, Any] = {
             "name": field.encode_name,
@@ -167,9 +167,9 @@ def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
             "required": False,
             "schema": schema,
         }
-        for moved in ("description", "x-plankeeper-extension"):
-            if moved in schema:
-                parameter[moved] = schema.pop(moved)
+        for keyword in ("description", "x-plankeeper-extension"):
+            if keyword in schema:
+                parameter[keyword] = schema.pop(keyword)
         if field.default not in (UNSET, NODEFAULT):
             schema["default"] = field.default
         if schema.get("type") == "array":
@@ -184,7 +184,7 @@ def _query_parameters(query: type[Query]) -> list[dict[str, Any]]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    content = {"application/json": {"schema": _answer(operation.answer)}}
+    content = {"application/json": {"schema": _response_schema(operation.response_type)}}
     creates = operation.method == "POST" and operation.writes
     statuses = {400, 401, 403, 429, 500, 503}
     statuses |= {404} if operation.path_ids or operation.path.endswith("/status") else set()
@@ -192,15 +192,15 @@ def _responses(operation: Operation) -> dict[str, Any]:
     statuses |= {409} if operation.conflicts or creates else set()
     statuses |= {412} if operation.lock else set()
     statuses |= {422} if creates else set()
-    headers = (["ETag"] if operation.single else []) + (["IdempotentReplayed"] if creates else [])
+    headers = (["ETag"] if operation.has_etag else []) + (["IdempotentReplayed"] if creates else [])
     responses: dict[str, Any] = {str(operation.status): _response("Success", content, *headers)}
-    if operation.single:
+    if operation.has_etag:
         responses["304"] = _response("The resource is what If-None-Match says.", None, "ETag")
         responses["304"]["x-plankeeper-extension"] = True
     for status in sorted(statuses):
         codes = [code for code, each in CODES.items() if each.status == status]
-        waits = ["RetryAfter"] if status in (429, 503) else []
-        responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR, *waits)
+        retry_headers = ["RetryAfter"] if status in (429, 503) else []
+        responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR, *retry_headers)
         if status in (412, 413, 415, 422, 503) or (status == 409 and not operation.conflicts):
             responses[str(status)]["x-plankeeper-extension"] = True
     return responses
@@ -208,8 +208,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 def _response(description: str, content: dict[str, Any] | None, *headers: str) -> dict[str, Any]:
     names = ["RequestId", "RateLimitPolicy", "RateLimit", *headers]
-    named = {_HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in names}
-    return {"description": description, "headers": named} | ({"content": content} if content else {})
+    header_refs = {_HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in names}
+    return {"description": description, "headers": header_refs} | ({"content": content} if content else {})
 
 
 _HEADER_NAMES = {
@@ -218,60 +218,60 @@ _HEADER_NAMES = {
 }  # fmt: skip
 
 
-def _members(answer: Any) -> list[Any]:
+def _struct_types(response_type: Any) -> list[Any]:
     """The structs of an answer: itself, or each of a union."""
-    origin = get_origin(answer)
-    if isinstance(answer, type) and issubclass(answer, Struct):
-        return [answer]
-    return [answer] if isinstance(origin, type) and issubclass(origin, Struct) else list(get_args(answer))
+    origin = get_origin(response_type)
+    if isinstance(response_type, type) and issubclass(response_type, Struct):
+        return [response_type]
+    return [response_type] if isinstance(origin, type) and issubclass(origin, Struct) else list(get_args(response_type))
 
 
-def _answer(answer: Any) -> dict[str, Any]:
-    schemas = [_schema(member) for member in _members(answer)]
+def _response_schema(response_type: Any) -> dict[str, Any]:
+    schemas = [_schema(member) for member in _struct_types(response_type)]
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _schema(shape: Any) -> dict[str, Any]:
-    [reference], _ = msgspec.json.schema_components([shape], schema_hook=custom_schema, ref_template=_REF)
-    return {"$ref": _named(reference["$ref"])}
+def _schema(struct_type: Any) -> dict[str, Any]:
+    [reference], _ = msgspec.json.schema_components([struct_type], schema_hook=custom_schema, ref_template=_REF)
+    return {"$ref": _name_pages(reference["$ref"])}
 
 
 def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
-    shapes: list[Any] = [ErrorBody]
+    struct_types: list[Any] = [Error]
     for operation in operations:
-        shapes += [*_members(operation.answer), *([operation.body] if operation.body else [])]
-    found = _components(shapes)
-    return {name: found[name] for name in sorted(found)}
+        struct_types += [*_struct_types(operation.response_type), *([operation.body] if operation.body else [])]
+    components = _components(struct_types)
+    return {name: components[name] for name in sorted(components)}
 
 
-def _components(shapes: Sequence[Any]) -> dict[str, Any]:
-    _, components = msgspec.json.schema_components(shapes, schema_hook=custom_schema, ref_template=_REF)
+def _components(struct_types: Sequence[Any]) -> dict[str, Any]:
+    _, components = msgspec.json.schema_components(struct_types, schema_hook=custom_schema, ref_template=_REF)
     text = json.dumps(components)
-    cleaned: dict[str, Any] = json.loads(_named(text))
-    for name, absent in {each for shape in shapes for each in _may_be_absent(shape)}:
-        if absent in cleaned[name].get("required", []):
-            cleaned[name]["required"].remove(absent)
-    for schema in cleaned.values():
+    component_schemas: dict[str, Any] = json.loads(_name_pages(text))
+    for name, optional_field in {each for struct_type in struct_types for each in _optional_fields(struct_type)}:
+        if optional_field in component_schemas[name].get("required", []):
+            component_schemas[name]["required"].remove(optional_field)
+    for schema in component_schemas.values():
         schema.pop("title", None)
         for member in schema.get("properties", {}).values():
             # A member that says its types itself (an amount is a number) needs no other word on them.
             if isinstance(member.get("type"), list):
                 member.pop("anyOf", None)
-    return {_named(name): schema for name, schema in cleaned.items()}
+    return {_name_pages(name): schema for name, schema in component_schemas.items()}
 
 
-def _may_be_absent(shape: Any) -> Iterator[tuple[str, str]]:
+def _optional_fields(struct_type: Any) -> Iterator[tuple[str, str]]:
     """The members that are UNSET where there is nothing to say: names of struct and member, of all structs within."""
-    for part in (get_origin(shape) or shape, *get_args(shape)):
+    for part in (get_origin(struct_type) or struct_type, *get_args(struct_type)):
         if isinstance(part, type) and issubclass(part, Struct):
             for field in fields(part):
                 if UnsetType in get_args(field.type):
                     yield part.__name__, field.encode_name
-                yield from _may_be_absent(field.type)
-        elif part is not shape and get_args(part):
-            yield from _may_be_absent(part)
+                yield from _optional_fields(field.type)
+        elif part is not struct_type and get_args(part):
+            yield from _optional_fields(part)
 
 
-def _named(text: str) -> str:
+def _name_pages(text: str) -> str:
     """`Page_Participant_` is called `ParticipantPage`."""
     return re.sub(r"\bPage_(\w+?)_(?![A-Za-z_])", r"\1Page", text)

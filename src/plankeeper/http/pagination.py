@@ -7,12 +7,12 @@ from plankeeper.http.schemas import ListQuery, Page, PaginationMeta
 T = TypeVar("T")
 
 
-def page_of(query: ListQuery, rows: list[T], total: int | None, cursor: str = "id") -> Page[T]:
+def build_page(query: ListQuery, rows: list[T], total: int | None, cursor_field: str = "id") -> Page[T]:
     """One page: in offset mode with the total, in cursor mode (total null) with the next cursor.
 
     `rows` may hold one more than the limit. `cursor` names the member whose value `after` takes.
     """
-    more = len(rows) > query.limit
-    page = rows[: query.limit]
-    following = str(getattr(page[-1], cursor)) if more and total is None else None
-    return Page(page, PaginationMeta(query.limit, query.offset, more, total, following))
+    has_more = len(rows) > query.limit
+    items = rows[: query.limit]
+    next_cursor = str(getattr(items[-1], cursor_field)) if has_more and total is None else None
+    return Page(items, PaginationMeta(query.limit, query.offset, has_more, total, next_cursor))

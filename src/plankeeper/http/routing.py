@@ -9,20 +9,20 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Broken, Queries
-from plankeeper.http.context import Need, Read, Write
-from plankeeper.http.errors import Refusal
+from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.http.context import Scope, ReadContext, WriteContext
+from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import BodyParser
 from plankeeper.http.schemas import Query
 
 PREFIX = "/api/public/v1"
 
-READ: Need = "read"
-WRITE: Need = "write"
+READ: Scope = "read"
+WRITE: Scope = "write"
 
 Handler = Callable[..., Awaitable[Any]]
 # What a broken constraint means: asked after the rollback, so it may look things up.
-Explanation = Callable[[Queries, UUID, Broken], Awaitable[Refusal]]
+ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]
 # Locks the resource that a path names until the transaction ends; takes the write and the path's ids.
 Lock = Callable[..., Awaitable[object]]
 
@@ -34,12 +34,12 @@ class Operation:
     method: str
     path: str
     handler: Handler
-    need: Need
+    required_scope: Scope
     tag: str
     status: int
     extension: bool
     conflicts: bool
-    constraints: Mapping[str, Explanation]
+    constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
     path_ids: Mapping[str, Any]
@@ -48,10 +48,10 @@ class Operation:
     body_name: str | None
     body: type[Struct] | None
     parser: BodyParser[Any] | None
-    answer: Any
+    response_type: Any
 
     @property
-    def single(self) -> bool:
+    def has_etag(self) -> bool:
         """Whether it answers one resource, which has a tag."""
         return self.method == "GET" and self.path.endswith("}")
 
@@ -62,70 +62,70 @@ class Operation:
         return [{self.query_name: self.query(**view)} for view in ({}, {"view": "full"})]
 
 
-class Routes:
-    """The operations of one slice. `constraints` names what a broken constraint of the slice's tables answers;
+class Router:
+    """The operations of one slice. `constraint_errors` names what a broken constraint of the slice's tables answers;
     `lock` locks the resource that a PUT or a DELETE names.
     """
 
     def __init__(
-        self, tag: str, constraints: Mapping[str, Explanation] | None = None, lock: Lock | None = None
+        self, tag: str, constraint_errors: Mapping[str, ConstraintErrorHandler] | None = None, lock: Lock | None = None
     ) -> None:
         self.tag = tag
-        self.constraints = constraints or {}
+        self.constraint_errors = constraint_errors or {}
         self.lock = lock
         self.operations: list[Operation] = []
 
-    def get(self, path: str, *, need: Need, extension: bool = False) -> Callable[[Handler], Handler]:
-        return self._route("GET", path, need, extension, 200, conflicts=False)
+    def get(self, path: str, *, scope: Scope, extension: bool = False) -> Callable[[Handler], Handler]:
+        return self._route("GET", path, scope, extension, 200, conflicts=False)
 
     def post(
-        self, path: str, *, need: Need, extension: bool = False, status: int = 200, conflicts: bool = False
+        self, path: str, *, scope: Scope, extension: bool = False, status: int = 200, conflicts: bool = False
     ) -> Callable[[Handler], Handler]:
-        return self._route("POST", path, need, extension, status, conflicts)
+        return self._route("POST", path, scope, extension, status, conflicts)
 
     def put(
-        self, path: str, *, need: Need, extension: bool = False, conflicts: bool = False
+        self, path: str, *, scope: Scope, extension: bool = False, conflicts: bool = False
     ) -> Callable[[Handler], Handler]:
-        return self._route("PUT", path, need, extension, 200, conflicts)
+        return self._route("PUT", path, scope, extension, 200, conflicts)
 
-    def delete(self, path: str, *, need: Need, extension: bool = False) -> Callable[[Handler], Handler]:
-        return self._route("DELETE", path, need, extension, 200, conflicts=False)
+    def delete(self, path: str, *, scope: Scope, extension: bool = False) -> Callable[[Handler], Handler]:
+        return self._route("DELETE", path, scope, extension, 200, conflicts=False)
 
     def _route(
-        self, method: str, path: str, need: Need, extension: bool, status: int, conflicts: bool
+        self, method: str, path: str, scope: Scope, extension: bool, status: int, conflicts: bool
     ) -> Callable[[Handler], Handler]:
-        def define(handler: Handler) -> Handler:
-            parts = _signature(handler, path)
+        def register(handler: Handler) -> Handler:
+            parts = _parse_signature(handler, path)
             self.operations.append(
                 Operation(
-                    method=method, path=PREFIX + path, handler=handler, need=need, tag=self.tag, status=status,
-                    extension=extension, conflicts=conflicts, constraints=self.constraints,
+                    method=method, path=PREFIX + path, handler=handler, required_scope=scope, tag=self.tag, status=status,
+                    extension=extension, conflicts=conflicts, constraint_errors=self.constraint_errors,
                     lock=self.lock if method in ("PUT", "DELETE") else None, **parts,
                 )
             )  # fmt: skip
             return handler
 
-        return define
+        return register
 
 
-def _signature(handler: Handler, path: str) -> dict[str, Any]:
+def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
     """What a handler's parameters are: the call, the path's ids, the query's struct, the body's struct."""
     hints = get_type_hints(handler, include_extras=True)
-    in_path = set(re.findall(r"\{(\w+)\}", path))
+    path_names = set(re.findall(r"\{(\w+)\}", path))
     parts: dict[str, Any] = {
-        "writes": hints["call"] is Write, "path_ids": {}, "query_name": None, "query": None,
-        "body_name": None, "body": None, "parser": None, "answer": hints["return"],
+        "writes": hints["ctx"] is WriteContext, "path_ids": {}, "query_name": None, "query": None,
+        "body_name": None, "body": None, "parser": None, "response_type": hints["return"],
     }  # fmt: skip
-    if hints["call"] not in (Read, Write):
-        raise TypeError(f"{handler}: `call` is a Read or a Write")
+    if hints["ctx"] not in (ReadContext, WriteContext):
+        raise TypeError(f"{handler}: `ctx` must be a ReadContext or a WriteContext")
     for name in inspect.signature(handler).parameters:
         kind = hints[name]
-        if name in in_path:
+        if name in path_names:
             parts["path_ids"][name] = kind
         elif issubclass(kind, Query):
             parts |= {"query_name": name, "query": kind}
-        elif name != "call":
+        elif name != "ctx":
             parts |= {"body_name": name, "body": kind, "parser": BodyParser(kind)}
-    if in_path != set(parts["path_ids"]):
-        raise TypeError(f"{handler}: the path has {in_path}, the signature {set(parts['path_ids'])}")
+    if path_names != set(parts["path_ids"]):
+        raise TypeError(f"{handler}: the path has {path_names}, the signature {set(parts['path_ids'])}")
     return parts

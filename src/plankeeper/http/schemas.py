@@ -25,9 +25,9 @@ Text254 = Annotated[str, Meta(max_length=254)]
 Text255 = Annotated[str, Meta(max_length=255)]
 Text500 = Annotated[str, Meta(max_length=500)]
 LongText = Annotated[str, Meta(max_length=10_000)]
-Moment = Annotated[datetime, Meta(tz=True)]
+AwareDatetime = Annotated[datetime, Meta(tz=True)]
 
-STATES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
+STATE_CODES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
 
 
 class Email(str):
@@ -42,15 +42,15 @@ class StateCode(str):
     __slots__ = ()
 
 
-def checked(kind: type, value: Any) -> Any:
+def decode_custom_type(kind: type, value: Any) -> Any:
     """Msgspec's `dec_hook`: makes an Email or a StateCode of a string; ValueError says what would be right."""
     if not isinstance(value, str):
-        got = next((name for kind, name in _NAMES.items() if isinstance(value, kind)), "this")
+        got = next((name for kind, name in _JSON_TYPE_NAMES.items() if isinstance(value, kind)), "this")
         raise ValueError(f"must be a string, not {got}")  # noqa: TRY004 - msgspec's contract
     if kind is StateCode:
-        if value.upper() in STATES and value.isascii():
+        if value.upper() in STATE_CODES and value.isascii():
             return StateCode(value.upper())
-        raise ValueError(f"must be one of {', '.join(STATES)}")
+        raise ValueError(f"must be one of {', '.join(STATE_CODES)}")
     if len(value) > 254:
         raise ValueError("must be at most 254 characters long")
     try:
@@ -60,7 +60,7 @@ def checked(kind: type, value: Any) -> Any:
     return Email(value)
 
 
-_NAMES: dict[type, str] = {
+_JSON_TYPE_NAMES: dict[type, str] = {
     dict: "an object",
     list: "a list",
     bool: "a boolean",  # before int, which it is a kind of
@@ -73,16 +73,16 @@ def custom_schema(kind: type) -> dict[str, Any]:
     """Msgspec's `schema_hook`: the JSON Schema of an Email or a StateCode."""
     if kind is Email:
         return {"type": "string", "format": "email", "maxLength": 254}
-    return {"type": "string", "enum": [*STATES, *(state.lower() for state in STATES)]}
+    return {"type": "string", "enum": [*STATE_CODES, *(state.lower() for state in STATE_CODES)]}
 
 
-def applied(change: Struct, before: S) -> S:
+def apply_patch(change: Struct, before: S) -> S:
     """`before` with the members that `change` has; those that it leaves out stay as they are."""
-    sent = {name: getattr(change, name) for name in change.__struct_fields__}
-    return msgspec.structs.replace(before, **{name: value for name, value in sent.items() if value is not UNSET})
+    members = {name: getattr(change, name) for name in change.__struct_fields__}
+    return msgspec.structs.replace(before, **{name: value for name, value in members.items() if value is not UNSET})
 
 
-class Empty(Struct):
+class EmptyResponse(Struct):
     """An empty object: the answer to a delete."""
 
 
@@ -106,7 +106,7 @@ class Page(Struct, Generic[T]):
     pagination: PaginationMeta
 
 
-_NO_FILTERS = {"limit", "offset", "after", "view"}
+_NON_FILTERS = {"limit", "offset", "after", "view"}
 
 
 class Query(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -115,7 +115,9 @@ class Query(Struct, forbid_unknown_fields=True, kw_only=True):
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items of a page.")]
 Offset = Annotated[int, Meta(ge=0, le=2**63 - 1, description="The items to skip; cannot be combined with a cursor.")]
-_AFTER = "Answers the records after this id, ascending by id. `0` starts a walk; not together with a non-zero `offset`."
+_AFTER_DESCRIPTION = (
+    "Answers the records after this id, ascending by id. `0` starts a walk; not together with a non-zero `offset`."
+)
 
 
 class ListQuery(Query):
@@ -126,21 +128,21 @@ class ListQuery(Query):
     after: str | UnsetType = UNSET
 
     @property
-    def by_cursor(self) -> bool:
+    def uses_cursor(self) -> bool:
         return self.after is not UNSET
 
     @property
-    def filtered(self) -> bool:
+    def has_filters(self) -> bool:
         """Whether any filter was given. Without one a list is read by a statement that has none: PostgreSQL plans
         a statement once for all values, and would take twenty optional filters for twenty that are used.
         """
-        return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NO_FILTERS)
+        return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NON_FILTERS)
 
 
 class UuidListQuery(ListQuery):
     """A list by UUID. `start` is the id to begin behind: the nil UUID, which no row has, for the beginning."""
 
-    after: Annotated[str, Meta(pattern=f"^(0|{UUID_PATTERN})$", description=_AFTER)] | UnsetType = UNSET
+    after: Annotated[str, Meta(pattern=f"^(0|{UUID_PATTERN})$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
 
     @property
     def start(self) -> str:
@@ -150,7 +152,7 @@ class UuidListQuery(ListQuery):
 class NumberListQuery(ListQuery):
     """A list by whole number. `start` is the id to begin behind."""
 
-    after: Annotated[str, Meta(pattern="^[0-9]{1,18}$", description=_AFTER)] | UnsetType = UNSET
+    after: Annotated[str, Meta(pattern="^[0-9]{1,18}$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
 
     @property
     def start(self) -> int:
@@ -160,21 +162,21 @@ class NumberListQuery(ListQuery):
 class CodeListQuery(ListQuery):
     """A list by code. `start` is the code to begin behind."""
 
-    after: Annotated[str, Meta(pattern="^(0|[a-z][a-z_]{0,99})$", description=_AFTER)] | UnsetType = UNSET
+    after: Annotated[str, Meta(pattern="^(0|[a-z][a-z_]{0,99})$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
 
     @property
     def start(self) -> str:
         return "" if self.after in (UNSET, "0") else str(self.after)
 
 
-def given(value: T | UnsetType) -> T | None:
+def unset_to_none(value: T | UnsetType) -> T | None:
     """A parameter that was sent, or null."""
     return None if isinstance(value, UnsetType) else value
 
 
-_text = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
+_encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 
 
-def json_text(value: object) -> str:
+def to_json(value: object) -> str:
     """JSON as this API writes it: numbers exact, texts of the checked kinds as plain strings."""
-    return _text.encode(value).decode()
+    return _encoder.encode(value).decode()

@@ -5,97 +5,100 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-MAX_HEADERS = 32 * 1024  # bytes of a request's line and headers
+MAX_HEADER_BYTES = 32 * 1024  # bytes of a request's line and headers
 
 
-class Guarded(HttpToolsProtocol):
+class LimitedHttpProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits. `app_state`, which the lifespan fills, has `max_connections` and
     `client_timeout` in seconds: for the headers and the body to arrive, and for the answer to be taken in.
 
     The two have a timer each: a client may send its next request while it takes in the last answer.
     """
 
-    _sending: asyncio.TimerHandle | None = None  # until the request is here
-    _taking: asyncio.TimerHandle | None = None  # until the answer is gone
-    _partial = False  # a request has begun, and is not all here
-    _untold = 0  # bytes since the parser last told of headers or of a body: it keeps those until they are whole
+    _receive_timer: asyncio.TimerHandle | None = None  # until the request is here
+    _send_timer: asyncio.TimerHandle | None = None  # until the answer is gone
+    _is_receiving = False  # a request has begun, and is not all here
+    _unparsed_bytes = 0  # bytes since the parser last told of headers or of a body: it keeps those until they are whole
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_Gathering(transport, self.loop))  # type: ignore[arg-type]
-        self._sending = self._timer(self._sending)
+        super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
+        self._receive_timer = self._restart_timer(self._receive_timer)
         if len(self.connections) > self.app_state["max_connections"]:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._sending, self._taking = self._stop(self._sending), self._stop(self._taking)
+        self._receive_timer, self._send_timer = (
+            self._cancel_timer(self._receive_timer),
+            self._cancel_timer(self._send_timer),
+        )
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._untold += len(data)
+        self._unparsed_bytes += len(data)
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._untold > MAX_HEADERS:
+        if self._unparsed_bytes > MAX_HEADER_BYTES:
             self.send_400_response("Invalid HTTP request received.")
         # Most requests come whole, and need no timer. Bytes that begin none (an empty line) end uvicorn's wait for one.
-        elif self._sending is None and (self._partial or self._idle()):
-            self._sending = self._timer(None)
+        elif self._receive_timer is None and (self._is_receiving or self._is_idle()):
+            self._receive_timer = self._restart_timer(None)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._partial = True
-        self._sending = self._stop(self._sending)
+        self._is_receiving = True
+        self._receive_timer = self._cancel_timer(self._receive_timer)
 
     def on_headers_complete(self) -> None:
-        if len(self.url) + sum(map(_length, self.headers)) > MAX_HEADERS:
+        if len(self.url) + sum(map(_header_length, self.headers)) > MAX_HEADER_BYTES:
             # The parser tells nobody, and the client gets uvicorn's answer to what is no proper request.
             raise ValueError("the headers are too long")
         super().on_headers_complete()
-        self._untold = 0
+        self._unparsed_bytes = 0
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
-        self._untold = 0
+        self._unparsed_bytes = 0
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._partial = False
-        self._sending = self._stop(self._sending)
+        self._is_receiving = False
+        self._receive_timer = self._cancel_timer(self._receive_timer)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.transport.is_closing():  # it closes once the answer is gone: not before, and not never
-            self._taking = self._taking or self._timer(None)
+            self._send_timer = self._send_timer or self._restart_timer(None)
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self._taking = self._taking or self._timer(None)
+        self._send_timer = self._send_timer or self._restart_timer(None)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._taking = self._timer(self._taking)
+        self._send_timer = self._restart_timer(self._send_timer)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if not self.transport.is_closing():
-            self._taking = self._stop(self._taking)
+            self._send_timer = self._cancel_timer(self._send_timer)
 
-    def _idle(self) -> bool:
+    def _is_idle(self) -> bool:
         cycle: Any = self.cycle
         return self.timeout_keep_alive_task is None and (cycle is None or cycle.response_complete)
 
-    def _timer(self, before: asyncio.TimerHandle | None) -> asyncio.TimerHandle:
-        self._stop(before)
+    def _restart_timer(self, previous: asyncio.TimerHandle | None) -> asyncio.TimerHandle:
+        self._cancel_timer(previous)
         timeout: Any = self.app_state["client_timeout"]
         return self.loop.call_later(timeout, self.transport.abort)
 
     @staticmethod
-    def _stop(timer: asyncio.TimerHandle | None) -> None:
+    def _cancel_timer(timer: asyncio.TimerHandle | None) -> None:
         if timer is not None:
             timer.cancel()
 
 
-class _Gathering:
+class _CoalescingTransport:
     """A transport that sends at once what is written in one turn of the loop.
 
     uvicorn writes an answer's headers and its body apart: two calls to the system and two packets, each of which
@@ -105,26 +108,26 @@ class _Gathering:
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._written: list[bytes] = []
+        self._buffer: list[bytes] = []
         self.is_closing = transport.is_closing  # asked several times a request
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        if not self._written:
-            self._loop.call_soon(self._send)
-        self._written.append(data)
+        if not self._buffer:
+            self._loop.call_soon(self._flush)
+        self._buffer.append(data)
 
     def close(self) -> None:
-        self._send()
+        self._flush()
         self._transport.close()
 
-    def _send(self) -> None:
-        written, self._written = self._written, []
-        if written and not self.is_closing():
-            self._transport.writelines(written)
+    def _flush(self) -> None:
+        buffered, self._buffer = self._buffer, []
+        if buffered and not self.is_closing():
+            self._transport.writelines(buffered)
 
 
-def _length(header: tuple[bytes, bytes]) -> int:
+def _header_length(header: tuple[bytes, bytes]) -> int:
     return len(header[0]) + len(header[1])

@@ -2,12 +2,12 @@
 
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
-from plankeeper.http.idempotency import Retry
-from plankeeper.idempotency.schemas import KeptAnswer
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.http.idempotency import IdempotencyKey
+from plankeeper.idempotency.schemas import StoredResponse
 
 
-async def claim(tx: Transaction, plan_manager_id: UUID, retry: Retry) -> bool | None:
+async def claim(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> bool | None:
     """True where nobody has sent this before, or a day ago. Waits while another transaction may still keep it."""
     return await tx.one_or_none(
         bool,
@@ -20,33 +20,35 @@ async def claim(tx: Transaction, plan_manager_id: UUID, retry: Retry) -> bool | 
         where idempotency_records.created_at < excluded.created_at - interval '24 hours'
         returning true
         """,
-        plan_manager_id, retry.original_key_id, retry.path, retry.key, retry.request_hash,
+        plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key, idempotency_key.request_hash,
     )  # fmt: skip
 
 
-async def kept(tx: Transaction, plan_manager_id: UUID, retry: Retry) -> KeptAnswer:
+async def get_response(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> StoredResponse:
     return await tx.one(
-        KeptAnswer,
+        StoredResponse,
         """
         select request_hash, status, body
         from idempotency_records
         where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
         """,
-        plan_manager_id, retry.original_key_id, retry.path, retry.key,
+        plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key,
     )  # fmt: skip
 
 
-async def keep(tx: Transaction, plan_manager_id: UUID, retry: Retry, status: int, body: bytes) -> None:
+async def save_response(
+    tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey, status: int, body: bytes
+) -> None:
     await tx.execute(
         """
         update idempotency_records set status = $5, body = $6
         where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
         """,
-        plan_manager_id, retry.original_key_id, retry.path, retry.key, status, body,
+        plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key, status, body,
     )  # fmt: skip
 
 
-async def purge(db: Queries, most: int = 1000) -> None:
+async def purge(db: Executor, limit: int = 1000) -> None:
     """Forget what is older than a day, some at a time."""
     await db.execute(
         """
@@ -57,5 +59,5 @@ async def purge(db: Queries, most: int = 1000) -> None:
             order by created_at limit $1
         ))
         """,
-        most,
+        limit,
     )

@@ -8,8 +8,8 @@ from msgspec import UNSET
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManagerImport, AccountManagerRow
 from plankeeper.database.client import Transaction
-from plankeeper.http.context import Write
-from plankeeper.http.schemas import given
+from plankeeper.http.context import WriteContext
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.import_export.reader import RowError, ImportRow
 from plankeeper.import_export.upsert import (
     InvalidRowsError,
@@ -36,20 +36,22 @@ _upsert_rows = RecordUpserter(
 )  # fmt: skip
 
 
-async def upsert(ctx: Write, rows: Sequence[AccountManagerImportRow]) -> ImportCounts:
+async def upsert(ctx: WriteContext, rows: Sequence[AccountManagerImportRow]) -> ImportCounts:
     await _reject_cleared_emails(ctx, rows)
     emails = [row.values.email.lower() for row in rows if row.values.email]
     users = {str(user.email): str(user.id) for user in await get_by_emails(ctx.tx, ctx.plan_manager_id, emails)}
     for row in rows:
-        email = given(row.values.email)
+        email = unset_to_none(row.values.email)
         if row.values.id is UNSET and email and email.lower() in users:
             row.values.id = users[email.lower()]
     return await _upsert_rows(ctx, rows)
 
 
-async def _reject_cleared_emails(ctx: Write, rows: Sequence[AccountManagerImportRow]) -> None:
+async def _reject_cleared_emails(ctx: WriteContext, rows: Sequence[AccountManagerImportRow]) -> None:
     """An email, once known, cannot be cleared: its user may be on a team, with permissions."""
-    cleared = {normalize_id(row.values.id): row for row in rows if row.values.email is None and given(row.values.id)}
+    cleared = {
+        normalize_id(row.values.id): row for row in rows if row.values.email is None and unset_to_none(row.values.id)
+    }
     existing = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [UUID(each) for each in cleared])
     errors = [
         RowError(cleared[normalize_id(each.id)].line_number, "email", "cannot be cleared")

@@ -3,23 +3,23 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from plankeeper.database.client import Broken, Queries
-from plankeeper.http.errors import Invalid, Refusal
-from plankeeper.http.routing import Explanation
-from plankeeper.participants.routes import routes as participants
-from plankeeper.team_members.routes import routes as team_members
+from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.routing import ConstraintErrorHandler
+from plankeeper.participants.routes import router as participants
+from plankeeper.team_members.routes import router as team_members
 
 
-def _invalid(**errors: str) -> Explanation:
-    async def handle(_db: Queries, _plan_manager_id: UUID, _violation: Broken) -> Refusal:
-        return Invalid(**errors)
+def _invalid(**errors: str) -> ConstraintErrorHandler:
+    async def handle(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> ApiError:
+        return ValidationError(**errors)
 
     return handle
 
 
-CONSTRAINT_ERRORS: Mapping[str, Explanation] = {
-    **participants.constraints,
-    **team_members.constraints,
+CONSTRAINT_ERRORS: Mapping[str, ConstraintErrorHandler] = {
+    **participants.constraint_errors,
+    **team_members.constraint_errors,
     "team_members_participant_id_fkey": _invalid(participant_id="must be the id of a participant of this plan manager"),
     "users_email_key": _invalid(email="is another user's of this plan manager"),
     "exit_reasons_parent_id_fkey": _invalid(parent_id="must be the id of an exit reason in this file or known before"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import asyncpg
 
-from plankeeper.database.client import broken
-from plankeeper.http.context import Write
-from plankeeper.http.routing import Explanation
+from plankeeper.database.client import constraint_violation
+from plankeeper.http.context import WriteContext
+from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.import_export.reader import RowError, ImportRow, read_rows
 from plankeeper.import_export.registry import Resource
 from plankeeper.import_export.upsert import InvalidRowsError, ImportCounts
@@ -47,10 +47,10 @@ class ImportReport:
 
 
 async def import_file(
-    ctx: Write,
+    ctx: WriteContext,
     resource: Resource,
     file: Iterable[bytes],
-    constraint_errors: Mapping[str, Explanation],
+    constraint_errors: Mapping[str, ConstraintErrorHandler],
     progress: Callable[[int], None],
     *,
     exclusive: bool = True,
@@ -76,7 +76,7 @@ async def import_file(
             progress(report.row_count)
             batch = []
             if report.row_count == BATCH_SIZE:
-                await ctx.tx.analyze(*resource.tables, waits=exclusive)
+                await ctx.tx.analyze(*resource.tables, wait=exclusive)
     if batch:
         await _upsert_batch(ctx, resource, batch, constraint_errors, report)
         progress(report.row_count)
@@ -84,10 +84,10 @@ async def import_file(
 
 
 async def _upsert_batch(
-    ctx: Write,
+    ctx: WriteContext,
     resource: Resource,
     batch: Sequence[ImportRow[Any]],
-    constraint_errors: Mapping[str, Explanation],
+    constraint_errors: Mapping[str, ConstraintErrorHandler],
     report: ImportReport,
 ) -> None:
     """Merge a batch at once; one that breaks a constraint line by line, to learn which lines do."""
@@ -111,10 +111,10 @@ async def _upsert_batch(
 
 
 async def _upsert_one_by_one(
-    ctx: Write,
+    ctx: WriteContext,
     resource: Resource,
     batch: Sequence[ImportRow[Any]],
-    constraint_errors: Mapping[str, Explanation],
+    constraint_errors: Mapping[str, ConstraintErrorHandler],
     report: ImportReport,
 ) -> None:
     """Merge line by line. One that fails is tried again after the others: what it refers to may stand behind it."""
@@ -138,9 +138,12 @@ async def _upsert_one_by_one(
 
 
 async def _row_error(
-    ctx: Write, row: ImportRow[Any], error: asyncpg.PostgresError, constraint_errors: Mapping[str, Explanation]
+    ctx: WriteContext,
+    row: ImportRow[Any],
+    error: asyncpg.PostgresError,
+    constraint_errors: Mapping[str, ConstraintErrorHandler],
 ) -> RowError:
-    violation = broken(error) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
+    violation = constraint_violation(error) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
     handler = constraint_errors.get(violation.constraint) if violation else None
     if handler is None or violation is None:
         raise error

@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import Write
-from plankeeper.http.schemas import given, json_text
+from plankeeper.http.context import WriteContext
+from plankeeper.http.schemas import unset_to_none, to_json
 from plankeeper.import_export.reader import RowError, ImportRow
 from plankeeper.import_export.upsert import (
     InvalidRowsError,
@@ -31,7 +31,7 @@ _AMOUNT_LIMIT = Decimal(10) ** 12
 _MIN_EXPONENT = -10  # decimal places
 
 
-async def upsert(ctx: Write, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
+async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
     errors = [error for row in rows for error in _validate_row(row, ctx.plan_manager_id)]
     if errors:
         raise InvalidRowsError(errors)
@@ -41,7 +41,7 @@ async def upsert(ctx: Write, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
     affected = {*invoice_ids, *await check_store.same_number(ctx.tx, ctx.plan_manager_id, invoice_ids)}
     before = by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(affected)))
     records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
-    await store.upsert(ctx.tx, ctx.plan_manager_id, json_text(records))
+    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(records))
     await _replace_lines(ctx, rows, records, before)
     newly_affected = {*await check_store.same_number(ctx.tx, ctx.plan_manager_id, invoice_ids)} - affected
     before |= by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(newly_affected)))
@@ -60,14 +60,17 @@ async def upsert(ctx: Write, rows: Sequence[InvoiceImportRow]) -> ImportCounts:
 
 def _build_invoice(row: InvoiceImportRow, id_: str, old: InvoiceRow | None) -> InvoiceRow:
     overrides: dict[str, Any] = {"id": id_}
-    state = given(row.values.state_management)
+    state = unset_to_none(row.values.state_management)
     if state is not None and state.ignored_errors is not UNSET:
         overrides["ignored_error_codes"] = state.ignored_errors
     return merge_record(InvoiceRow, row, overrides, old, default_created_at)
 
 
 async def _replace_lines(
-    ctx: Write, rows: Sequence[InvoiceImportRow], records: Sequence[InvoiceRow], before: Mapping[str, InvoiceWithLines]
+    ctx: WriteContext,
+    rows: Sequence[InvoiceImportRow],
+    records: Sequence[InvoiceRow],
+    before: Mapping[str, InvoiceWithLines],
 ) -> None:
     """The lines of an invoice are replaced as a whole, where the file has any word of them."""
     created_at_by_id = {
@@ -78,9 +81,9 @@ async def _replace_lines(
     items = [
         _build_line(item, position, record, created_at_by_id)
         for row, record in replaced
-        for position, item in enumerate(given(row.values.line_items) or [])
+        for position, item in enumerate(unset_to_none(row.values.line_items) or [])
     ]
-    await store.insert_lines(ctx.tx, ctx.plan_manager_id, json_text(items))
+    await store.insert_lines(ctx.tx, ctx.plan_manager_id, to_json(items))
 
 
 def _build_line(
@@ -103,7 +106,7 @@ def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowE
     if values.plan_manager is not UNSET and normalize_id(values.plan_manager) != str(plan_manager_id):
         yield RowError(row.line_number, "plan_manager", "must be the plan manager of --plan-manager")
     yield from _validate_amounts(row.line_number, "", values)
-    for index, item in enumerate(given(values.line_items) or []):
+    for index, item in enumerate(unset_to_none(values.line_items) or []):
         prefix = f"line_items[{index}]."
         yield from _validate_amounts(row.line_number, prefix, item)
         if (

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.http.errors import Invalid, Refusal
-from plankeeper.http.parsing import BodyParser, from_text, plain_type
-from plankeeper.http.schemas import checked
-from plankeeper.http.validation import shaped
+from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.parsing import BodyParser, coerce_text, unwrap_type
+from plankeeper.http.schemas import decode_custom_type
+from plankeeper.http.validation import validate
 
 S = TypeVar("S", bound=Struct)
 
@@ -77,9 +77,9 @@ def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[Import
             continue
         try:
             yield ImportRow(line_number, parser.parse(line))
-        except Invalid as error:
+        except ValidationError as error:
             yield from (RowError(line_number, each.field, each.message) for each in error.errors or [])
-        except Refusal as error:
+        except ApiError as error:
             yield RowError(line_number, "", error.detail)
 
 
@@ -124,7 +124,7 @@ def _parse_header(rows: Iterator[list[str]], schema: type[Struct]) -> list[_Colu
     if repeated:
         raise UnreadableFileError(f"line 1: a field stands twice in the header: {', '.join(repeated)}")
     return [
-        _Column(name, is_nullable(field_types[name]), _cell_parser(plain_type(field_types[name]))) for name in names
+        _Column(name, is_nullable(field_types[name]), _cell_parser(unwrap_type(field_types[name]))) for name in names
     ]
 
 
@@ -146,11 +146,11 @@ def _parse_csv_row(
     }
     try:
         if "\0" not in text and "\\u0000" not in text:
-            yield ImportRow(line_number, msgspec.convert(values, schema, dec_hook=checked))
+            yield ImportRow(line_number, msgspec.convert(values, schema, dec_hook=decode_custom_type))
             return
     except msgspec.ValidationError:
         pass
-    parsed, errors = shaped(schema, values)
+    parsed, errors = validate(schema, values)
     yield from (RowError(line_number, error.field, error.message) for error in errors)
     if parsed is not None:
         yield ImportRow(line_number, parsed)
@@ -172,7 +172,7 @@ def _cell_parser(type_: type) -> Callable[[str], Any]:
     if issubclass(type_, str):
         return lambda cell: cell[:-2] if is_only_quotes(cell) else cell
     # A datetime's text is its JSON: `from_text` is for query strings, where a space may have been a plus.
-    return str if type_ is datetime else partial(from_text, type_)
+    return str if type_ is datetime else partial(coerce_text, type_)
 
 
 def _parse_json_cell(cell: str) -> Any:
@@ -191,7 +191,7 @@ def is_only_quotes(text: str) -> bool:
 @cache
 def _datetime_fields(schema: type[Struct]) -> list[str]:
     """The fields that are datetimes, or lists in which there may be some."""
-    return [field.name for field in fields(schema) if plain_type(field.type) in (datetime, list)]
+    return [field.name for field in fields(schema) if unwrap_type(field.type) in (datetime, list)]
 
 
 def _out_of_range_datetime(values: Struct) -> str | None:

@@ -13,7 +13,7 @@ from plankeeper.account_managers.schemas import AccountManagerImport, AccountMan
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.exit_reasons.schemas import ExitReason, ExitReasonImport
-from plankeeper.http.context import Write
+from plankeeper.http.context import WriteContext
 from plankeeper.import_export import account_managers as account_manager_import
 from plankeeper.import_export import invoices as invoice_import
 from plankeeper.import_export import team_members as team_member_import
@@ -47,7 +47,7 @@ class Resource:
     """
 
     import_schema: type[Struct]
-    upsert: Callable[[Write, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]]
+    upsert: Callable[[WriteContext, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]]
     export_schema: type[Struct]
     export: Callable[[Transaction, UUID], AsyncIterator[Struct]]
     tables: tuple[str, ...]

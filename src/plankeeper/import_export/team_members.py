@@ -8,8 +8,8 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import Write
-from plankeeper.http.schemas import given, json_text
+from plankeeper.http.context import WriteContext
+from plankeeper.http.schemas import unset_to_none, to_json
 from plankeeper.import_export.reader import RowError, ImportRow
 from plankeeper.import_export.upsert import (
     InvalidRowsError,
@@ -50,10 +50,11 @@ class MemberIdentity(NamedTuple):
     pm_profile_id: str | None
 
 
-async def upsert(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> ImportCounts:
+async def upsert(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> ImportCounts:
     participants = await _resolve_participants(ctx, rows)
     keys = [
-        (participant, normalize_id(given(row.values.id))) for row, participant in zip(rows, participants, strict=True)
+        (participant, normalize_id(unset_to_none(row.values.id)))
+        for row, participant in zip(rows, participants, strict=True)
     ]
     old = await _select_for_update(ctx, keys)
     users = await _find_users(ctx, rows)
@@ -78,12 +79,12 @@ async def upsert(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> ImportCount
     # One user may be on many of the teams: the first line says how the email is written.
     without_user = [each for each in reversed(created) if each.user_id not in users.by_id]
     new_users = {each.user_id: User(each.user_id, each.email) for each in without_user}
-    await upsert_users(ctx.tx, ctx.plan_manager_id, json_text(list(new_users.values())))
+    await upsert_users(ctx.tx, ctx.plan_manager_id, to_json(list(new_users.values())))
     await _save(ctx, created, changed)
     return ImportCounts(len(created), len(changed), len(existing) - len(changed))
 
 
-async def _select_for_update(ctx: Write, keys: Sequence[MemberKey]) -> dict[MemberKey, TeamMemberRow]:
+async def _select_for_update(ctx: WriteContext, keys: Sequence[MemberKey]) -> dict[MemberKey, TeamMemberRow]:
     """Those of the members that there are, by participant and id."""
     complete = [member_key for member_key in keys if member_key[1] != normalize_id(None)]
     rows = await store.select_for_update(
@@ -95,14 +96,14 @@ async def _select_for_update(ctx: Write, keys: Sequence[MemberKey]) -> dict[Memb
     return {(normalize_id(each.participant_id), normalize_id(each.id)): each for each in rows}
 
 
-async def _save(ctx: Write, created: list[Any], changed: list[Any]) -> None:
+async def _save(ctx: WriteContext, created: list[Any], changed: list[Any]) -> None:
     saved = [*created, *changed]
     keys = [each.participant_id for each in saved], [each.id for each in saved]
     before = {(each.participant_id, each.id): each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, *keys)}
-    await store.clear_changed_priorities(ctx.tx, ctx.plan_manager_id, json_text(changed))
-    await store.update_many(ctx.tx, ctx.plan_manager_id, json_text(changed))
-    await store.insert(ctx.tx, ctx.plan_manager_id, json_text(created))
-    await store.set_permissions(ctx.tx, ctx.plan_manager_id, json_text(saved))
+    await store.clear_changed_priorities(ctx.tx, ctx.plan_manager_id, to_json(changed))
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(changed))
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
+    await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json(saved))
     after = await store.get_many(ctx.tx, ctx.plan_manager_id, *keys)
     await record_events(
         ctx,
@@ -129,10 +130,10 @@ def _build_member(row: TeamMemberImportRow, identity: MemberIdentity, old: TeamM
 def _existing_identity(row: TeamMemberImportRow, old: TeamMemberRow) -> MemberIdentity:
     """The identity of a member that the line names by its id: nothing in the line may say otherwise."""
     values = row.values
-    email = given(values.email)
+    email = unset_to_none(values.email)
     if email and email.lower() != (old.email or "").lower():
         raise invalid_row(row, "email", "cannot be changed")
-    if given(values.user_id) and normalize_id(values.user_id) != normalize_id(old.user_id):
+    if unset_to_none(values.user_id) and normalize_id(values.user_id) != normalize_id(old.user_id):
         raise invalid_row(row, "user_id", "is not the user of the member with this id")
     profile_id = old.pm_profile_id if values.pm_profile_id is UNSET else values.pm_profile_id
     if old.email is None and normalize_id(profile_id) not in (normalize_id(old.id), normalize_id(None)):
@@ -150,7 +151,7 @@ def _new_identity(row: TeamMemberImportRow, participant_id: str, users: UserLook
     """With an email a member's id is its user's, without one its profile's (specification, 2.2)."""
     values = row.values
     email, id_, user_id, profile_id = (
-        given(each) for each in (values.email, values.id, values.user_id, values.pm_profile_id)
+        unset_to_none(each) for each in (values.email, values.id, values.user_id, values.pm_profile_id)
     )
     if email:
         owner = users.by_email.get(email.lower())
@@ -174,10 +175,15 @@ def invalid_row(row: TeamMemberImportRow, field: str, message: str) -> InvalidRo
     return InvalidRowsError([RowError(row.line_number, field, message)])
 
 
-async def _find_users(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> UserLookup:
+async def _find_users(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> UserLookup:
     """The users that lines name by an id or an email."""
-    emails = {email.lower() for row in rows if (email := given(row.values.email))}
-    ids = {normalize_id(id_) for row in rows for id_ in (given(row.values.id), given(row.values.user_id)) if id_}
+    emails = {email.lower() for row in rows if (email := unset_to_none(row.values.email))}
+    ids = {
+        normalize_id(id_)
+        for row in rows
+        for id_ in (unset_to_none(row.values.id), unset_to_none(row.values.user_id))
+        if id_
+    }
     users = await find_users(ctx.tx, ctx.plan_manager_id, sorted(ids), sorted(emails))
     return UserLookup(
         {normalize_id(each.id): each for each in users},
@@ -185,7 +191,7 @@ async def _find_users(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> UserLo
     )
 
 
-async def _resolve_participants(ctx: Write, rows: Sequence[TeamMemberImportRow]) -> list[str]:
+async def _resolve_participants(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> list[str]:
     """The participant's id of each line; raises BadLines for a number that nobody has, or that two share."""
     numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
     participants = await find_by_numbers(ctx.tx, ctx.plan_manager_id, sorted(numbers))
@@ -194,7 +200,7 @@ async def _resolve_participants(ctx: Write, rows: Sequence[TeamMemberImportRow])
     errors: list[RowError] = []
     participant_ids: list[str] = []
     for row in rows:
-        number = given(row.values.participant_number)
+        number = unset_to_none(row.values.participant_number)
         if row.values.participant_id is not UNSET:
             participant_ids.append(normalize_id(row.values.participant_id))
         elif number in ids and counts[number] == 1:

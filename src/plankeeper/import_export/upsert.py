@@ -14,9 +14,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import Write
-from plankeeper.http.parsing import plain_type
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import WriteContext
+from plankeeper.http.parsing import unwrap_type
+from plankeeper.http.schemas import to_json
 from plankeeper.import_export.reader import RowError, ImportRow
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class RecordUpserter:
     new_ids: Callable[[Transaction, int], Awaitable[list[Any]]] = field(default=new_uuids)
     insert: Callable[[Transaction, UUID, str], Awaitable[None]] | None = None
 
-    async def __call__(self, ctx: Write, rows: Sequence[ImportRow[Any]]) -> ImportCounts:
+    async def __call__(self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]) -> ImportCounts:
         generated_ids = iter(await self.new_ids(ctx.tx, sum(row.values.id is UNSET for row in rows)))
         ids: list[Any] = [next(generated_ids) if row.values.id is UNSET else row.values.id for row in rows]
         if len({normalize_id(id_) for id_ in ids}) < len(ids):
@@ -104,10 +104,10 @@ class RecordUpserter:
         )
         created = [new for new in changed if self.insert and normalize_id(new.id) not in old]
         if self.insert and created:
-            await self.insert(ctx.tx, ctx.plan_manager_id, json_text(created))
+            await self.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
         existing = [new for new in changed if not self.insert or normalize_id(new.id) in old]
         if existing:
-            await self.save(ctx.tx, ctx.plan_manager_id, json_text(existing))
+            await self.save(ctx.tx, ctx.plan_manager_id, to_json(existing))
         after = await self.fetch_view(ctx.tx, ctx.plan_manager_id, [new.id for new in changed])
         pairs = [(before.get(normalize_id(each.id)), each) for each in after]
         await record_events(ctx, [(self.event_type(*pair), *pair) for pair in pairs])
@@ -115,8 +115,8 @@ class RecordUpserter:
 
 
 async def upsert_each(
-    upsert: Callable[[Write, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]],
-    ctx: Write,
+    upsert: Callable[[WriteContext, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]],
+    ctx: WriteContext,
     rows: Sequence[ImportRow[Any]],
 ) -> ImportCounts:
     """Merge a batch with lines about one record: each of these meets what the one before it made."""
@@ -142,7 +142,7 @@ def by_id(records: Sequence[Any]) -> dict[str, Any]:
 
 
 def has_changed(old: Struct, new: Struct) -> bool:
-    return json_text(old) != json_text(new)
+    return to_json(old) != to_json(new)
 
 
 def merge_record(
@@ -191,7 +191,7 @@ def _normalized_fields(record_type: type[Struct]) -> list[str]:
     return [
         field.name
         for field in fields(record_type)
-        if {UUID, datetime} & {plain_type(field.type), *get_args(field.type)}
+        if {UUID, datetime} & {unwrap_type(field.type), *get_args(field.type)}
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.import_export.reader import is_only_quotes
 
 
@@ -18,7 +18,7 @@ class JsonLinesWriter:
         return ""
 
     def row(self, record: Struct) -> str:
-        return json_text(record) + "\n"
+        return to_json(record) + "\n"
 
 
 class CsvWriter:
@@ -50,7 +50,7 @@ def _format_cell(value: Any) -> str:
         return value + '""' if is_only_quotes(value) else value
     if isinstance(value, list) and (strings := _strings(cast("list[object]", value))):
         return ";".join(strings)
-    text = json_text(cast("object", value))
+    text = to_json(cast("object", value))
     return text[1:-1] if text.startswith('"') else text
 
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.import_files.schemas import ImportFile, ImportFileSummary
 
 
@@ -23,7 +23,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> No
     )  # fmt: skip
 
 
-async def get_summary(db: Queries, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
+async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
     """A file that an account sent within the last hour."""
     return await db.one_or_none(
         ImportFileSummary,
@@ -64,7 +64,7 @@ async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_
     )  # fmt: skip
 
 
-async def purge(db: Queries) -> None:
+async def purge(db: Executor) -> None:
     """Forget what nobody imported within an hour."""
     await db.execute(
         """

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import Moment, NewId, Text255, UuidListQuery, UuidText
+from plankeeper.http.schemas import AwareDatetime, NewId, Text255, UuidListQuery, UuidText
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -17,11 +17,11 @@ class InvoiceViewSession(Struct, kw_only=True):
     invoice_id: UUID
     user_id: Annotated[str, Meta(description="As it was recorded.")]
     user_name: str
-    session_started: Moment
-    session_ended: Annotated[Moment | None, Meta(description="Null while the session is open.")] = None
-    last_heartbeat: Moment
+    session_started: AwareDatetime
+    session_ended: Annotated[AwareDatetime | None, Meta(description="Null while the session is open.")] = None
+    last_heartbeat: AwareDatetime
     duration_seconds: int | None = None
-    created_at: Moment
+    created_at: AwareDatetime
     active_duration_seconds: int | None = None
     engaged_duration_seconds: int | None = None
     idle_count: int | None = None
@@ -34,11 +34,11 @@ class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True)
     invoice_id: UuidText | UnsetType = UNSET
     user_id: Text255 | UnsetType = UNSET
     user_name: Text255 | UnsetType = UNSET
-    session_started: Moment | UnsetType = UNSET
-    session_ended: Moment | None | UnsetType = UNSET
-    last_heartbeat: Moment | UnsetType = UNSET
+    session_started: AwareDatetime | UnsetType = UNSET
+    session_ended: AwareDatetime | None | UnsetType = UNSET
+    last_heartbeat: AwareDatetime | UnsetType = UNSET
     duration_seconds: Seconds | None | UnsetType = UNSET
-    created_at: Moment | UnsetType = UNSET
+    created_at: AwareDatetime | UnsetType = UNSET
     active_duration_seconds: Seconds | None | UnsetType = UNSET
     engaged_duration_seconds: Seconds | None | UnsetType = UNSET
     idle_count: Seconds | None | UnsetType = UNSET

@@ -9,10 +9,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, Write, found
-from plankeeper.http.errors import NotFound, Refusal
-from plankeeper.http.parsing import first_id_at
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import SYSTEM, WriteContext, or_404
+from plankeeper.http.errors import NotFound, ApiError
+from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.http.schemas import to_json
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.rules import HEARTBEAT_TIMEOUT, Durations, clamp
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
@@ -34,46 +34,46 @@ class ClientReport(Struct):
 MAX_STARTS_PER_MINUTE = 60
 
 
-async def start(ctx: Write, invoice_id: UUID) -> InvoiceViewSession:
+async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
     """The account that acts looks at an invoice."""
     if not await invoices.exists(ctx.tx, ctx.plan_manager_id, invoice_id):
         raise NotFound
     now = datetime.now(UTC)
-    first_id = first_id_at(now - timedelta(minutes=1))
+    first_id = uuid7_lower_bound(now - timedelta(minutes=1))
     if (
         await store.count_started_since(ctx.tx, ctx.plan_manager_id, first_id, ctx.actor.id or "")
         >= MAX_STARTS_PER_MINUTE
     ):
-        raise Refusal("rate_limit_exceeded", "You looked at too many invoices within a minute.")
+        raise ApiError("rate_limit_exceeded", "You looked at too many invoices within a minute.")
     session = InvoiceViewSession(
         id=uuid7(), invoice_id=invoice_id, user_id=ctx.actor.id or "", user_name=ctx.actor.name or "",
         session_started=now, last_heartbeat=now, created_at=now, duration_seconds=0, active_duration_seconds=0,
         engaged_duration_seconds=0, idle_count=0,
     )  # fmt: skip
-    await store.insert(ctx.tx, ctx.plan_manager_id, json_text([session]))
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([session]))
     await record_event(ctx, "invoice_view_session.started", None, session)
     return session
 
 
-async def heartbeat(ctx: Write, session_id: UUID, report: ClientReport, *, is_last: bool = False) -> bool:
+async def heartbeat(ctx: WriteContext, session_id: UUID, report: ClientReport, *, is_last: bool = False) -> bool:
     """A heartbeat, the last one where the page is closed: false where the session is over.
 
     A heartbeat has no event: there are four a minute, and the session's end tells of all of them.
     """
-    before = found(await store.select_console_session_for_update(ctx.tx, ctx.plan_manager_id, session_id))
+    before = or_404(await store.select_console_session_for_update(ctx.tx, ctx.plan_manager_id, session_id))
     if before.user_id != ctx.actor.id:
         raise NotFound
     if before.session_ended is not None:
         return False
     now = max(datetime.now(UTC), before.last_heartbeat)
     if now - before.last_heartbeat > HEARTBEAT_TIMEOUT:
-        await _end(Write(ctx.tx, ctx.plan_manager_id, ctx.settings, SYSTEM), before, before)
+        await _end(WriteContext(ctx.tx, ctx.plan_manager_id, ctx.settings, SYSTEM), before, before)
         return False
     after = _apply_report(before, report, now)
     if is_last:
         await _end(ctx, before, after)
     else:
-        await store.upsert(ctx.tx, ctx.plan_manager_id, json_text([after]))
+        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
     return True
 
 
@@ -81,7 +81,7 @@ async def end_stale(db: Database, settings: Settings) -> None:
     """End what no heartbeat has come of, where it was last heard of."""
     async with db.transaction() as tx:
         for each in await store.select_stale_for_update(tx, datetime.now(UTC) - HEARTBEAT_TIMEOUT, BATCH_SIZE):
-            ctx = Write(tx, each.plan_manager_id, settings, SYSTEM)
+            ctx = WriteContext(tx, each.plan_manager_id, settings, SYSTEM)
             [session] = await store.select_for_update(tx, each.plan_manager_id, [each.id])
             await _end(ctx, session, session)
 
@@ -98,8 +98,8 @@ def _apply_report(before: InvoiceViewSession, report: ClientReport, now: datetim
     )  # fmt: skip
 
 
-async def _end(ctx: Write, before: InvoiceViewSession, after: InvoiceViewSession) -> None:
+async def _end(ctx: WriteContext, before: InvoiceViewSession, after: InvoiceViewSession) -> None:
     """Over since it was last heard of."""
     ended = replace(after, session_ended=after.last_heartbeat)
-    await store.upsert(ctx.tx, ctx.plan_manager_id, json_text([ended]))
+    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([ended]))
     await record_event(ctx, "invoice_view_session.ended", before, ended)

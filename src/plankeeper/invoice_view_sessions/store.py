@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, StaleSession
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> list[InvoiceViewSession]:
+async def list_page(
+    db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
+) -> list[InvoiceViewSession]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         InvoiceViewSession,
@@ -23,11 +25,11 @@ async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessio
         order by id
         limit $5 offset $6
         """,
-        plan_manager_id, query.start, given(query.invoice_id), given(query.user_id), query.limit + 1, query.offset,
+        plan_manager_id, query.start, unset_to_none(query.invoice_id), unset_to_none(query.user_id), query.limit + 1, query.offset,
     )  # fmt: skip
 
 
-async def count(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
+async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
     return await db.one(
         int,
         """
@@ -37,11 +39,11 @@ async def count(db: Queries, plan_manager_id: UUID, query: InvoiceViewSessionLis
             and ($2::uuid is null or invoice_id = $2)
             and ($3::text is null or user_id = $3)
         """,
-        plan_manager_id, given(query.invoice_id), given(query.user_id),
+        plan_manager_id, unset_to_none(query.invoice_id), unset_to_none(query.user_id),
     )  # fmt: skip
 
 
-async def get(db: Queries, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
+async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
     return await db.one_or_none(
         InvoiceViewSession,
         """

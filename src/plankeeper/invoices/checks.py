@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.events.recorder import record_events
-from plankeeper.http.context import Write
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import WriteContext
+from plankeeper.http.schemas import to_json
 from plankeeper.invoices import check_store, store
 from plankeeper.invoices.check_store import CheckResult, CheckInvoiceRow
 from plankeeper.invoices.warnings import CheckInput, CheckLine, has_errors, find_warnings
@@ -14,15 +14,15 @@ from plankeeper.invoices.warnings import CheckInput, CheckLine, has_errors, find
 BATCH_SIZE = 500
 
 
-async def check(ctx: Write, invoice_ids: Sequence[UUID]) -> list[UUID]:
+async def check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
     """Check invoices; answers those of which something new was found."""
     results = [
         _check_invoice(ctx, each) for each in await check_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids)
     ]
-    return await check_store.save_results(ctx.tx, ctx.plan_manager_id, json_text(results))
+    return await check_store.save_results(ctx.tx, ctx.plan_manager_id, to_json(results))
 
 
-async def recheck(ctx: Write, after: UUID) -> tuple[list[UUID], int]:
+async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
     """Check the next batch of all invoices behind `after`, with an event for each change: the ids, the changes."""
     ids = await check_store.lock_ids_after(ctx.tx, ctx.plan_manager_id, after, BATCH_SIZE)
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
@@ -32,7 +32,7 @@ async def recheck(ctx: Write, after: UUID) -> tuple[list[UUID], int]:
     return ids, len(changed)
 
 
-def _check_invoice(ctx: Write, invoice: CheckInvoiceRow) -> CheckResult:
+def _check_invoice(ctx: WriteContext, invoice: CheckInvoiceRow) -> CheckResult:
     lines = [
         CheckLine(line.quantity, line.unit_price, line.total_price, line.service_item_number, line.is_deleted)
         for line in invoice.lines

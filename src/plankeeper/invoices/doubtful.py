@@ -4,13 +4,13 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.client import Queries
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoices.queries import get_many
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     """The rows of one page and one more, which tells whether there are more; `updated_since` is no filter here."""
     by = (
         (query.invoice_number, _by_number), (query.participant_id, _by_participant), (query.provider_id, _by_provider),
@@ -21,7 +21,7 @@ async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery)
     return await get_many(db, plan_manager_id, ids) if ids else []
 
 
-async def _all(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _all(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -31,7 +31,7 @@ async def _all(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> l
     )  # fmt: skip
 
 
-async def _by_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_number(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -50,7 +50,7 @@ async def _by_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery
     )  # fmt: skip
 
 
-async def _by_participant(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_participant(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -71,7 +71,7 @@ async def _by_participant(db: Queries, plan_manager_id: UUID, query: InvoiceList
     )  # fmt: skip
 
 
-async def _by_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_provider(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -90,7 +90,7 @@ async def _by_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
     )  # fmt: skip
 
 
-async def _by_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_claim_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -109,7 +109,7 @@ async def _by_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceLis
     )  # fmt: skip
 
 
-async def _by_approval_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_approval_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -132,4 +132,4 @@ def _filters(query: InvoiceListQuery) -> tuple[object, ...]:
     wanted = (
         query.participant_id, query.provider_id, query.claim_status, query.approval_status, query.invoice_number,
     )  # fmt: skip
-    return tuple(given(each) for each in wanted)
+    return tuple(unset_to_none(each) for each in wanted)

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Write, found
+from plankeeper.http.context import WriteContext, or_404
 from plankeeper.invoices import ignored_warnings_store, store
 from plankeeper.invoices.checks import check
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import InvoiceWithLines
 
 
-async def ignore(ctx: Write, invoice_id: UUID, code: str, reason: str) -> bool:
+async def ignore(ctx: WriteContext, invoice_id: UUID, code: str, reason: str) -> bool:
     """Let a warning count no more: false where the invoice has it no more, or it is ignored already."""
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
@@ -23,7 +23,7 @@ async def ignore(ctx: Write, invoice_id: UUID, code: str, reason: str) -> bool:
     return True
 
 
-async def restore(ctx: Write, invoice_id: UUID, code: str) -> bool:
+async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
     """Let a warning count again: false where it is not ignored."""
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
@@ -34,13 +34,13 @@ async def restore(ctx: Write, invoice_id: UUID, code: str) -> bool:
     return True
 
 
-async def _select_for_update(ctx: Write, invoice_id: UUID) -> InvoiceWithLines:
+async def _select_for_update(ctx: WriteContext, invoice_id: UUID) -> InvoiceWithLines:
     """The invoice, locked until the transaction ends; raises NotFound."""
     await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
-    return found(next(iter(await store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])), None))
+    return or_404(next(iter(await store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])), None))
 
 
-async def _save_ignored_codes(ctx: Write, before: InvoiceWithLines, codes: list[str]) -> None:
+async def _save_ignored_codes(ctx: WriteContext, before: InvoiceWithLines, codes: list[str]) -> None:
     """An invoice is checked when it is saved: what counts as an error follows from what is found now."""
     await ignored_warnings_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])

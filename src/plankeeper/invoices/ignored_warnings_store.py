@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 
 
 class IgnoredWarning(Struct):
@@ -18,7 +18,7 @@ class IgnoredWarning(Struct):
     ignored_at: datetime
 
 
-async def list_for_invoice(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> list[IgnoredWarning]:
+async def list_for_invoice(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> list[IgnoredWarning]:
     return await db.rows(
         IgnoredWarning,
         """
@@ -72,7 +72,7 @@ class DisplayName(Struct):
 
 
 async def get_display_names(
-    db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UUID], provider_ids: Sequence[UUID]
+    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID], provider_ids: Sequence[UUID]
 ) -> list[DisplayName]:
     """Those of the ids that there are."""
     return await db.rows(

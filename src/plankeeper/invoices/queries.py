@@ -5,14 +5,14 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.client import Queries
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     """The rows of one page and one more, which tells whether there are more."""
-    if not query.filtered:
+    if not query.has_filters:
         return await _plain_page(db, plan_manager_id, query)
     by = (
         (query.invoice_number, _by_number), (query.participant_id, _by_participant), (query.provider_id, _by_provider),
@@ -24,7 +24,7 @@ async def list_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery)
     return await get_many(db, plan_manager_id, ids) if ids else []
 
 
-async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+async def _plain_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
     return await db.rows(
         Invoice,
         """
@@ -41,7 +41,7 @@ async def _plain_page(db: Queries, plan_manager_id: UUID, query: InvoiceListQuer
     )  # fmt: skip
 
 
-async def get_many(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
     return await db.rows(
         Invoice,
         """
@@ -57,7 +57,7 @@ async def get_many(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUI
     )  # fmt: skip
 
 
-async def _by_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_number(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -77,7 +77,7 @@ async def _by_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery
     )  # fmt: skip
 
 
-async def _by_participant(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_participant(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -97,7 +97,7 @@ async def _by_participant(db: Queries, plan_manager_id: UUID, query: InvoiceList
     )  # fmt: skip
 
 
-async def _by_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_provider(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -117,7 +117,7 @@ async def _by_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
     )  # fmt: skip
 
 
-async def _by_moment(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_moment(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -139,7 +139,7 @@ async def _by_moment(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery
     )  # fmt: skip
 
 
-async def _by_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_claim_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -159,7 +159,7 @@ async def _by_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceLis
     )  # fmt: skip
 
 
-async def _by_approval_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
+async def _by_approval_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -185,4 +185,4 @@ def filter_values(query: InvoiceListQuery) -> tuple[object, ...]:
         query.participant_id, query.provider_id, query.claim_status, query.approval_status, query.invoice_number,
         query.updated_since,
     )  # fmt: skip
-    return tuple(given(each) for each in wanted)
+    return tuple(unset_to_none(each) for each in wanted)

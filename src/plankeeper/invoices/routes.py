@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from plankeeper.http.context import Read, found
+from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import page_of
-from plankeeper.http.routing import READ, Routes
+from plankeeper.http.pagination import build_page
+from plankeeper.http.routing import READ, Router
 from plankeeper.http.schemas import Page
 from plankeeper.invoices import store
 from plankeeper.invoices.queries import list_page
@@ -19,19 +19,19 @@ from plankeeper.invoices.schemas import (
 )
 from plankeeper.invoices.totals import count
 
-routes = Routes("invoices")
+router = Router("invoices")
 
 
-@routes.get("/invoices", need=READ, extension=True)
-async def list_(ctx: Read, query: InvoiceListQuery) -> Page[Invoice]:
+@router.get("/invoices", scope=READ, extension=True)
+async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
     """List invoices, deleted ones too."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.by_cursor else await count(ctx.db, ctx.plan_manager_id, query)
-    return page_of(query, rows, total)
+    total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
+    return build_page(query, rows, total)
 
 
-@routes.post("/invoices/status", need=READ, extension=True)
-async def status(ctx: Read, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
+@router.post("/invoices/status", scope=READ, extension=True)
+async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
     """Ask where invoices stand: all of a number from a provider with an email."""
     invoices = await store.find_by_provider_and_number(
         ctx.db, ctx.plan_manager_id, body.provider_email, body.invoice_number
@@ -42,7 +42,7 @@ async def status(ctx: Read, body: InvoiceStatusRequest) -> InvoiceStatusResponse
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 
 
-@routes.get("/invoices/{invoice_id}", need=READ, extension=True)
-async def get(ctx: Read, invoice_id: UUID) -> InvoiceWithLines:
+@router.get("/invoices/{invoice_id}", scope=READ, extension=True)
+async def get(ctx: ReadContext, invoice_id: UUID) -> InvoiceWithLines:
     """Get an invoice with its lines."""
-    return found(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [invoice_id])), None))
+    return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [invoice_id])), None))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import LongText, Moment, NewId, Text254, Text255, UuidListQuery, UuidText
+from plankeeper.http.schemas import LongText, AwareDatetime, NewId, Text254, Text255, UuidListQuery, UuidText
 
 ClaimStatus = Literal[
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected",
@@ -39,7 +39,7 @@ class Invoice(Struct):
     participant_id: UUID | None
     claim_status: ClaimStatus
     approval_status: ApprovalStatus
-    created_at: Moment
+    created_at: AwareDatetime
     pm_provider_id: UUID | None
     s3_key: str | None
     email_message_id: str | None
@@ -66,7 +66,7 @@ class LineItem(Struct):
     claim_number: str | None
     payment_ref: str | None
     is_deleted: bool
-    created_at: Moment
+    created_at: AwareDatetime
 
 
 class InvoiceWithLines(Invoice):
@@ -104,7 +104,7 @@ class InvoiceListQuery(UuidListQuery):
     claim_status: ClaimStatus | UnsetType = UNSET
     approval_status: ApprovalStatus | UnsetType = UNSET
     invoice_number: Text255 | UnsetType = UNSET
-    updated_since: Annotated[Moment | UnsetType, Meta(description="Changed at or after this moment.")] = UNSET
+    updated_since: Annotated[AwareDatetime | UnsetType, Meta(description="Changed at or after this moment.")] = UNSET
 
 
 class InvoiceLineRow(Struct, kw_only=True):
@@ -123,7 +123,7 @@ class InvoiceLineRow(Struct, kw_only=True):
     claim_number: str | None = None
     payment_ref: str | None = None
     is_deleted: bool = False
-    created_at: Moment
+    created_at: AwareDatetime
 
 
 class InvoiceRow(Struct, kw_only=True):
@@ -138,7 +138,7 @@ class InvoiceRow(Struct, kw_only=True):
     participant_id: UUID | str | None = None
     claim_status: ClaimStatus = "new"
     approval_status: ApprovalStatus = "not_required"
-    created_at: Moment
+    created_at: AwareDatetime
     pm_provider_id: UUID | str | None = None
     s3_key: str | None = None
     email_message_id: str | None = None
@@ -170,7 +170,7 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
     claim_number: Text255 | None | UnsetType = UNSET
     payment_ref: Text255 | None | UnsetType = UNSET
     is_deleted: bool | UnsetType = UNSET
-    created_at: Moment | UnsetType = UNSET
+    created_at: AwareDatetime | UnsetType = UNSET
 
 
 class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -186,7 +186,7 @@ class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
     participant_id: UuidText | None | UnsetType = UNSET
     claim_status: ClaimStatus | UnsetType = UNSET
     approval_status: ApprovalStatus | UnsetType = UNSET
-    created_at: Moment | UnsetType = UNSET
+    created_at: AwareDatetime | UnsetType = UNSET
     pm_provider_id: UuidText | None | UnsetType = UNSET
     s3_key: Text255 | None | UnsetType = UNSET
     email_message_id: Text255 | None | UnsetType = UNSET

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.invoices.schemas import Invoice, InvoiceRow, InvoiceWithLines
 
 
-async def get_many(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
+async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
     """Those of the ids that there are, with their lines."""
     return await db.rows(
         InvoiceWithLines,
@@ -37,7 +37,7 @@ async def get_many(db: Queries, plan_manager_id: UUID, invoice_ids: Sequence[UUI
     )  # fmt: skip
 
 
-async def exists(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> bool:
+async def exists(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> bool:
     return await db.one(
         bool,
         """
@@ -48,7 +48,7 @@ async def exists(db: Queries, plan_manager_id: UUID, invoice_id: UUID) -> bool:
 
 
 async def find_by_provider_and_number(
-    db: Queries, plan_manager_id: UUID, provider_email: str, invoice_number: str
+    db: Executor, plan_manager_id: UUID, provider_email: str, invoice_number: str
 ) -> list[Invoice]:
     """Every invoice of a number from a provider with an email, compared without regard to case."""
     return await db.rows(

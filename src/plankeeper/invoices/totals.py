@@ -4,12 +4,12 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.client import Queries
+from plankeeper.database.client import Executor
 from plankeeper.invoices.queries import filter_values
 from plankeeper.invoices.schemas import InvoiceListQuery
 
 
-async def count(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     """All that match."""
     by = (
         (query.invoice_number, _with_number), (query.participant_id, _of_participant),
@@ -20,7 +20,7 @@ async def count(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> 
     return await counted(db, plan_manager_id, query)
 
 
-async def _all(db: Queries, plan_manager_id: UUID, _query: InvoiceListQuery) -> int:
+async def _all(db: Executor, plan_manager_id: UUID, _query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """
@@ -30,7 +30,7 @@ async def _all(db: Queries, plan_manager_id: UUID, _query: InvoiceListQuery) -> 
     )
 
 
-async def _with_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def _with_number(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """
@@ -48,7 +48,7 @@ async def _with_number(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
     )  # fmt: skip
 
 
-async def _of_participant(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def _of_participant(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """
@@ -66,7 +66,7 @@ async def _of_participant(db: Queries, plan_manager_id: UUID, query: InvoiceList
     )  # fmt: skip
 
 
-async def _of_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def _of_provider(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """
@@ -84,7 +84,7 @@ async def _of_provider(db: Queries, plan_manager_id: UUID, query: InvoiceListQue
     )  # fmt: skip
 
 
-async def _since(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def _since(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """
@@ -102,7 +102,7 @@ async def _since(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) ->
     )  # fmt: skip
 
 
-async def _with_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def _with_claim_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """
@@ -120,7 +120,7 @@ async def _with_claim_status(db: Queries, plan_manager_id: UUID, query: InvoiceL
     )  # fmt: skip
 
 
-async def _with_approval_status(db: Queries, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+async def _with_approval_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
     return await db.one(
         int,
         """

@@ -1,64 +1,64 @@
 """Note types: list, create, get, update, delete."""
 
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Read, Write, found
-from plankeeper.http.pagination import page_of
-from plankeeper.http.routing import READ, WRITE, Routes
-from plankeeper.http.schemas import Empty, Page, applied, json_text
+from plankeeper.http.context import ReadContext, WriteContext, or_404
+from plankeeper.http.pagination import build_page
+from plankeeper.http.routing import READ, WRITE, Router
+from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
 from plankeeper.note_types import store
 from plankeeper.note_types.schemas import NoteType, NoteTypeUpdate, NoteTypeCreate, NoteTypeListQuery, NoteTypeRow
 
 
-async def _get_for_update(ctx: Write, note_type_id: int) -> NoteTypeRow | None:
+async def _get_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeRow | None:
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [note_type_id])
     return rows[0] if rows else None
 
 
-routes = Routes("note_types", lock=_get_for_update)
+router = Router("note_types", lock=_get_for_update)
 
 
-@routes.get("/note-types", need=READ, extension=True)
-async def list_(ctx: Read, query: NoteTypeListQuery) -> Page[NoteType]:
+@router.get("/note-types", scope=READ, extension=True)
+async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType]:
     """List note types."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.by_cursor else await store.count(ctx.db, ctx.plan_manager_id)
-    return page_of(query, rows, total)
+    total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id)
+    return build_page(query, rows, total)
 
 
-@routes.post("/note-types", need=WRITE, status=201)
-async def create(ctx: Write, new: NoteTypeCreate) -> NoteType:
+@router.post("/note-types", scope=WRITE, status=201)
+async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     """Create a note type."""
     [new_id] = await store.next_ids(ctx.tx, 1)
-    after = await _upsert(ctx, applied(new, NoteTypeRow(id=new_id, note_type=new.note_type)))
+    after = await _upsert(ctx, apply_patch(new, NoteTypeRow(id=new_id, note_type=new.note_type)))
     await record_event(ctx, "note_type.created", None, after)
     return after
 
 
-@routes.get("/note-types/{note_type_id}", need=READ)
-async def get(ctx: Read, note_type_id: int) -> NoteType:
+@router.get("/note-types/{note_type_id}", scope=READ)
+async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
     """Get a note type."""
-    return found(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [note_type_id])), None))
+    return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [note_type_id])), None))
 
 
-@routes.put("/note-types/{note_type_id}", need=WRITE, extension=True)
-async def update(ctx: Write, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
+@router.put("/note-types/{note_type_id}", scope=WRITE, extension=True)
+async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
     """Update a note type. Absent members stay as they are; null clears a colour."""
-    row = found(await _get_for_update(ctx, note_type_id))
+    row = or_404(await _get_for_update(ctx, note_type_id))
     [before] = await store.get_many(ctx.tx, ctx.plan_manager_id, [note_type_id])
-    after = await _upsert(ctx, applied(change, row))
+    after = await _upsert(ctx, apply_patch(change, row))
     await record_event(ctx, "note_type.updated", before, after)
     return after
 
 
-@routes.delete("/note-types/{note_type_id}", need=WRITE, extension=True)
-async def delete(ctx: Write, note_type_id: int) -> Empty:
+@router.delete("/note-types/{note_type_id}", scope=WRITE, extension=True)
+async def delete(ctx: WriteContext, note_type_id: int) -> EmptyResponse:
     """Delete a note type for good."""
-    before = found(await store.delete(ctx.tx, ctx.plan_manager_id, note_type_id))
+    before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, note_type_id))
     await record_event(ctx, "note_type.deleted", before, None)
-    return Empty()
+    return EmptyResponse()
 
 
-async def _upsert(ctx: Write, row: NoteTypeRow) -> NoteType:
-    await store.upsert(ctx.tx, ctx.plan_manager_id, json_text([row]))
+async def _upsert(ctx: WriteContext, row: NoteTypeRow) -> NoteType:
+    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([row]))
     [after] = await store.get_many(ctx.tx, ctx.plan_manager_id, [row.id])
     return after

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
+async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         NoteType,
@@ -22,7 +22,7 @@ async def list_page(db: Queries, plan_manager_id: UUID, query: NoteTypeListQuery
     )  # fmt: skip
 
 
-async def count(db: Queries, plan_manager_id: UUID) -> int:
+async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(
         int,
         """
@@ -32,7 +32,7 @@ async def count(db: Queries, plan_manager_id: UUID) -> int:
     )
 
 
-async def get_many(db: Queries, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
+async def get_many(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
     """Those of the ids that there are."""
     return await db.rows(
         NoteType,

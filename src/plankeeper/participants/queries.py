@@ -4,18 +4,18 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.client import Queries
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.participants.store import get_many
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
     """The rows of one page and one more, which tells whether there are more."""
-    return await (_matching_page if query.filtered else _plain_page)(db, plan_manager_id, query)
+    return await (_matching_page if query.has_filters else _plain_page)(db, plan_manager_id, query)
 
 
-async def _plain_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+async def _plain_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
     """Names by sub-selects, one of them lateral, so that PostgreSQL remembers the few managers: joins build tables."""
     return await db.rows(
         Participant,
@@ -49,7 +49,7 @@ async def _plain_page(db: Queries, plan_manager_id: UUID, query: ParticipantList
     )  # fmt: skip
 
 
-async def _matching_page(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
+async def _matching_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
     """The ids by the index of the filter that tells most, then the rows: one statement for all filters would scan."""
     by = (
         (query.participant_number, _by_number), (query.email, _by_email), (query.account_manager, _by_managers),
@@ -65,7 +65,7 @@ def _both(query: ParticipantListQuery) -> object:
     return query.state if query.status is not UNSET else UNSET
 
 
-async def _by_number(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_number(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -85,7 +85,7 @@ async def _by_number(db: Queries, plan_manager_id: UUID, query: ParticipantListQ
     )  # fmt: skip
 
 
-async def _by_email(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_email(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -105,7 +105,7 @@ async def _by_email(db: Queries, plan_manager_id: UUID, query: ParticipantListQu
     )  # fmt: skip
 
 
-async def _by_managers(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_managers(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     """A page of each manager's, and the first of those: all that any of them has would have to be sorted."""
     return await db.rows(
         UUID,
@@ -132,7 +132,7 @@ async def _by_managers(db: Queries, plan_manager_id: UUID, query: ParticipantLis
     )  # fmt: skip
 
 
-async def _by_moment(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_moment(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -154,7 +154,7 @@ async def _by_moment(db: Queries, plan_manager_id: UUID, query: ParticipantListQ
     )  # fmt: skip
 
 
-async def _by_status_and_state(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_status_and_state(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -174,7 +174,7 @@ async def _by_status_and_state(db: Queries, plan_manager_id: UUID, query: Partic
     )  # fmt: skip
 
 
-async def _by_state(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_state(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -194,7 +194,7 @@ async def _by_state(db: Queries, plan_manager_id: UUID, query: ParticipantListQu
     )  # fmt: skip
 
 
-async def _by_status(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
+async def _by_status(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -219,4 +219,4 @@ def filter_values(query: ParticipantListQuery) -> tuple[object, ...]:
     wanted = (
         query.status, query.state, query.account_manager, query.participant_number, query.email, query.updated_since,
     )  # fmt: skip
-    return tuple(given(each) for each in wanted)
+    return tuple(unset_to_none(each) for each in wanted)

@@ -7,13 +7,13 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import get_visible
-from plankeeper.database.client import Broken, Queries
+from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.events.recorder import record_event, record_events
-from plankeeper.http.context import Read, Write, found
-from plankeeper.http.errors import FieldError, Invalid, Refusal
-from plankeeper.http.pagination import page_of
-from plankeeper.http.routing import READ, WRITE, Routes
-from plankeeper.http.schemas import Empty, Page, applied, json_text
+from plankeeper.http.context import ReadContext, WriteContext, or_404
+from plankeeper.http.errors import FieldError, ValidationError, ApiError
+from plankeeper.http.pagination import build_page
+from plankeeper.http.routing import READ, WRITE, Router
+from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
 from plankeeper.participants import store
 from plankeeper.participants.queries import list_page
 from plankeeper.participants.schemas import (
@@ -30,18 +30,18 @@ from plankeeper.participants.totals import count
 from plankeeper.team_members import store as team_store
 
 
-async def _unknown_reference(_db: Queries, _plan_manager_id: UUID, violation: Broken) -> Refusal:
+async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
     column = violation.constraint.removeprefix("participants_").removesuffix("_fkey")
     resource = "account manager" if column == "account_manager_id" else "exit reason"
-    return Invalid(FieldError(column, f"must be the id of an {resource} of this plan manager"))
+    return ValidationError(FieldError(column, f"must be the id of an {resource} of this plan manager"))
 
 
-async def _select_for_update(ctx: Write, participant_id: UUID) -> ParticipantRow | None:
+async def _select_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantRow | None:
     rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
     return rows[0] if rows else None
 
 
-routes = Routes(
+router = Router(
     "participants",
     {
         "participants_account_manager_id_fkey": _unknown_reference,
@@ -52,52 +52,52 @@ routes = Routes(
 )
 
 
-@routes.get("/participants", need=READ)
-async def list_(ctx: Read, query: ParticipantListQuery) -> Page[Participant]:
+@router.get("/participants", scope=READ)
+async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant]:
     """List participants."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.by_cursor else await count(ctx.db, ctx.plan_manager_id, query)
-    return page_of(query, rows, total)
+    total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
+    return build_page(query, rows, total)
 
 
-@routes.post("/participants", need=WRITE)
-async def create(ctx: Write, query: ViewQuery, change: ParticipantUpdate) -> ParticipantSummary | Participant:
+@router.post("/participants", scope=WRITE)
+async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate) -> ParticipantSummary | Participant:
     """Create a participant. Its status is Active unless another is given."""
-    new = applied(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
+    new = apply_patch(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
     await _require_visible(ctx, change)
-    await store.insert(ctx.tx, ctx.plan_manager_id, json_text([new]))
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     [after] = await _with_references(ctx, new)
     await record_event(ctx, "participant.created", None, after)
     return _apply_view(after, query)
 
 
-@routes.get("/participants/{participant_id}", need=READ)
-async def get(ctx: Read, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
+@router.get("/participants/{participant_id}", scope=READ)
+async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
     """Get a participant."""
     if query.view is UNSET:
-        return found(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
-    return found(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [participant_id])), None))
+        return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
+    return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [participant_id])), None))
 
 
-@routes.put("/participants/{participant_id}", need=WRITE)
+@router.put("/participants/{participant_id}", scope=WRITE)
 async def update(
-    ctx: Write, participant_id: UUID, query: ViewQuery, change: ParticipantUpdate
+    ctx: WriteContext, participant_id: UUID, query: ViewQuery, change: ParticipantUpdate
 ) -> ParticipantSummary | Participant:
     """Update a participant. Absent members stay as they are; null clears."""
-    old = found(await _select_for_update(ctx, participant_id))
-    new = applied(change, old)
-    if json_text(new) != json_text(old):
+    old = or_404(await _select_for_update(ctx, participant_id))
+    new = apply_patch(change, old)
+    if to_json(new) != to_json(old):
         await _require_visible(ctx, change)
-        await store.update_many(ctx.tx, ctx.plan_manager_id, json_text([new]))
+        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
     before, after = await _with_references(ctx, old, new)
     await record_event(ctx, "participant.updated", before, after)
     return _apply_view(after, query)
 
 
-@routes.delete("/participants/{participant_id}", need=WRITE)
-async def delete(ctx: Write, participant_id: UUID) -> Empty:
+@router.delete("/participants/{participant_id}", scope=WRITE)
+async def delete(ctx: WriteContext, participant_id: UUID) -> EmptyResponse:
     """Delete a participant for good, with its team members. Its invoices stay, and keep its id."""
-    old = found(await _select_for_update(ctx, participant_id))
+    old = or_404(await _select_for_update(ctx, participant_id))
     [before] = await _with_references(ctx, old)
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     team = await team_store.get_many(ctx.tx, ctx.plan_manager_id, [participant_id] * len(member_ids), member_ids)
@@ -105,22 +105,22 @@ async def delete(ctx: Write, participant_id: UUID) -> Empty:
     await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
     await record_events(ctx, [("team_member.deleted", member, None) for member in team])
     await record_event(ctx, "participant.deleted", before, None)
-    return Empty()
+    return EmptyResponse()
 
 
-async def _with_references(ctx: Write, *rows: ParticipantRow) -> list[Participant]:
+async def _with_references(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:
     ids = reference_ids(*rows)
     names = await store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
     return [with_references(row, names) for row in rows]
 
 
-async def _require_visible(ctx: Write, change: ParticipantUpdate) -> None:
+async def _require_visible(ctx: WriteContext, change: ParticipantUpdate) -> None:
     """An account manager that the list hides is as good as none; the foreign key cannot know that."""
     manager_id = change.account_manager_id
     if not isinstance(manager_id, str):
         return
     if await get_visible(ctx.tx, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
-        raise Invalid(account_manager_id="must be the id of an account manager that the list shows")
+        raise ValidationError(account_manager_id="must be the id of an account manager that the list shows")
 
 
 def _apply_view(participant: Participant, query: ViewQuery) -> ParticipantSummary | Participant:

@@ -11,7 +11,7 @@ from plankeeper.http.schemas import (
     EXTENSION,
     Email,
     LongText,
-    Moment,
+    AwareDatetime,
     NewId,
     Query,
     StateCode,
@@ -76,7 +76,7 @@ class Participant(Struct):
     status: Status
     approval_required: bool
     onboard_date: date | None
-    created_at: Moment
+    created_at: AwareDatetime
     date_ceased: date | None
     reason_for_leaving: str | None
     is_pace_plan: bool
@@ -153,7 +153,7 @@ class ParticipantRow(Struct, kw_only=True):
     status: Status = "Active"
     approval_required: bool = False
     onboard_date: date | None = None
-    created_at: Moment
+    created_at: AwareDatetime
     date_ceased: date | None = None
     reason_for_leaving: str | None = None
     exit_reason_category_id: UUID | str | None = None
@@ -195,7 +195,7 @@ class ParticipantImport(ParticipantUpdate):
     """One line of an import."""
 
     id: NewId | UnsetType = UNSET
-    created_at: Moment | UnsetType = UNSET
+    created_at: AwareDatetime | UnsetType = UNSET
 
 
 class NamedReference(Struct):
@@ -234,6 +234,6 @@ class ParticipantListQuery(UuidListQuery):
     participant_number: Text255 | UnsetType = UNSET
     email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
     updated_since: Annotated[
-        Moment | UnsetType,
+        AwareDatetime | UnsetType,
         EXTENSION, Meta(description="Changed at or after this moment."),
     ] = UNSET  # fmt: skip

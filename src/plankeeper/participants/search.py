@@ -4,8 +4,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct
 
-from plankeeper.database.client import Queries
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.participants.store import get_many
 
@@ -38,14 +38,14 @@ def parse_search(text: str) -> SearchTerms:
     return SearchTerms(normalized, number, number_end, [first for first, _ in pairs], [last for _, last in pairs])
 
 
-async def search_page(db: Queries, plan_manager_id: UUID, text: str, query: ParticipantListQuery) -> list[Participant]:
+async def search_page(db: Executor, plan_manager_id: UUID, text: str, query: ParticipantListQuery) -> list[Participant]:
     """The rows of one page and one more, by id; of the query's filters status, state and account manager hold."""
     ids = await _matching_ids(db, plan_manager_id, parse_search(text), query)
     return await get_many(db, plan_manager_id, ids) if ids else []
 
 
 async def _matching_ids(
-    db: Queries, plan_manager_id: UUID, terms: SearchTerms, query: ParticipantListQuery
+    db: Executor, plan_manager_id: UUID, terms: SearchTerms, query: ParticipantListQuery
 ) -> list[UUID]:
     """A branch for each index. A beginning is a range of bytes: `like` has no range while its pattern is a parameter,
     and behind the last character that there is nothing begins with the text.
@@ -81,6 +81,6 @@ async def _matching_ids(
             and ($5::uuid[] is null or account_manager_id = any ($5))
         order by id limit $11
         """,
-        plan_manager_id, query.start, given(query.status), given(query.state), manager_ids,
+        plan_manager_id, query.start, unset_to_none(query.status), unset_to_none(query.state), manager_ids,
         terms.text, terms.number, terms.number_end, terms.first_names, terms.last_names, query.limit + 1,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.participants.schemas import (
     ParticipantSummary,
     NamedReference,
@@ -13,7 +13,7 @@ from plankeeper.participants.schemas import (
 )
 
 
-async def get_summary(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
+async def get_summary(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
     return await db.one_or_none(
         ParticipantSummary,
         """
@@ -25,7 +25,7 @@ async def get_summary(db: Queries, plan_manager_id: UUID, participant_id: UUID) 
     )  # fmt: skip
 
 
-async def get_many(db: Queries, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
+async def get_many(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
     """Those of the ids that there are, ascending by id."""
     return await db.rows(
         Participant,
@@ -94,7 +94,7 @@ async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_i
     )  # fmt: skip
 
 
-async def reference_names(db: Queries, plan_manager_id: UUID, ids: Sequence[UUID]) -> dict[str, str]:
+async def reference_names(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> dict[str, str]:
     """The names of account managers and exit reasons, by id."""
     references = await db.rows(
         NamedReference,
@@ -108,7 +108,7 @@ async def reference_names(db: Queries, plan_manager_id: UUID, ids: Sequence[UUID
     return {str(each.id): each.name for each in references}
 
 
-async def exists(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> bool:
+async def exists(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
     return await db.one(
         bool,
         """
@@ -221,7 +221,7 @@ def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ParticipantR
     )
 
 
-async def find_by_numbers(db: Queries, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ParticipantIdentifier]:
+async def find_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ParticipantIdentifier]:
     """Every participant with one of the numbers; two may have the same."""
     return await db.rows(
         ParticipantIdentifier,

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.client import Queries
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.queries import filter_values
 from plankeeper.participants.schemas import ParticipantListQuery
 
 
-async def count(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     """All that match."""
     by = (
         (query.participant_number, _with_number), (query.email, _with_email), (query.account_manager, _of_managers),
@@ -24,7 +24,7 @@ async def count(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery)
     return await counted(db, plan_manager_id, query)
 
 
-async def _summed(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+async def _summed(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     return await db.one(
         int,
         """
@@ -34,11 +34,11 @@ async def _summed(db: Queries, plan_manager_id: UUID, query: ParticipantListQuer
             and ($2::text is null or status = $2)
             and ($3::text is null or state = upper($3))
         """,
-        plan_manager_id, given(query.status), given(query.state),
+        plan_manager_id, unset_to_none(query.status), unset_to_none(query.state),
     )  # fmt: skip
 
 
-async def _with_number(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+async def _with_number(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     return await db.one(
         int,
         """
@@ -56,7 +56,7 @@ async def _with_number(db: Queries, plan_manager_id: UUID, query: ParticipantLis
     )  # fmt: skip
 
 
-async def _with_email(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+async def _with_email(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     return await db.one(
         int,
         """
@@ -74,7 +74,7 @@ async def _with_email(db: Queries, plan_manager_id: UUID, query: ParticipantList
     )  # fmt: skip
 
 
-async def _of_managers(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+async def _of_managers(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     return await db.one(
         int,
         """
@@ -92,7 +92,7 @@ async def _of_managers(db: Queries, plan_manager_id: UUID, query: ParticipantLis
     )  # fmt: skip
 
 
-async def _since(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
+async def _since(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     return await db.one(
         int,
         """
@@ -110,7 +110,7 @@ async def _since(db: Queries, plan_manager_id: UUID, query: ParticipantListQuery
     )  # fmt: skip
 
 
-async def compact_counts(db: Queries, max_groups: int = 100) -> int:
+async def compact_counts(db: Executor, max_groups: int = 100) -> int:
     """Fold the totals that have become many rows: the rows folded. Writers append meanwhile, and wait for nobody."""
     return await db.one(
         int,

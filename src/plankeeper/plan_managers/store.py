@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 
 
 class PlanManager(Struct):
@@ -29,12 +29,12 @@ async def insert(tx: Transaction, plan_manager_id: UUID, name: str) -> PlanManag
     )  # fmt: skip
 
 
-async def get(db: Queries, plan_manager_id: UUID) -> PlanManager | None:
+async def get(db: Executor, plan_manager_id: UUID) -> PlanManager | None:
     return await db.one_or_none(
         PlanManager, "select id, name, created_at from plan_managers where id = $1", plan_manager_id
     )
 
 
-async def list_all(db: Queries) -> list[PlanManager]:
+async def list_all(db: Executor) -> list[PlanManager]:
     """Every plan manager, oldest first."""
     return await db.rows(PlanManager, "select id, name, created_at from plan_managers order by created_at, id")

@@ -5,14 +5,14 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.database.client import Queries
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
+async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
     """The rows of one page and one more, which tells whether there are more."""
-    if not query.filtered:
+    if not query.has_filters:
         return await _plain_page(db, plan_manager_id, query)
     by = ((query.abn, _by_abn), (query.email, _by_email), (query.updated_since, _by_moment))
     ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
@@ -20,14 +20,14 @@ async def list_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery
     return await _fetch(db, plan_manager_id, ids) if ids else []
 
 
-async def count(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> int:
+async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
     """All that match."""
     by = ((query.abn, _with_abn), (query.email, _with_email), (query.updated_since, _since))
     counted = next((count_by for wanted, count_by in by if wanted is not UNSET), _all)
     return await counted(db, plan_manager_id, query)
 
 
-async def _plain_page(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
+async def _plain_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
     return await db.rows(
         Provider,
         """
@@ -42,7 +42,7 @@ async def _plain_page(db: Queries, plan_manager_id: UUID, query: ProviderListQue
     )  # fmt: skip
 
 
-async def _fetch(db: Queries, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
+async def _fetch(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
     return await db.rows(
         Provider,
         """
@@ -56,7 +56,7 @@ async def _fetch(db: Queries, plan_manager_id: UUID, provider_ids: Sequence[UUID
     )  # fmt: skip
 
 
-async def _by_abn(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[UUID]:
+async def _by_abn(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -73,7 +73,7 @@ async def _by_abn(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) 
     )  # fmt: skip
 
 
-async def _by_email(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[UUID]:
+async def _by_email(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -90,7 +90,7 @@ async def _by_email(db: Queries, plan_manager_id: UUID, query: ProviderListQuery
     )  # fmt: skip
 
 
-async def _by_moment(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> list[UUID]:
+async def _by_moment(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> list[UUID]:
     return await db.rows(
         UUID,
         """
@@ -109,7 +109,7 @@ async def _by_moment(db: Queries, plan_manager_id: UUID, query: ProviderListQuer
     )  # fmt: skip
 
 
-async def _all(db: Queries, plan_manager_id: UUID, _query: ProviderListQuery) -> int:
+async def _all(db: Executor, plan_manager_id: UUID, _query: ProviderListQuery) -> int:
     return await db.one(
         int,
         """
@@ -119,7 +119,7 @@ async def _all(db: Queries, plan_manager_id: UUID, _query: ProviderListQuery) ->
     )
 
 
-async def _with_abn(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> int:
+async def _with_abn(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
     return await db.one(
         int,
         """
@@ -134,7 +134,7 @@ async def _with_abn(db: Queries, plan_manager_id: UUID, query: ProviderListQuery
     )  # fmt: skip
 
 
-async def _with_email(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> int:
+async def _with_email(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
     return await db.one(
         int,
         """
@@ -149,7 +149,7 @@ async def _with_email(db: Queries, plan_manager_id: UUID, query: ProviderListQue
     )  # fmt: skip
 
 
-async def _since(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -> int:
+async def _since(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
     return await db.one(
         int,
         """
@@ -166,4 +166,4 @@ async def _since(db: Queries, plan_manager_id: UUID, query: ProviderListQuery) -
 
 def _filters(query: ProviderListQuery) -> tuple[object, ...]:
     """What the list's filters ask for, in the order of the statements' parameters."""
-    return given(query.abn), given(query.email), given(query.updated_since)
+    return unset_to_none(query.abn), unset_to_none(query.email), unset_to_none(query.updated_since)

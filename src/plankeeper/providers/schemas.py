@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from plankeeper.http.schemas import (
     EXTENSION,
     Email,
-    Moment,
+    AwareDatetime,
     NewId,
     Query,
     StateCode,
@@ -45,7 +45,7 @@ class Provider(Struct, kw_only=True):
     state: str | None = None
     postcode: str | None = None
     ndis_provider_number: str | None = None
-    created_at: Moment
+    created_at: AwareDatetime
 
 
 class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -67,7 +67,7 @@ class ProviderImport(ProviderUpdate):
     """One line of an import."""
 
     id: NewId | UnsetType = UNSET
-    created_at: Moment | UnsetType = UNSET
+    created_at: AwareDatetime | UnsetType = UNSET
 
 
 class ProviderViewQuery(Query):
@@ -87,6 +87,6 @@ class ProviderListQuery(UuidListQuery):
     abn: Annotated[Text255 | UnsetType, EXTENSION] = UNSET
     email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
     updated_since: Annotated[
-        Moment | UnsetType,
+        AwareDatetime | UnsetType,
         EXTENSION, Meta(description="Changed at or after this moment."),
     ] = UNSET  # fmt: skip

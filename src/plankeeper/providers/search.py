@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from plankeeper.database.client import Queries
+from plankeeper.database.client import Executor
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 
 
-async def search_page(db: Queries, plan_manager_id: UUID, text: str, query: ProviderListQuery) -> list[Provider]:
+async def search_page(db: Executor, plan_manager_id: UUID, text: str, query: ProviderListQuery) -> list[Provider]:
     """The rows of one page and one more, by id. A beginning is a range of bytes, as in the search for participants."""
     return await db.rows(
         Provider,

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.providers.schemas import Provider
 
 
-async def get(db: Queries, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
+async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
     return await db.one_or_none(
         Provider,
         """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 
-class Report(NamedTuple):
+class UsageReport(NamedTuple):
     """What a worker did with what it was granted for `minute`, and what it wants of the minute that it is now."""
 
     subject: str
@@ -14,10 +14,10 @@ class Report(NamedTuple):
     quota: int
     used: int
     returned: int
-    wanted: int
+    requested: int
 
 
-class Grant(Struct):
+class Lease(Struct):
     """Where a quota stands: `used` by all, and what the worker was granted now; the minute ends in `seconds`."""
 
     subject: str

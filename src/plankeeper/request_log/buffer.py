@@ -8,80 +8,84 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.client import Database, unavailable
-from plankeeper.http.instrumentation import Answered
-from plankeeper.http.schemas import json_text
+from plankeeper.database.client import Database, is_unavailable
+from plankeeper.http.instrumentation import RequestRecord
+from plankeeper.http.schemas import to_json
 from plankeeper.request_log import store
-from plankeeper.request_log.schemas import KEPT, Batch, Request
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, RequestBatchInsert, LoggedRequest
 
 log = logging.getLogger("plankeeper")
 
-PERIOD = 1.0  # seconds
-MOST = 3 * KEPT  # requests that wait to be written: what is older is dropped, so that a lost database costs no memory
-LONGEST_PATH = 500  # characters
-LAST_WAIT = 2.0  # seconds for which a worker that stops waits for the database
+FLUSH_INTERVAL = 1.0  # seconds
+MAX_PENDING = (
+    3 * MAX_KEPT_REQUESTS
+)  # requests that wait to be written: what is older is dropped, so that a lost database costs no memory
+MAX_PATH_LENGTH = 500  # characters
+CLOSE_TIMEOUT = 2.0  # seconds for which a worker that stops waits for the database
 
 
-class Gathering:
-    """One worker's. `answered` takes what is told of each request, and drops the oldest where too many wait."""
+class RequestLogBuffer:
+    """One worker's. `append` takes what is told of each request, and drops the oldest where too many wait."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._waiting: deque[Answered] = deque(maxlen=MOST)
-        self.answered = self._waiting.append
+        self._pending: deque[RequestRecord] = deque(maxlen=MAX_PENDING)
+        self.append = self._pending.append
 
     async def watch(self) -> None:
         """Until cancelled: write down what was gathered."""
         while True:
-            await asyncio.sleep(PERIOD)
+            await asyncio.sleep(FLUSH_INTERVAL)
             await self.flush()
 
     async def close(self) -> None:
         """Write down what is left, if the database takes it soon."""
         try:
-            await asyncio.wait_for(self.flush(), LAST_WAIT)
+            await asyncio.wait_for(self.flush(), CLOSE_TIMEOUT)
         except TimeoutError:
             log.warning("the last requests are not in the request log: the database does not answer")
 
     async def flush(self) -> None:
         """Write down what waits; what cannot be written for now waits on."""
-        taken = [*self._waiting]
-        self._waiting.clear()
-        if not taken:
+        records = [*self._pending]
+        self._pending.clear()
+        if not records:
             return
         try:
             async with self._db.transaction() as tx:
-                await store.insert(tx, batches_of(taken))
+                await store.insert(tx, build_batches(records))
         except asyncio.CancelledError:
-            self._put_back(taken)
+            self._requeue(records)
             raise
         except Exception as error:
-            if unavailable(error):
-                self._put_back(taken)
+            if is_unavailable(error):
+                self._requeue(records)
             else:
                 log.exception("requests cannot be written to the request log")
 
-    def _put_back(self, taken: list[Answered]) -> None:
-        newer = [*self._waiting]
-        self._waiting.clear()
-        self._waiting.extend([*taken, *newer])  # in their order, so that what is dropped is the oldest
+    def _requeue(self, records: list[RequestRecord]) -> None:
+        newer = [*self._pending]
+        self._pending.clear()
+        self._pending.extend([*records, *newer])  # in their order, so that what is dropped is the oldest
 
 
-def batches_of(answered: list[Answered]) -> list[Batch]:
+def build_batches(records: list[RequestRecord]) -> list[RequestBatchInsert]:
     """A row for each plan manager, with the newest of its requests."""
-    by_owner: dict[UUID, deque[Answered]] = {}
-    for each in answered:
-        by_owner.setdefault(each[0], deque(maxlen=KEPT)).append(each)
+    by_plan_manager: dict[UUID, deque[RequestRecord]] = {}
+    for each in records:
+        by_plan_manager.setdefault(each[0], deque(maxlen=MAX_KEPT_REQUESTS)).append(each)
     now = datetime.now(UTC)
     return [
-        Batch(owner, uuid7(), now, len(found), json_text([_request(each) for each in found]))
-        for owner, found in by_owner.items()
+        RequestBatchInsert(
+            plan_manager_id, uuid7(), now, len(newest), to_json([_logged_request(each) for each in newest])
+        )
+        for plan_manager_id, newest in by_plan_manager.items()
     ]
 
 
-def _request(answered: Answered) -> Request:
-    _, at, key_id, method, route, path, status, seconds, request_id = answered
-    return Request(
-        int(at * 1000) / 1000, key_id or "", method, route, path.decode("latin-1")[:LONGEST_PATH], status,
+def _logged_request(record: RequestRecord) -> LoggedRequest:
+    _, timestamp, key_id, method, route, path, status, seconds, request_id = record
+    return LoggedRequest(
+        int(timestamp * 1000) / 1000, key_id or "", method, route, path.decode("latin-1")[:MAX_PATH_LENGTH], status,
         int(seconds * 100_000) / 100, request_id.decode("latin-1"),
     )  # fmt: skip

@@ -5,27 +5,27 @@ from uuid import UUID
 
 from msgspec import Struct
 
-KEPT = 10_000  # requests of a plan manager
+MAX_KEPT_REQUESTS = 10_000  # requests of a plan manager
 
 
-class Request(Struct, array_like=True, gc=False):
+class LoggedRequest(Struct, array_like=True, gc=False):
     """A request that was answered: what it was, and nothing that it carried. Kept without the members' names."""
 
-    answered_at: float  # seconds since 1970
+    timestamp: float  # seconds since 1970
     key_id: str
     method: str
     route: str | None
     path: str  # as it was sent, percent-encoded, without the query
     status: int
-    ms: float
+    duration_ms: float
     request_id: str
 
     @property
-    def at(self) -> datetime:
-        return datetime.fromtimestamp(self.answered_at, UTC)
+    def responded_at(self) -> datetime:
+        return datetime.fromtimestamp(self.timestamp, UTC)
 
 
-class Batch(Struct):
+class RequestBatchInsert(Struct):
     """What one worker answered to one plan manager's keys in about a second: the columns of the table."""
 
     plan_manager_id: UUID
@@ -35,8 +35,8 @@ class Batch(Struct):
     requests: str  # an array, oldest first
 
 
-class BatchRead(Struct):
+class RequestBatch(Struct):
     """A batch as it is looked at."""
 
     id: UUID
-    requests: list[Request]
+    requests: list[LoggedRequest]

@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
-from plankeeper.request_log.schemas import Batch, BatchRead
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.request_log.schemas import RequestBatchInsert, RequestBatch
 
 
-async def insert(tx: Transaction, batches: Iterable[Batch]) -> None:
-    await tx.insert_rows("api_request_batches", Batch, batches)
+async def insert(tx: Transaction, batches: Iterable[RequestBatchInsert]) -> None:
+    await tx.insert_rows("api_request_batches", RequestBatchInsert, batches)
 
 
-async def latest(db: Queries, plan_manager_id: UUID, newest: UUID | None, limit: int) -> list[BatchRead]:
+async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, limit: int) -> list[RequestBatch]:
     """Batches newest first, from `newest` on where it is given."""
     return await db.rows(
-        BatchRead,
+        RequestBatch,
         """
         select id, requests
         from api_request_batches
@@ -26,7 +26,7 @@ async def latest(db: Queries, plan_manager_id: UUID, newest: UUID | None, limit:
     )  # fmt: skip
 
 
-async def purge(session: Queries, days: int, most: int = 5000) -> None:
+async def purge(session: Executor, days: int, limit: int = 5000) -> None:
     """Forget batches that are older than so many days, some at a time."""
     await session.execute(
         """
@@ -37,11 +37,11 @@ async def purge(session: Queries, days: int, most: int = 5000) -> None:
             order by ended_at limit $2
         ))
         """,
-        days, most,
+        days, limit,
     )  # fmt: skip
 
 
-async def busy(session: Queries, seconds: float) -> list[UUID]:
+async def list_active(session: Executor, seconds: float) -> list[UUID]:
     """The plan managers whose keys were used within so many seconds."""
     return await session.rows(
         UUID,
@@ -54,7 +54,7 @@ async def busy(session: Queries, seconds: float) -> list[UUID]:
     )
 
 
-async def trim(session: Queries, plan_manager_id: UUID, kept: int) -> None:
+async def trim(session: Executor, plan_manager_id: UUID, max_requests: int) -> None:
     """Forget a plan manager's batches that are older than the newest so many requests."""
     await session.execute(
         """
@@ -66,5 +66,5 @@ async def trim(session: Queries, plan_manager_id: UUID, kept: int) -> None:
         delete from api_request_batches batch using counted
         where batch.plan_manager_id = $1 and batch.id = counted.id and counted.newer >= $2
         """,
-        plan_manager_id, kept,
+        plan_manager_id, max_requests,
     )  # fmt: skip

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRow
 
 
 async def list_page(
-    db: Queries, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery
 ) -> list[TeamMember]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
@@ -35,7 +35,7 @@ async def list_page(
     )  # fmt: skip
 
 
-async def count(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> int:
+async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> int:
     return await db.one(
         int,
         """
@@ -46,7 +46,7 @@ async def count(db: Queries, plan_manager_id: UUID, participant_id: UUID) -> int
 
 
 async def get_many(
-    db: Queries,
+    db: Executor,
     plan_manager_id: UUID,
     participant_ids: Sequence[UUID | str],
     member_ids: Sequence[UUID | str],
@@ -105,7 +105,7 @@ async def select_for_update(
     )  # fmt: skip
 
 
-async def get_priority_holder(db: Queries, plan_manager_id: UUID, participant_id: UUID, priority: int) -> UUID | None:
+async def get_priority_holder(db: Executor, plan_manager_id: UUID, participant_id: UUID, priority: int) -> UUID | None:
     """The member that holds a contact priority."""
     return await db.one_or_none(
         UUID,

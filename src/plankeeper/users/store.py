@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 
 
 class User(Struct):
@@ -15,7 +15,7 @@ class User(Struct):
     email: str | None
 
 
-async def get_by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
+async def get_by_emails(db: Executor, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
     """Those of the emails, given in lower case, that have a user; `email` is answered in lower case."""
     return await db.rows(
         User,
@@ -27,7 +27,7 @@ async def get_by_emails(db: Queries, plan_manager_id: UUID, emails: Sequence[str
 
 
 async def get_by_ids_or_emails(
-    db: Queries, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]
+    db: Executor, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]
 ) -> list[User]:
     """The users with one of the ids or one of the emails, these given in lower case."""
     return await db.rows(

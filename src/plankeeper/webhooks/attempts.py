@@ -8,8 +8,8 @@ import msgspec
 
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import SYSTEM, Write
-from plankeeper.http.schemas import json_text
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.schemas import to_json
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, endpoint_store
 from plankeeper.webhooks.policy import DISABLE_AFTER, HTTP_GONE
@@ -41,13 +41,13 @@ async def record_attempts(
         for endpoint in endpoints:
             if endpoint and endpoint.active:
                 await _disable(
-                    Write(tx, plan_manager_ids[endpoint.id], settings, SYSTEM), endpoint, reasons[endpoint.id]
+                    WriteContext(tx, plan_manager_ids[endpoint.id], settings, SYSTEM), endpoint, reasons[endpoint.id]
                 )
 
 
-async def _disable(ctx: Write, endpoint: WebhookEndpointRow, reason: str) -> None:
+async def _disable(ctx: WriteContext, endpoint: WebhookEndpointRow, reason: str) -> None:
     """Stop sending to an endpoint, and tell of it by an event."""
     disabled = msgspec.structs.replace(endpoint, active=False, disabled_reason=reason)
-    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, json_text([disabled]))
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([disabled]))
     await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, endpoint.id)
     await record_event(ctx, "webhook_endpoint.disabled", without_secrets(endpoint), without_secrets(disabled))

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
-from plankeeper.http.schemas import json_text
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.http.schemas import to_json
 from plankeeper.webhooks.schemas import FanOutProgress, DeliveryJob, DeliveryKey, DeliveryUpdate
 
 
-async def fan_out(session: Queries, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
+async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
     """Turn events into deliveries, in the order of the feed: the plan managers that may have more events waiting.
 
     An endpoint gets no more than `max_pending` deliveries to make: what it is behind with waits in the feed, so that
@@ -52,7 +52,7 @@ async def fan_out(session: Queries, plan_manager_ids: Sequence[UUID], max_pendin
 
 
 async def claim_due(
-    db: Queries, in_flight: Mapping[UUID, int], max_per_endpoint: int, limit: int, clock_offset: timedelta
+    db: Executor, in_flight: Mapping[UUID, int], max_per_endpoint: int, limit: int, clock_offset: timedelta
 ) -> list[DeliveryKey]:
     """Deliveries that are due, oldest first for each endpoint, and for each no more than it has places left.
 
@@ -94,7 +94,7 @@ async def claim_due(
     )  # fmt: skip
 
 
-async def load_jobs(db: Queries, keys: Sequence[DeliveryKey], clock_offset: timedelta) -> list[DeliveryJob]:
+async def load_jobs(db: Executor, keys: Sequence[DeliveryKey], clock_offset: timedelta) -> list[DeliveryJob]:
     """What must be known to send what was claimed, oldest first."""
     return await db.rows(
         DeliveryJob,
@@ -151,7 +151,7 @@ async def save_attempts(tx: Transaction, updates: Sequence[DeliveryUpdate], cloc
         """,
         [each.job.plan_manager_id for each in updates], [each.job.id for each in updates],
         [each.job.made for each in updates], [each.status for each in updates],
-        [json_text(each.attempt) for each in updates], [each.delay for each in updates], clock_offset,
+        [to_json(each.attempt) for each in updates], [each.delay for each in updates], clock_offset,
     )  # fmt: skip
 
 
@@ -206,7 +206,7 @@ async def cancel_pending(tx: Transaction, plan_manager_id: UUID, endpoint_id: UU
     )  # fmt: skip
 
 
-async def purge(session: Queries, retention_days: int, limit: int = 5000) -> None:
+async def purge(session: Executor, retention_days: int, limit: int = 5000) -> None:
     """Forget deliveries that are older than so many days, some at a time."""
     await session.execute(
         """

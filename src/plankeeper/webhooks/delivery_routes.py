@@ -4,35 +4,37 @@ from dataclasses import replace
 from uuid import UUID
 
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import Read, Write, found
+from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import page_of
-from plankeeper.http.routing import READ, WRITE, Routes
+from plankeeper.http.pagination import build_page
+from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import Page
 from plankeeper.webhooks import delivery_store, endpoint_store
 from plankeeper.webhooks.endpoint_routes import require_active
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
-routes = Routes("webhook_deliveries")
+router = Router("webhook_deliveries")
 
 
-@routes.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", need=READ, extension=True)
-async def list_(ctx: Read, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
+@router.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", scope=READ, extension=True)
+async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
     """List the deliveries of a webhook endpoint, with their attempts."""
     rows = await delivery_store.list_page(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
     if not rows and await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id) is None:
         raise NotFound
     total = (
-        None if query.by_cursor else await delivery_store.count(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
+        None
+        if query.uses_cursor
+        else await delivery_store.count(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
     )
-    return page_of(query, rows, total)
+    return build_page(query, rows, total)
 
 
-@routes.post("/webhook-deliveries/{webhook_delivery_id}/retry", need=WRITE, extension=True, conflicts=True)
-async def retry(ctx: Write, webhook_delivery_id: UUID) -> WebhookDelivery:
+@router.post("/webhook-deliveries/{webhook_delivery_id}/retry", scope=WRITE, extension=True, conflicts=True)
+async def retry(ctx: WriteContext, webhook_delivery_id: UUID) -> WebhookDelivery:
     """Attempt a delivery once more, now, whatever came of it before."""
-    endpoint_id = found(await delivery_store.get_endpoint_id(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
-    require_active(found(await endpoint_store.select_for_update(ctx.tx, ctx.plan_manager_id, endpoint_id)))
-    delivery = found(await delivery_store.retry(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
+    endpoint_id = or_404(await delivery_store.get_endpoint_id(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
+    require_active(or_404(await endpoint_store.select_for_update(ctx.tx, ctx.plan_manager_id, endpoint_id)))
+    delivery = or_404(await delivery_store.retry(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
     await record_event(replace(ctx, notify=False), "webhook_delivery.retried", None, delivery)
     return delivery

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
-from plankeeper.http.schemas import given
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
 
 async def list_page(
-    db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery
 ) -> list[WebhookDelivery]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
@@ -22,13 +22,13 @@ async def list_page(
         order by id
         limit $6 offset $7
         """,
-        plan_manager_id, endpoint_id, query.start, given(query.status), given(query.event_type),
+        plan_manager_id, endpoint_id, query.start, unset_to_none(query.status), unset_to_none(query.event_type),
         query.limit + 1, query.offset,
     )  # fmt: skip
 
 
 async def latest(
-    db: Queries, plan_manager_id: UUID, endpoint_id: UUID, before: UUID | None, status: str | None, limit: int
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, before: UUID | None, status: str | None, limit: int
 ) -> list[WebhookDelivery]:
     """Deliveries newest first, those behind `before` alone where it is given."""
     return await db.rows(
@@ -46,7 +46,7 @@ async def latest(
     )  # fmt: skip
 
 
-async def count(db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery) -> int:
+async def count(db: Executor, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery) -> int:
     return await db.one(
         int,
         """
@@ -56,7 +56,7 @@ async def count(db: Queries, plan_manager_id: UUID, endpoint_id: UUID, query: De
             and ($3::text is null or status = $3)
             and ($4::text is null or event_type = $4)
         """,
-        plan_manager_id, endpoint_id, given(query.status), given(query.event_type),
+        plan_manager_id, endpoint_id, unset_to_none(query.status), unset_to_none(query.event_type),
     )  # fmt: skip
 
 

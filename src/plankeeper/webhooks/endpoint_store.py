@@ -3,12 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.database.client import Queries, Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks.schemas import ReplayStart, WebhookEndpoint, WebhookEndpointRow
 
 
-async def list_page(db: Queries, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
+async def list_page(db: Executor, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         WebhookEndpoint,
@@ -23,7 +23,7 @@ async def list_page(db: Queries, plan_manager_id: UUID, query: UuidListQuery) ->
     )  # fmt: skip
 
 
-async def count(db: Queries, plan_manager_id: UUID) -> int:
+async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(
         int,
         """
@@ -33,7 +33,7 @@ async def count(db: Queries, plan_manager_id: UUID) -> int:
     )
 
 
-async def get(db: Queries, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
+async def get(db: Executor, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
     return await db.one_or_none(
         WebhookEndpoint,
         """
@@ -131,7 +131,7 @@ async def find_replay_start(
     )  # fmt: skip
 
 
-async def plan_managers_with_endpoints(session: Queries) -> list[UUID]:
+async def plan_managers_with_endpoints(session: Executor) -> list[UUID]:
     """The plan managers that have an active endpoint."""
     return await session.rows(
         UUID,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from plankeeper.database.client import Queries
+from plankeeper.database.client import Executor
 from plankeeper.webhooks import delivery_queue, endpoint_store
 
 MAX_PENDING = 500  # deliveries that may wait for a worker, of one endpoint
@@ -15,11 +15,11 @@ class FanOut:
     def __init__(self) -> None:
         self._pending: set[UUID] = set()
 
-    async def start(self, session: Queries) -> None:
+    async def start(self, session: Executor) -> None:
         """The one before may have stopped between an event's place and its deliveries."""
         self._pending.update(await endpoint_store.plan_managers_with_endpoints(session))
 
-    async def handle(self, session: Queries, plan_manager_ids: Iterable[UUID]) -> bool:
+    async def handle(self, session: Executor, plan_manager_ids: Iterable[UUID]) -> bool:
         """Whether any endpoint went on: it may have more before it."""
         self._pending.update(plan_manager_ids)
         if not self._pending:

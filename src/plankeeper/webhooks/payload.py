@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Raw
 
 from plankeeper import __version__
-from plankeeper.http.schemas import json_text
+from plankeeper.http.schemas import to_json
 from plankeeper.webhooks.policy import sign_message
 from plankeeper.webhooks.schemas import PayloadFormat
 
@@ -40,4 +40,4 @@ def build_body(
     }
     if payload_format == "full":
         content["object"] = data
-    return json_text({"type": event_type, "timestamp": created_at, "data": content}).encode()
+    return to_json({"type": event_type, "timestamp": created_at, "data": content}).encode()

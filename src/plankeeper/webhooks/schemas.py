@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.http.schemas import LongText, Moment, Text255, UuidListQuery
+from plankeeper.http.schemas import LongText, AwareDatetime, Text255, UuidListQuery
 
 PayloadFormat = Literal["thin", "full"]
 DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]
@@ -27,7 +27,7 @@ class WebhookEndpoint(Struct):
     payload: Annotated[PayloadFormat, Meta(description="`thin`: which resource; `full`: the resource itself.")]
     active: bool
     disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper stopped sending; null otherwise.")]
-    created_at: Moment
+    created_at: AwareDatetime
 
 
 class WebhookEndpointWithSecret(WebhookEndpoint):
@@ -46,11 +46,11 @@ class WebhookEndpointRow(Struct, kw_only=True):
     payload: PayloadFormat = "thin"
     active: bool = True
     disabled_reason: str | None = None
-    created_at: Moment
+    created_at: AwareDatetime
     secret: str
     old_secret: str | None = None
-    old_secret_until: Moment | None = None
-    failing_since: Moment | None = None
+    old_secret_until: AwareDatetime | None = None
+    failing_since: AwareDatetime | None = None
     fanned_out_to: int = 0
 
 
@@ -83,7 +83,7 @@ class WebhookEndpointUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
 class ReplayRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     """What a replay takes."""
 
-    since: Annotated[Moment, Meta(description="Events from this moment on are sent again.")]
+    since: Annotated[AwareDatetime, Meta(description="Events from this moment on are sent again.")]
 
 
 class ReplayResponse(Struct):
@@ -108,7 +108,7 @@ class ReplayStart(Struct):
 class Attempt(Struct):
     """One attempt of a delivery."""
 
-    at: Moment
+    at: AwareDatetime
     status_code: int | None
     error: str | None
     duration_ms: int
@@ -123,8 +123,8 @@ class WebhookDelivery(Struct):
     event_type: str
     status: DeliveryStatus
     attempts: list[Attempt]
-    next_attempt_at: Moment | None
-    created_at: Moment
+    next_attempt_at: AwareDatetime | None
+    created_at: AwareDatetime
 
 
 class DeliveryListQuery(UuidListQuery):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from plankeeper.database.client import Database, unavailable
+from plankeeper.database.client import Database, is_unavailable
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, payload
 from plankeeper.webhooks.attempts import record_attempts
@@ -63,7 +63,7 @@ class Worker:
                 elif self._cpu_backoff:
                     await asyncio.sleep(self._cpu_backoff.delay())
             except Exception as error:
-                if not unavailable(error):
+                if not is_unavailable(error):
                     log.exception("deliveries cannot be claimed")
                 await asyncio.sleep(1)
         if self._tasks:
@@ -96,7 +96,7 @@ class Worker:
         try:
             await record_attempts(self._db, self._settings, updates, self._clock_offset)
         except Exception as error:
-            if unavailable(error):
+            if is_unavailable(error):
                 self._updates = updates + self._updates
             else:
                 log.exception("what came of deliveries cannot be written down")

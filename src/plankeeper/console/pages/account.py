@@ -121,7 +121,7 @@ async def end_other_sessions(request: FormRequest) -> Redirect:
 
 
 async def require_password(request: PageRequest) -> VerifiedCredentials:
-    """Whose account it is, with the password that was given again; raises Invalid."""
+    """Whose account it is, with the password that was given again; raises ValidationError."""
     password = request.form.raw("password")
     return await self_service.reauthenticate(
         request.db, request.settings, request.account, password, request.address, request.user_agent

@@ -15,8 +15,8 @@ from plankeeper.account_managers.schemas import (
 from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.context import or_404
+from plankeeper.http.parsing import parse_uuid
 
 pages = Pages()
 
@@ -28,7 +28,7 @@ STATE_CHOICES = {"": "All", "true": "Active", "false": "Not active"}
 @pages.get("/account-managers", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
     active, email = request.query.text("active"), request.query.text("email")[:255]
-    after = uuid_of(request.query.text("after"))
+    after = parse_uuid(request.query.text("after"))
     query = AccountManagerListQuery(
         limit=PAGE_SIZE, after=str(after or "0"), active=active == "true" if active in ("true", "false") else UNSET,
         email=email or UNSET,
@@ -71,9 +71,9 @@ async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
 
 @pages.post("/account-managers/{account_manager_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
-    found(await service.get_for_update(request.write_context, account_manager_id))
+    or_404(await service.get_for_update(request.write_context, account_manager_id))
     operator = request.settings.operator_name
-    manager = found(await store.get_visible(request.tx, request.plan_manager_id, account_manager_id, operator))
+    manager = or_404(await store.get_visible(request.tx, request.plan_manager_id, account_manager_id, operator))
     current = form_from(AccountManagerCreate, manager)
     require_unchanged(request, current)
     updated = await service.update(

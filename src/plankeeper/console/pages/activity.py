@@ -14,7 +14,7 @@ from plankeeper.console.templating import display_fields
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, EventFilter
 from plankeeper.http.context import or_404
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.parsing import parse_uuid
 
 pages = Pages()
 
@@ -47,7 +47,7 @@ class FieldChange(NamedTuple):
 
 @pages.get("/activity", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
-    filters, before = parse_filters(request), uuid_of(request.query.text("before"))
+    filters, before = parse_filters(request), parse_uuid(request.query.text("before"))
     rows, next_before = await find_events(request, filters, before, PAGE_SIZE)
     params = {name: value for name, value in filters.items() if value}
     older = f"{PREFIX}/activity?{urlencode(params | {'before': str(next_before)})}" if next_before else None

@@ -7,9 +7,9 @@ from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.pages.sign_in import plan_manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
-from plankeeper.http.errors import Invalid, NotFound
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import ValidationError, NotFound
+from plankeeper.http.parsing import parse_uuid
 
 pages = Pages()
 
@@ -39,7 +39,7 @@ async def new(request: PageRequest) -> HtmlPage:
 async def create(request: FormRequest) -> HtmlPage:
     name, scopes = request.form.text("name"), request.form.getlist("scope")
     allowed = {each for each, _, _ in manageable_plan_managers(request)}
-    selected = {uuid_of(each) for each in request.form.getlist("plan_manager_id")} or {request.plan_manager_id}
+    selected = {parse_uuid(each) for each in request.form.getlist("plan_manager_id")} or {request.plan_manager_id}
     messages = {
         "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
         "scope": "" if scopes and set(scopes) <= set(SCOPES) else "must be read, write or both",
@@ -117,9 +117,9 @@ async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:
 
 def require_changeable(request: PageRequest, key: ApiKey | None) -> ApiKey:
     """The key, if it is this plan manager's, in use, and theirs to change; raises NotFound otherwise."""
-    if request.plan_manager_id not in found(key).plan_managers or not can_change(request, found(key)):
+    if request.plan_manager_id not in or_404(key).plan_managers or not can_change(request, or_404(key)):
         raise NotFound
-    return found(key)
+    return or_404(key)
 
 
 def parse_duration(days: str) -> timedelta | None:
@@ -127,7 +127,7 @@ def parse_duration(days: str) -> timedelta | None:
 
 
 def require_valid(messages: dict[str, str]) -> None:
-    """Raises Invalid where there is a fault."""
+    """Raises ValidationError where there is a fault."""
     errors = {name: message for name, message in messages.items() if message}
     if errors:
-        raise Invalid(**errors)
+        raise ValidationError(**errors)

@@ -16,8 +16,8 @@ from plankeeper.console.routing import FormRequest
 from plankeeper.console.templating import display_fields
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
-from plankeeper.http.context import Write
-from plankeeper.http.errors import Invalid
+from plankeeper.http.context import WriteContext
+from plankeeper.http.errors import ValidationError
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.reader import RowError, ImportRow, UnreadableFileError
@@ -69,7 +69,7 @@ class _RollbackError(Exception):
 async def preview_import(
     request: FormRequest, resource: str, content: bytes, *, commit: bool, notify: bool = False
 ) -> ImportPreview:
-    """Import a file; without `keep`, or with bad lines, nothing is written. Raises Invalid where it is no such file."""
+    """Import a file; without `keep`, or with bad lines, nothing is written. Raises ValidationError where it is no such file."""
     require_size(content)
     ctx = (
         replace(request.write_context, notify=notify)
@@ -85,16 +85,18 @@ async def preview_import(
     except _RollbackError:
         pass
     except UnreadableFileError as error:
-        raise Invalid(file=_truncate(str(error), 2000)) from None
+        raise ValidationError(file=_truncate(str(error), 2000)) from None
     except TimeoutError:
         if not timeout.expired():
             raise
-        raise Invalid(file=f"takes longer than {MAX_SECONDS} seconds; use plankeeper import for it") from None
+        raise ValidationError(file=f"takes longer than {MAX_SECONDS} seconds; use plankeeper import for it") from None
     preview.report.errors = [each._replace(message=_truncate(each.message)) for each in preview.report.errors]
     return preview
 
 
-async def _import_into(ctx: Write, resource: str, content: bytes, preview: ImportPreview, *, commit: bool) -> None:
+async def _import_into(
+    ctx: WriteContext, resource: str, content: bytes, preview: ImportPreview, *, commit: bool
+) -> None:
     """Raises _Undone where it must not stay."""
     since = uuid7()
     preview.report = await import_file(
@@ -110,16 +112,18 @@ async def _import_into(ctx: Write, resource: str, content: bytes, preview: Impor
 
 
 def require_size(content: bytes) -> None:
-    """Raises Invalid for a file that is no text of so many lines."""
+    """Raises ValidationError for a file that is no text of so many lines."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Invalid(file="is UTF-16; save it as CSV UTF-8")
+        raise ValidationError(file="is UTF-16; save it as CSV UTF-8")
     if content.startswith(b"PK\x03\x04"):
-        raise Invalid(file="is a workbook; save it as CSV UTF-8")
+        raise ValidationError(file="is a workbook; save it as CSV UTF-8")
     if not content.removeprefix(b"\xef\xbb\xbf").strip():
-        raise Invalid(file="is empty")
+        raise ValidationError(file="is empty")
     lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
     if lines > MAX_LINES:
-        raise Invalid(file=f"has more than {MAX_LINES:,} lines; use plankeeper import for it, or send it in parts")
+        raise ValidationError(
+            file=f"has more than {MAX_LINES:,} lines; use plankeeper import for it, or send it in parts"
+        )
 
 
 def _resource(name: str) -> Resource:
@@ -127,7 +131,7 @@ def _resource(name: str) -> Resource:
     return replace(resource, upsert=_upsert_known_note_types) if name == "note-types" else resource
 
 
-async def _upsert_known_note_types(ctx: Write, lines: Sequence[ImportRow[Any]]) -> ImportCounts:
+async def _upsert_known_note_types(ctx: WriteContext, lines: Sequence[ImportRow[Any]]) -> ImportCounts:
     """Note types by ids that there are, or without. The ids come from a sequence of all plan managers, which an import
     moves past the ids of its file, and no rollback moves back: the operator's command may do that, and nobody else.
     """

@@ -9,8 +9,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.pages.import_preview import MAX_LINES, preview_import
 from plankeeper.console.routing import PREFIX, FormRequest, Download, PageRequest, HtmlPage, Pages
-from plankeeper.http.context import found
-from plankeeper.http.errors import Invalid, NotFound
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import ValidationError, NotFound
 from plankeeper.import_export.csv_templates import csv_template
 from plankeeper.import_files import store
 from plankeeper.import_files.schemas import ImportFile
@@ -53,9 +53,9 @@ async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
 async def check(request: FormRequest) -> HtmlPage:
     resource, upload = request.form.text("resource"), request.form.upload
     if resource not in IMPORT_KINDS:
-        raise Invalid(resource="must be one of the list")
+        raise ValidationError(resource="must be one of the list")
     if upload is None:
-        raise Invalid(file="must be chosen")
+        raise ValidationError(file="must be chosen")
     await _lock_imports(request)
     preview = await preview_import(request, resource, upload.content, commit=False)
     file = ImportFile(uuid7(), resource, upload.name, upload.content, request.account.account_id, datetime.now(UTC))
@@ -69,14 +69,14 @@ async def check(request: FormRequest) -> HtmlPage:
 
 @pages.get("/import/files/{file_id}", role="manager")
 async def confirm_form(request: PageRequest, file_id: UUID) -> HtmlPage:
-    file = found(await store.get_summary(request.db, request.plan_manager_id, file_id, request.account.account_id))
+    file = or_404(await store.get_summary(request.db, request.plan_manager_id, file_id, request.account.account_id))
     return HtmlPage("import_waiting.html", {"file": file, "kind": IMPORT_KINDS[file.resource][0]})
 
 
 @pages.post("/import/files/{file_id}", role="manager", on_error=confirm_form)
 async def run_import(request: FormRequest, file_id: UUID) -> HtmlPage:
     await _lock_imports(request)
-    file = found(await store.pop(request.tx, request.plan_manager_id, file_id, request.account.account_id))
+    file = or_404(await store.pop(request.tx, request.plan_manager_id, file_id, request.account.account_id))
     preview = await preview_import(
         request, file.resource, file.content, commit=True, notify=bool(request.form.text("notify"))
     )

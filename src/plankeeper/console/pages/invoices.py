@@ -8,7 +8,7 @@ from uuid import UUID
 from plankeeper.console.forms import validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.console.templating import humanize
-from plankeeper.http.errors import Invalid, NotFound
+from plankeeper.http.errors import ValidationError, NotFound
 from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, routes
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery
@@ -43,7 +43,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     try:
         query = validate_struct(InvoiceListQuery, {**filters, "limit": PAGE_SIZE, "after": after or "0"})
         rows = await (doubtful if only_warnings else queries).list_page(request.db, request.plan_manager_id, query)
-    except Invalid as error:
+    except ValidationError as error:
         request.errors = {each.field: each.message for each in error.errors or ()}
     params = filters | ({"warnings": "1"} if only_warnings else {})
     context = {
@@ -91,7 +91,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     # A browser counts a new line as one character, and sends two.
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
-        raise Invalid(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
+        raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     if not await ignored_warnings.ignore(request.write_context, invoice_id, code, reason):
         return warning_gone(invoice_id)
     return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{title}” is ignored on this invoice.")

@@ -9,8 +9,8 @@ from plankeeper.accounts.policy import invitation_path, single_line
 from plankeeper.accounts.schemas import Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
-from plankeeper.http.errors import Invalid
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import ValidationError
 
 pages = Pages()
 
@@ -43,7 +43,7 @@ async def invite_form(_request: PageRequest) -> HtmlPage:
 async def invite(request: FormRequest) -> HtmlPage:
     name = request.form.text("name")
     if single_line(name, MAX_NAME_LENGTH) != name:
-        raise Invalid(name=f"must be one line of at most {MAX_NAME_LENGTH} characters")
+        raise ValidationError(name=f"must be one line of at most {MAX_NAME_LENGTH} characters")
     return await invitation_page(request, request.form.text("email"), request.form.text("role"), name or None)
 
 
@@ -67,7 +67,7 @@ async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 @pages.post("/settings/people/{account_id}/role", role="owner", on_error=role_form)
 async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
     role = request.form.text("role")
-    before = found(await member_service.change_role(request.write_context, account_id, role))
+    before = or_404(await member_service.change_role(request.write_context, account_id, role))
     if before.role != request.form.text("was"):
         raise EditConflictError(f"{before.name} was given another role by somebody else meanwhile.")
     return Redirect(MEMBERS_URL, f"{before.name} is {role} now.")
@@ -80,7 +80,7 @@ async def remove_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 
 @pages.post("/settings/people/{account_id}/remove", role="owner", on_error=remove_form)
 async def remove(request: FormRequest, account_id: UUID) -> Redirect:
-    before = found(await member_service.remove(request.write_context, account_id))
+    before = or_404(await member_service.remove(request.write_context, account_id))
     return Redirect(MEMBERS_URL, f"{before.name} has no role here any more.")
 
 
@@ -92,12 +92,12 @@ async def invitation_page(request: FormRequest, email: str, role: str, name: str
 
 async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitation:
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
-    return found(next((each for each in open_invitations if each.id == invitation_id), None))
+    return or_404(next((each for each in open_invitations if each.id == invitation_id), None))
 
 
 async def get_member(request: PageRequest, account_id: UUID) -> Member:
     members = await member_store.list_members(request.db, request.plan_manager_id)
-    return found(next((each for each in members if each.id == account_id), None))
+    return or_404(next((each for each in members if each.id == account_id), None))
 
 
 def find_only_owner(members: list[Member]) -> UUID | None:

@@ -3,7 +3,7 @@
 from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
+from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound
 from plankeeper.note_types import routes, store
 from plankeeper.note_types.schemas import NoteTypeUpdate, NoteTypeCreate, NoteTypeListQuery
@@ -47,7 +47,7 @@ async def edit(request: PageRequest, note_type_id: str) -> HtmlPage:
 @pages.post("/note-types/{note_type_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, note_type_id: str) -> Redirect:
     id_ = _parse_id(note_type_id)
-    found(next(iter(await store.select_for_update(request.tx, request.plan_manager_id, [id_])), None))
+    or_404(next(iter(await store.select_for_update(request.tx, request.plan_manager_id, [id_])), None))
     [note_type] = await store.get_many(request.tx, request.plan_manager_id, [id_])
     current = form_from(NoteTypeUpdate, note_type)
     require_unchanged(request, current)

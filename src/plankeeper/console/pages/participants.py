@@ -15,9 +15,9 @@ from plankeeper.console.forms import Form
 from plankeeper.console.pages.team_members import display_name, team_context
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
 from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.http.context import found
-from plankeeper.http.parsing import uuid_of
-from plankeeper.http.schemas import STATES
+from plankeeper.http.context import or_404
+from plankeeper.http.parsing import parse_uuid
+from plankeeper.http.schemas import STATE_CODES
 from plankeeper.participants import queries, routes, search, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
@@ -42,13 +42,13 @@ REGIONS = {"": "not set", "remote": "remote", "very_remote": "very remote"}
 async def list_(request: PageRequest) -> HtmlPage:
     text = request.query.text("q")[:255]
     filters = {name: request.query.text(name) for name in ("status", "account_manager", "state")}
-    after = uuid_of(request.query.text("after"))
+    after = parse_uuid(request.query.text("after"))
     query = ParticipantListQuery(
         limit=PAGE_SIZE,
         after=str(after) if after else "0",
         status=filters["status"] if filters["status"] in STATUSES else UNSET,
-        state=filters["state"] if filters["state"] in STATES else UNSET,
-        account_manager=[filters["account_manager"]] if uuid_of(filters["account_manager"]) else UNSET,
+        state=filters["state"] if filters["state"] in STATE_CODES else UNSET,
+        account_manager=[filters["account_manager"]] if parse_uuid(filters["account_manager"]) else UNSET,
     )
     if text:
         rows = await search.search_page(request.db, request.plan_manager_id, text, query)
@@ -61,7 +61,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         "next": next_params and f"{PARTICIPANTS_URL}?{urlencode(next_params)}",
         "first": first_url if after else None,
     }
-    choices = {"statuses": STATUSES, "states": STATES, "managers": await manager_choices(request)}
+    choices = {"statuses": STATUSES, "states": STATE_CODES, "managers": await manager_choices(request)}
     context = {"participants": rows[:PAGE_SIZE], "q": text, "is_filtered": bool(params)}
     helpers = {"filters": filters, "display_name": display_name, "is_scheme_number": is_scheme_number}
     return HtmlPage("participants.html", context | links | choices | helpers)
@@ -75,7 +75,7 @@ async def new(request: PageRequest) -> HtmlPage:
 @pages.post("/participants", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
     change = changes_in(ParticipantUpdate, request.form, empty_form())
-    async with translate_constraints(request, routes.routes.constraints):
+    async with translate_constraints(request, routes.router.constraint_errors):
         created = await routes.create(request.write_context, ViewQuery(), change)
     return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} is added.")
 
@@ -106,10 +106,10 @@ async def edit(request: PageRequest, participant_id: UUID) -> HtmlPage:
 async def update(request: FormRequest, participant_id: UUID) -> Redirect:
     await store.select_for_update(request.tx, request.plan_manager_id, [participant_id])
     rows = await store.get_many(request.tx, request.plan_manager_id, [participant_id])
-    current = participant_form(found(next(iter(rows), None)))
+    current = participant_form(or_404(next(iter(rows), None)))
     require_unchanged(request, current)
     change = changes_in(ParticipantUpdate, request.form, current)
-    async with translate_constraints(request, routes.routes.constraints):
+    async with translate_constraints(request, routes.router.constraint_errors):
         await routes.update(request.write_context, participant_id, ViewQuery(), change)
     return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "The changes are saved.")
 
@@ -126,14 +126,14 @@ async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
 
 @pages.post("/participants/{participant_id}/delete", role="manager")
 async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
-    participant = found(await store.get_summary(request.tx, request.plan_manager_id, participant_id))
+    participant = or_404(await store.get_summary(request.tx, request.plan_manager_id, participant_id))
     await routes.delete(request.write_context, participant_id)
     return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} is deleted.")
 
 
 async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:
     rows = await store.get_many(request.db, request.plan_manager_id, [participant_id])
-    return found(next(iter(rows), None))
+    return or_404(next(iter(rows), None))
 
 
 def empty_form() -> Form:
@@ -171,7 +171,7 @@ async def form_choices(request: PageRequest, participant: Participant | None) ->
         choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (not to be chosen any more)")
     return {
         "managers": {"": "not set", **choices},
-        "states": {"": "not set", **{each: each for each in STATES}},
+        "states": {"": "not set", **{each: each for each in STATE_CODES}},
         "statuses": {each: each for each in STATUSES},
         "regions": REGIONS,
         **await exit_reason_choices(request, participant),

@@ -9,9 +9,9 @@ from stdnum.au import abn
 from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
-from plankeeper.http.parsing import uuid_of
-from plankeeper.http.schemas import STATES
+from plankeeper.http.context import or_404
+from plankeeper.http.parsing import parse_uuid
+from plankeeper.http.schemas import STATE_CODES
 from plankeeper.providers import queries, routes, search, store
 from plankeeper.providers.schemas import Provider, ProviderUpdate, ProviderListQuery, ProviderViewQuery
 
@@ -20,12 +20,12 @@ pages = Pages()
 PROVIDERS_URL = f"{PREFIX}/providers"
 PAGE_SIZE = 50
 TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
-CHOICES = {"states": {"": "not set", **{each: each for each in STATES}}}
+CHOICES = {"states": {"": "not set", **{each: each for each in STATE_CODES}}}
 
 
 @pages.get("/providers", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
-    text, after = request.query.text("q")[:255], uuid_of(request.query.text("after"))
+    text, after = request.query.text("q")[:255], parse_uuid(request.query.text("after"))
     query = ProviderListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
     if text:
         rows = await search.search_page(request.db, request.plan_manager_id, text, query)
@@ -67,7 +67,7 @@ async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
 @pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, provider_id: UUID) -> Redirect:
     rows = await store.select_for_update(request.tx, request.plan_manager_id, [provider_id])
-    current = provider_form(found(next(iter(rows), None)))
+    current = provider_form(or_404(next(iter(rows), None)))
     require_unchanged(request, current)
     change = changes_in(ProviderUpdate, request.form, current)
     await routes.update(request.write_context, provider_id, ProviderViewQuery(), change)
@@ -81,13 +81,13 @@ async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
 
 @pages.post("/providers/{provider_id}/delete", role="manager")
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
-    provider = found(await store.get(request.tx, request.plan_manager_id, provider_id))
+    provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
     await routes.delete(request.write_context, provider_id)
     return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'The provider'} is deleted.")
 
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
-    return found(await store.get(request.db, request.plan_manager_id, provider_id))
+    return or_404(await store.get(request.db, request.plan_manager_id, provider_id))
 
 
 def empty_form() -> Form:

@@ -8,16 +8,16 @@ from uuid import UUID
 
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.console.routing import PREFIX, PageRequest, HtmlPage, Pages
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.request_log import store
-from plankeeper.request_log.schemas import KEPT, Request
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest
 
 pages = Pages()
 
 PAGE_SIZE = 100
 # How many are read at a time: few where much was asked in a second, many where little, and never so many that other
 # requests wait for long.
-BATCH_SIZES = (20, 200, *[1000] * (KEPT // 1000))
+BATCH_SIZES = (20, 200, *[1000] * (MAX_KEPT_REQUESTS // 1000))
 STATUSES = {"2xx": "done", "4xx": "refused", "5xx": "failed"}
 
 
@@ -40,7 +40,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         cursor = rows[PAGE_SIZE - 1][0]
         older = f"{PREFIX}/requests?{urlencode(params | {'before': f'{cursor.batch}.{cursor.older}'})}"
     # Workers write down what each answered in a second: within that, their requests are put in order here.
-    requests = sorted((entry for _, entry in rows[:PAGE_SIZE]), key=lambda each: each.answered_at, reverse=True)
+    requests = sorted((entry for _, entry in rows[:PAGE_SIZE]), key=lambda each: each.timestamp, reverse=True)
     keys_by_id = {
         str(each.id): each for each in await api_key_store.list_by_plan_manager(request.db, request.plan_manager_id)
     }
@@ -54,16 +54,22 @@ async def list_(request: PageRequest) -> HtmlPage:
     retention_days = request.settings.request_log_retention
     return HtmlPage(
         "requests.html",
-        {**context, "filters": filters, "before": before, "retention_days": retention_days, "max_entries": KEPT},
+        {
+            **context,
+            "filters": filters,
+            "before": before,
+            "retention_days": retention_days,
+            "max_entries": MAX_KEPT_REQUESTS,
+        },
     )
 
 
-def request_filter(filters: dict[str, str]) -> Callable[[Request], bool]:
+def request_filter(filters: dict[str, str]) -> Callable[[LoggedRequest], bool]:
     """Whether a request is one that is looked for."""
     key, status, request_id = filters["key"], filters["status"].lower().rstrip("x"), filters["request_id"]
     words = filters["text"].lower().split()
 
-    def matches(request: Request) -> bool:
+    def matches(request: LoggedRequest) -> bool:
         if (key and request.key_id != key) or (request_id and request.request_id != request_id):
             return False
         if not str(request.status).startswith(status):
@@ -75,20 +81,20 @@ def request_filter(filters: dict[str, str]) -> Callable[[Request], bool]:
 
 
 async def find_requests(
-    request: PageRequest, matches: Callable[[Request], bool], before: RequestCursor | None
-) -> list[tuple[RequestCursor, Request]]:
+    request: PageRequest, matches: Callable[[LoggedRequest], bool], before: RequestCursor | None
+) -> list[tuple[RequestCursor, LoggedRequest]]:
     """The requests of one page and one more, newest first, from the newest ones that are kept at all."""
-    rows: list[tuple[RequestCursor, Request]] = []
+    rows: list[tuple[RequestCursor, LoggedRequest]] = []
     newest, scanned = before.batch if before else None, 0
     for size in BATCH_SIZES:
-        batches = await store.latest(request.db, request.plan_manager_id, newest, size + 1)
+        batches = await store.list_latest(request.db, request.plan_manager_id, newest, size + 1)
         for batch in batches[:size]:
             numbered = list(enumerate(batch.requests))
             if before and batch.id == before.batch:
                 numbered = numbered[: before.older]
             scanned += len(numbered)
             rows += [(RequestCursor(batch.id, index), each) for index, each in reversed(numbered) if matches(each)]
-            if len(rows) > PAGE_SIZE or scanned >= KEPT:
+            if len(rows) > PAGE_SIZE or scanned >= MAX_KEPT_REQUESTS:
                 return rows[: PAGE_SIZE + 1]
         if len(batches) <= size:
             break
@@ -99,5 +105,5 @@ async def find_requests(
 def parse_cursor(text: str) -> RequestCursor | None:
     """Where a list goes on; null at its beginning."""
     batch, _, older = text.partition(".")
-    batch_id = uuid_of(batch)
+    batch_id = parse_uuid(batch)
     return RequestCursor(batch_id, int(older)) if batch_id and re.fullmatch("[0-9]{1,6}", older) else None

@@ -6,8 +6,8 @@ from uuid import UUID
 from plankeeper.accounts import sessions
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.context import or_404
+from plankeeper.http.parsing import parse_uuid
 
 pages = Pages()
 
@@ -63,7 +63,7 @@ async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
 
 @pages.get("/invitations/{token}", role="anyone")
 async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
-    open_invitation = found(await sessions.get_invitation(request.db, token))
+    open_invitation = or_404(await sessions.get_invitation(request.db, token))
     return HtmlPage(
         "invitation.html", {"open_invitation": open_invitation, "invitation_token": token, "retry_after": None}
     )
@@ -72,8 +72,8 @@ async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
 @pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, rate_limited=True)
 async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
     name, password = request.form.text("name"), request.form.raw("password")
-    open_invitation = found(await sessions.get_invitation(request.db, token))
-    result = found(
+    open_invitation = or_404(await sessions.get_invitation(request.db, token))
+    result = or_404(
         await sessions.accept(request.db, request.settings, token, name, password, request.address, request.user_agent)
     )
     if isinstance(result, sessions.LoginError):
@@ -99,7 +99,7 @@ async def choose_form(request: PageRequest) -> HtmlPage:
 
 @pages.post("/plan-managers", role="signed_in", on_error=choose_form)
 async def choose(request: FormRequest) -> HtmlPage | Redirect:
-    plan_manager_id = uuid_of(request.form.text("plan_manager_id"))
+    plan_manager_id = parse_uuid(request.form.text("plan_manager_id"))
     if plan_manager_id is None or plan_manager_id not in request.account.roles:
         # Nothing is told of a plan manager that is none of theirs.
         return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)

@@ -9,10 +9,10 @@ from uuid import UUID
 from plankeeper.console.edit_forms import translate_constraints, form_from, changes_in, require_unchanged, edit_context
 from plankeeper.console.forms import Form
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
-from plankeeper.http.context import found
-from plankeeper.http.errors import FieldError, Refusal
-from plankeeper.http.parsing import LooseId, uuid_of
-from plankeeper.http.schemas import STATES
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import FieldError, ApiError
+from plankeeper.http.parsing import UuidOr404, parse_uuid
+from plankeeper.http.schemas import STATE_CODES
 from plankeeper.participants.store import get_summary
 from plankeeper.team_members import routes, store
 from plankeeper.team_members.schemas import TeamMember, TeamMemberUpdate, TeamMemberCreate, TeamMemberListQuery
@@ -29,7 +29,7 @@ PRIORITIES = {"": "none", "1": "1: primary contact", "2": "2: secondary contact"
 CHOICES = {
     "permissions": PERMISSIONS,
     "priorities": PRIORITIES,
-    "states": {"": "not set", **{each: each for each in STATES}},
+    "states": {"": "not set", **{each: each for each in STATE_CODES}},
 }
 
 
@@ -44,7 +44,7 @@ class HasPersonName(Protocol):
 
 async def team_context(request: PageRequest, participant_id: UUID) -> dict[str, Any]:
     """The team as it stands on the participant's page: 50 members, who holds a contact priority before the others."""
-    after = uuid_of(request.query.text("after"))
+    after = parse_uuid(request.query.text("after"))
     query = TeamMemberListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
     rows = await store.list_page(request.db, request.plan_manager_id, participant_id, query)
     page_url = f"{PREFIX}/participants/{participant_id}"
@@ -85,11 +85,11 @@ async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID)
 async def update(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     ids = ([participant_id], [team_member_id])
     await store.select_for_update(request.tx, request.plan_manager_id, *ids)
-    current = found(next(iter(await store.get_many(request.tx, request.plan_manager_id, *ids)), None))
+    current = or_404(next(iter(await store.get_many(request.tx, request.plan_manager_id, *ids)), None))
     require_unchanged(request, member_form(current))
     change = changes_in(TeamMemberUpdate, request.form, member_form(current))
     async with translate_errors(request, participant_id):
-        member = await routes.update(request.write_context, participant_id, LooseId(team_member_id), change)
+        member = await routes.update(request.write_context, participant_id, UuidOr404(team_member_id), change)
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"The changes to {member_name(member)} are saved.")
 
 
@@ -101,7 +101,7 @@ async def remove_form(request: PageRequest, participant_id: UUID, team_member_id
 @pages.post(TEAM_PATH + "/{team_member_id}/remove", role="manager")
 async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     member = (await member_context(request, participant_id, team_member_id))["member"]
-    await routes.delete(request.write_context, participant_id, LooseId(team_member_id))
+    await routes.delete(request.write_context, participant_id, UuidOr404(team_member_id))
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is off the team.")
 
 
@@ -109,10 +109,10 @@ async def member_context(
     request: PageRequest, participant_id: UUID, team_member_id: UUID | None = None
 ) -> dict[str, Any]:
     """What the pages of a team member show: whose team it is, the member, what there is to choose from."""
-    participant = found(await get_summary(request.db, request.plan_manager_id, participant_id))
+    participant = or_404(await get_summary(request.db, request.plan_manager_id, participant_id))
     context: dict[str, Any] = {"participant": participant, "name": display_name(participant), **CHOICES}
     if team_member_id:
-        context["member"] = member = await routes.get(request.read_context, participant_id, LooseId(team_member_id))
+        context["member"] = member = await routes.get(request.read_context, participant_id, UuidOr404(team_member_id))
         context["member_name"] = member_name(member)
     return context
 
@@ -137,9 +137,9 @@ def display_name(person: HasPersonName, default: str | None = None) -> str:
 async def translate_errors(request: FormRequest, participant_id: UUID) -> AsyncGenerator[None]:
     """What the API refuses with an id, with a name and at its field."""
     try:
-        async with translate_constraints(request, routes.routes.constraints):
+        async with translate_constraints(request, routes.router.constraint_errors):
             yield
-    except Refusal as error:
+    except ApiError as error:
         field_error = await _field_error(request, participant_id, error.code)
         if field_error:
             error.errors = [field_error]

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.console.routing import FormRequest, PageRequest, Pages, JsonResult
-from plankeeper.http.errors import Invalid
+from plankeeper.http.errors import ValidationError
 from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.service import ClientReport
 
@@ -35,11 +35,11 @@ def heartbeat_response(still_open: bool) -> JsonResult:
 
 
 def parse_client_report(request: PageRequest) -> ClientReport:
-    """The figures of a heartbeat; raises Invalid."""
+    """The figures of a heartbeat; raises ValidationError."""
     texts = {name: request.form.text(name) for name in ClientReport.__struct_fields__}
     errors = {name: "must be a whole number" for name, text in texts.items() if not is_whole_number(text)}
     if errors:
-        raise Invalid(**errors)
+        raise ValidationError(**errors)
     return ClientReport(**{name: int(text) for name, text in texts.items()})
 
 

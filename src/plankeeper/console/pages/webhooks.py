@@ -6,9 +6,9 @@ from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect, PageResult
-from plankeeper.http.context import found
-from plankeeper.http.errors import Invalid, NotFound
-from plankeeper.http.parsing import uuid_of
+from plankeeper.http.context import or_404
+from plankeeper.http.errors import ValidationError, NotFound
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import delivery_routes, delivery_store, endpoint_routes, endpoint_store
 from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpointUpdate, WebhookEndpointCreate
@@ -42,7 +42,7 @@ async def create(request: FormRequest) -> HtmlPage:
 
 @pages.get("/settings/webhooks/{endpoint_id}", role="viewer")
 async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
-    endpoint = found(await endpoint_store.get(request.db, request.plan_manager_id, endpoint_id))
+    endpoint = or_404(await endpoint_store.get(request.db, request.plan_manager_id, endpoint_id))
     status, before = request.query.text("status"), request.query.text("before")
     rows = await delivery_store.latest(
         request.db,
@@ -82,12 +82,12 @@ async def replay(request: FormRequest, endpoint_id: UUID) -> Redirect:
     try:
         parsed = datetime.fromisoformat(request.form.text("since"))
     except ValueError:
-        raise Invalid(since="must be a date and a time, such as 2026-11-21T15:04") from None
+        raise ValidationError(since="must be a date and a time, such as 2026-11-21T15:04") from None
     if parsed.year < 2:
-        raise Invalid(since="must be a date of the years from 2 on")
+        raise ValidationError(since="must be a date of the years from 2 on")
     since = parsed.replace(tzinfo=parsed.tzinfo or request.settings.time_zone)
     if since > datetime.now(UTC):
-        raise Invalid(since="must not be in the future")
+        raise ValidationError(since="must not be in the future")
     result = await endpoint_routes.replay(request.write_context, endpoint_id, ReplayRequest(since=since))
     messages = {0: "No events are", 1: "1 event is"}.get(result.events, f"{result.events:,} events are")
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", f"{messages} sent again.")
@@ -133,4 +133,4 @@ async def retry(request: FormRequest, endpoint_id: UUID, delivery_id: UUID) -> R
 
 def parse_before(text: str) -> UUID | None:
     """Where a list of the newest goes on; null at its beginning."""
-    return uuid_of(text) if text else None
+    return parse_uuid(text) if text else None
