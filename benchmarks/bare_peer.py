@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.load import Request
 from benchmarks.peers import WORKERS, PostgresPeer
 from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
-from benchmarks.scenarios import GET, Response, Scenario, ParsedResponse
+from benchmarks.scenarios import GET, ParsedResponse, Response, Scenario
 
 
 class BareHandler(PostgresPeer):

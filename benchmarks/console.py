@@ -19,7 +19,7 @@ from uuid import UUID
 
 import httpx
 
-from benchmarks.processes import Program, ProgramError, run_program, free_port
+from benchmarks.processes import Program, ProgramError, free_port, run_program
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download
 from plankeeper.demo import plan_managers, records
@@ -59,7 +59,7 @@ def console(options: Options) -> None:
     if not (folder / "filled").exists():
         _fill_database(folder, options.participants)
     port = free_port()
-    serve = [*PROGRAM, "serve", "--demo", "--no-worker", "--workers", "1", "--port", str(port)]
+    serve = [*PROGRAM, "serve", "--demo", "--no-webhook-worker", "--workers", "1", "--port", str(port)]
     log = folder / "serve.log"
     program = Program(serve, log, _settings(folder))
     try:
@@ -81,7 +81,7 @@ def _fill_database(folder: Path, participants: int) -> None:
     """The demonstration, then its copies by import."""
     env, plan_manager = _settings(folder), plan_managers()[0]
     folder.mkdir(parents=True, exist_ok=True)
-    serve = Program([*PROGRAM, "serve", "--demo", "--no-worker", "--port", "0"], folder / "fill.log", env)
+    serve = Program([*PROGRAM, "serve", "--demo", "--no-webhook-worker", "--port", "0"], folder / "fill.log", env)
     try:
         _wait_for_ready(folder / "fill.log")
     finally:

@@ -14,9 +14,9 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
+    ParsedResponse,
     Response,
     Scenario,
-    ParsedResponse,
 )
 
 _KEY = "a-key-of-the-benchmark"

@@ -9,7 +9,7 @@ from statistics import median
 
 from benchmarks.data import dataset
 from benchmarks.load import Measurement
-from benchmarks.peers import PeerFactory, Peer, prepare_peer
+from benchmarks.peers import Peer, PeerFactory, prepare_peer
 from benchmarks.plankeeper import Plankeeper
 from benchmarks.report import format_rate
 from benchmarks.results import machine

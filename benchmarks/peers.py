@@ -15,8 +15,8 @@ from typing import ClassVar
 from benchmarks.data import TENANT, Dataset, dataset
 from benchmarks.database import TABLE, Postgres
 from benchmarks.load import CONNECTIONS, Measurement, Request, Row, run_load
-from benchmarks.processes import Program, ProgramError, process_tree, free_port, resident_memory
-from benchmarks.scenarios import Response, Scenario, ParsedResponse, WrongResponseError, send, verify
+from benchmarks.processes import Program, ProgramError, free_port, process_tree, resident_memory
+from benchmarks.scenarios import ParsedResponse, Response, Scenario, WrongResponseError, send, verify
 
 WORKERS = 2  # of every system that has workers
 _MIN_ROWS = 1_000  # participants that are worth a measurement

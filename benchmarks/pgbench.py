@@ -9,7 +9,7 @@ from benchmarks import statements
 from benchmarks.bare_peer import BareHandler
 from benchmarks.load import CONNECTIONS, THREADS, Measurement
 from benchmarks.peers import Memory
-from benchmarks.processes import ProgramError, run_program, resident_memory
+from benchmarks.processes import ProgramError, resident_memory, run_program
 from benchmarks.scenarios import GET, Scenario, WrongResponseError
 
 _SAMPLING_RATE = 0.05  # of the transactions, for the percentiles

@@ -17,9 +17,9 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
+    ParsedResponse,
     Response,
     Scenario,
-    ParsedResponse,
 )
 from plankeeper import __version__
 

@@ -23,9 +23,9 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
+    ParsedResponse,
     Response,
     Scenario,
-    ParsedResponse,
     send,
 )
 

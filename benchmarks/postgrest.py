@@ -10,7 +10,7 @@ from benchmarks import install
 from benchmarks.data import BASIC, STATE, STATUS, TENANT
 from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
-from benchmarks.processes import run_program, free_port
+from benchmarks.processes import free_port, run_program
 from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
@@ -19,9 +19,9 @@ from benchmarks.scenarios import (
     TOTAL,
     UPDATE,
     UPDATE_BODY,
+    ParsedResponse,
     Response,
     Scenario,
-    ParsedResponse,
 )
 
 _SECRET = "a secret of the benchmark, which guards nothing"

@@ -12,7 +12,7 @@ from benchmarks.install import install
 from benchmarks.peers import Peer, prepare_peer
 from benchmarks.plankeeper import PlankeeperByCopy
 from benchmarks.processes import ProgramError
-from benchmarks.report import markdown, format_rate, table
+from benchmarks.report import format_rate, markdown, table
 from benchmarks.results import SizeResults, SystemResults, machine
 from benchmarks.scenarios import SCENARIOS, Scenario, WrongResponseError
 from benchmarks.systems import SYSTEMS

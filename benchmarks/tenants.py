@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.data import Dataset, tenant_ids
 from benchmarks.load import Row
-from benchmarks.plankeeper import Plankeeper, run_command, fill_references
+from benchmarks.plankeeper import Plankeeper, fill_references, run_command
 from benchmarks.scenarios import Scenario
 
 # What a first plan manager has for its participants to refer to, once more for each of the others.

@@ -26,7 +26,7 @@ stop() {
 trap stop EXIT
 
 # More requests than a key may send, and bad keys on purpose.
-export PLANKEEPER_RATE_LIMIT=off PLANKEEPER_AUTH_FAILURE_LIMIT=off PLANKEEPER_ACCESS_LOG=off
+export PLANKEEPER_RATE_LIMIT=off PLANKEEPER_AUTH_FAILURE_RATE_LIMIT=off PLANKEEPER_ACCESS_LOG=off
 .venv/bin/plankeeper serve --demo --port 0 --workers 2 --data-dir "$folder/data" >"$folder/out" 2>"$folder/err" &
 server=$!
 until grep -q "is ready" "$folder/out"; do

@@ -16,7 +16,7 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
-from support.folder import open_folder
+from support.folder import temporary_folder
 from support.server import RunningServer
 
 # Settings of whoever runs the tests are not the tests' settings.
@@ -27,7 +27,7 @@ for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and n
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """An embedded cluster with the schema."""
-    with open_folder() as folder, Cluster(folder) as running:
+    with temporary_folder() as folder, Cluster(folder) as running:
         schema.migrate(running.dsn)
         yield running
 
@@ -46,9 +46,9 @@ def new_plan_manager(server: RunningServer) -> Callable[[], UUID]:
 
     async def make() -> UUID:
         async with server.db.transaction() as tx:
-            made = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-            assert made is not None
-            return made.id
+            plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
+            assert plan_manager is not None
+            return plan_manager.id
 
     return lambda: server.run(make())
 
@@ -60,8 +60,8 @@ def new_key(server: RunningServer) -> Callable[..., str]:
     def make(*ids: UUID, scopes: tuple[str, ...] = ("read", "write"), lasts: timedelta | None = None) -> str:
         async def work() -> str:
             async with server.db.transaction() as tx:
-                call = WriteContext(tx, ids[0], server.settings, SYSTEM)
-                return await service.create(call, "test", ids, scopes, lasts)
+                ctx = WriteContext(tx, ids[0], server.settings, SYSTEM)
+                return await service.create(ctx, "test", ids, scopes, lasts)
 
         return server.run(work())
 
@@ -100,12 +100,12 @@ def other(new_client: Callable[..., Client]) -> Client:
 @pytest.fixture
 def import_rows(server: RunningServer) -> Callable[..., Any]:
     """Imports rows (dicts) as the command line would: `import_rows(api, "providers", rows)`; answers the report."""
-    from support.importing import import_all
+    from support.importing import import_records
 
-    def work(client: Client, resource: str, rows: list[dict[str, Any]]) -> Any:
-        return server.run(import_all(server, UUID(client.plan_manager_id), resource, rows))
+    def import_one(client: Client, resource: str, rows: list[dict[str, Any]]) -> Any:
+        return server.run(import_records(server, UUID(client.plan_manager_id), resource, rows))
 
-    return work
+    return import_one
 
 
 @pytest.fixture(scope="session")

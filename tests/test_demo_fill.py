@@ -23,7 +23,7 @@ from support.server import RunningServer
 WATTLEBIRD, SALTBUSH = plan_managers()
 
 
-class Written(Struct):
+class RecordCounts(Struct):
     """How much a plan manager has of what is written down."""
 
     events: int
@@ -43,13 +43,13 @@ def clients(server: RunningServer, key: str) -> Iterator[list[Client]]:
         each.http.close()
 
 
-def written(server: RunningServer, id_: UUID) -> Written:
+def record_counts(server: RunningServer, id_: UUID) -> RecordCounts:
     statement = """
         select count(*) filter (where resource_kind not in ('api_key', 'account')) as events,
             count(*) filter (where resource_kind = 'api_key') as keys
         from events where plan_manager_id = $1
     """
-    return server.run(server.db.one(Written, statement, id_))
+    return server.run(server.db.one(RecordCounts, statement, id_))
 
 
 async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dic
         return [json.loads(to_json(each)) async for each in RESOURCES[resource].export(tx, id_)]
 
 
-def listed(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
+def list_all(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
     """A whole list, walked by cursor."""
     rows: list[dict[str, Any]] = []
     after: str | None = "0"
@@ -68,66 +68,66 @@ def listed(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def test_filling_again_changes_nothing_and_makes_another_key(
+def test_filling_again_changes_nothing_and_creates_another_key(
     server: RunningServer, clients: list[Client], key: str
 ) -> None:
-    before = [written(server, each.id) for each in plan_managers()]
+    before = [record_counts(server, each.id) for each in plan_managers()]
     id_, name, second, *_ = server.run(load_demo_data(server.db, server.settings))
     assert (id_, name) == (WATTLEBIRD.id, WATTLEBIRD.name)
     assert second != key
-    after = [written(server, each.id) for each in plan_managers()]
-    assert after == [Written(each.events, each.keys + 1) for each in before]
+    after = [record_counts(server, each.id) for each in plan_managers()]
+    assert after == [RecordCounts(each.events, each.keys + 1) for each in before]
     for client in clients:
         renewed = Client(server.url, second, client.plan_manager_id)
         assert renewed.get("/participants").json() == client.get("/participants").json()
         renewed.http.close()
 
 
-def test_the_key_reads_and_writes_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
+def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
     for client in clients:
-        made = client.made("/note-types", {"note_type": "x"})
+        made = client.create("/note-types", {"note_type": "x"})
         assert client.delete(f"/note-types/{made['id']}").json() == {}
     statement = "select min(expires_at) from api_keys where name = 'demonstration'"
     expiry = server.run(server.db.one(datetime, statement))
     assert timedelta(days=29, hours=23) < expiry - datetime.now(UTC) < timedelta(days=30)
 
 
-@pytest.mark.parametrize("who", plan_managers(), ids=["larger", "smaller"])
-def test_what_is_there_is_what_the_seed_gives(server: RunningServer, key: str, who: Any) -> None:
-    for resource, rows in records(who.id, seed=1):
-        kept = {_place(row): row for row in server.run(_exported(server, who.id, resource))}
-        expected = {_place(row): row for row in (json.loads(to_json(row)) for row in rows)}
+@pytest.mark.parametrize("plan_manager", plan_managers(), ids=["larger", "smaller"])
+def test_the_stored_data_equals_the_seeded_data(server: RunningServer, key: str, plan_manager: Any) -> None:
+    for resource, rows in records(plan_manager.id, seed=1):
+        kept = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
+        expected = {_sort_key(row): row for row in (json.loads(to_json(row)) for row in rows)}
         assert kept.keys() == expected.keys()
         for place, row in expected.items():
             found = kept[place]
-            assert {name: found[name] for name in row if name not in FOUND_ANEW} == {
-                name: value for name, value in row.items() if name not in FOUND_ANEW
+            assert {name: found[name] for name in row if name not in RECOMPUTED} == {
+                name: value for name, value in row.items() if name not in RECOMPUTED
             }
 
 
 # What the checks find, lines (which name their invoice when they go out), and a set, whose order says nothing.
-FOUND_ANEW = {"state_management", "line_items", "permissions"}
+RECOMPUTED = {"state_management", "line_items", "permissions"}
 
 
-def _place(row: dict[str, Any]) -> tuple[Any, Any]:
+def _sort_key(row: dict[str, Any]) -> tuple[Any, Any]:
     return row.get("participant_id") if "permissions" in row else None, row["id"]
 
 
-def test_there_are_five_hundred_participants_with_their_account_managers(clients: list[Client]) -> None:
+def test_there_are_five_hundred_participants_with_account_managers(clients: list[Client]) -> None:
     assert [client.get("/participants").json()["pagination"]["total"] for client in clients] == [400, 100]
     for client, people in zip(clients, (400, 100), strict=True):
-        rows = listed(client, "/participants")
+        rows = list_all(client, "/participants")
         assert Counter(row["status"] for row in rows) == {
             "Active": people * 85 // 100, "Inactive": people // 10, "Lead": people // 20,
         }  # fmt: skip
-        managers = {row["id"]: row["name"] for row in listed(client, "/account-managers")}
+        managers = {row["id"]: row["name"] for row in list_all(client, "/account-managers")}
         for row in rows:
             manager = row["account_manager"]
             assert manager == {"id": None, "name": None} or managers[manager["id"]] == manager["name"]
             assert ("exit_reason_category" in row) == (row["status"] == "Inactive")
         assert {row["state"] for row in rows} == {"ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"}
         some = rows[0]["account_manager"]["id"] or rows[1]["account_manager"]["id"] or rows[2]["account_manager"]["id"]
-        mine = listed(client, "/participants", account_manager=some)
+        mine = list_all(client, "/participants", account_manager=some)
         assert [row["id"] for row in mine] == [row["id"] for row in rows if row["account_manager"]["id"] == some]
 
 
@@ -136,16 +136,16 @@ def test_hidden_account_managers_are_hidden(clients: list[Client]) -> None:
         rows = next(list(rows) for resource, rows in records(who.id) if resource == "account-managers")
         hidden = {row["id"] for row in rows if row["deleted"] or row["is_internal"] or "plankeeper" in row["email"]}
         assert len(hidden) == 3
-        shown = listed(client, "/account-managers")
+        shown = list_all(client, "/account-managers")
         assert {row["id"] for row in shown} == {row["id"] for row in rows} - hidden
         assert Counter(row["active"] for row in shown) == {True: 4, False: 2}
         for id_ in hidden:
             assert client.get(f"/account-managers/{id_}").status_code == 404
 
 
-def test_every_warning_is_there_and_some_are_ignored(clients: list[Client]) -> None:
+def test_every_warning_occurs_and_some_are_ignored(clients: list[Client]) -> None:
     for client, count in zip(clients, (2000, 400), strict=True):
-        rows = listed(client, "/invoices")
+        rows = list_all(client, "/invoices")
         assert len(rows) == count
         found = Counter(code for row in rows for code in row["state_management"]["errors"])
         assert found.keys() == WARNINGS.keys()
@@ -161,11 +161,11 @@ def test_every_warning_is_there_and_some_are_ignored(clients: list[Client]) -> N
         assert {line["invoice"] for line in lines} == {rows[0]["id"]}
 
 
-def test_teams_note_types_and_viewings_are_shown(clients: list[Client]) -> None:
+def test_teams_note_types_and_view_sessions_are_listed(clients: list[Client]) -> None:
     client = clients[1]
     members = [
         member
-        for person in listed(client, "/participants")
+        for person in list_all(client, "/participants")
         for member in client.get(f"/participants/{person['id']}/team-members").json()["data"]
     ]
     with_email = [member for member in members if member["email"]]
@@ -174,15 +174,15 @@ def test_teams_note_types_and_viewings_are_shown(clients: list[Client]) -> None:
     without = [member for member in members if not member["email"]]
     assert all(member["id"] == member["pm_profile_id"] for member in without)
     assert {permission["name"] for member in without for permission in member["permissions"]} == {"no_access"}
-    assert listed(client, "/note-types")[0]["id"] == 101
-    sessions = listed(client, "/invoice-view-sessions")
+    assert list_all(client, "/note-types")[0]["id"] == 101
+    sessions = list_all(client, "/invoice-view-sessions")
     assert (len(sessions), 0 < sum(row["session_ended"] is None for row in sessions) < 10) == (40, True)
-    invoices = {row["id"] for row in listed(client, "/invoices")}
+    invoices = {row["id"] for row in list_all(client, "/invoices")}
     assert {row["invoice_id"] for row in sessions} <= invoices
-    assert len(listed(client, "/providers")) == 20
+    assert len(list_all(client, "/providers")) == 20
 
 
-def test_each_filling_gives_a_sign_in_to_both_plan_managers(server: RunningServer, key: str) -> None:
+def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServer, key: str) -> None:
     for made in [server.run(load_demo_data(server.db, server.settings)) for _ in range(2)][1:]:
         entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
         assert isinstance(entered, LoginResult)

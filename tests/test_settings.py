@@ -19,7 +19,7 @@ def test_every_setting_is_documented_with_its_default_and_meaning(project: Path)
 
 
 @pytest.mark.parametrize(
-    "name, value, right",
+    "name, value, expected",
     [
         ("PLANKEEPER_PORT", "http", "a port number from 0 to 65535"),
         ("PLANKEEPER_PORT", "70000", "a port number from 0 to 65535"),
@@ -30,10 +30,10 @@ def test_every_setting_is_documented_with_its_default_and_meaning(project: Path)
         ("PLANKEEPER_CORS_ORIGINS", "app.example.com", "origins such as https://app.example.com"),
     ],
 )
-def test_a_wrong_value_names_the_variable_and_what_it_takes(name: str, value: str, right: str) -> None:
+def test_an_invalid_value_names_the_variable_and_the_valid_values(name: str, value: str, expected: str) -> None:
     with pytest.raises(SettingError) as error:
         Settings.read({name: value})
-    assert str(error.value).startswith(f"{name} is {value!r}; it takes {right}")
+    assert str(error.value).startswith(f"{name} is {value!r}; it takes {expected}")
 
 
 def test_an_empty_value_is_the_default() -> None:

@@ -19,17 +19,19 @@ from plankeeper.webhooks.figures import ATTEMPTS
 
 _multiprocess: Any = multiprocess  # its functions have no types that a strict check can use
 
-POOL_OPEN = Gauge("plankeeper_pool_connections", "Database connections that workers hold.", multiprocess_mode="livesum")
-POOL_IN_USE = Gauge("plankeeper_pool_lent", "Of these, those in use.", multiprocess_mode="livesum")
-POOL_WAITERS = Gauge("plankeeper_pool_waiting", "Requests that wait for a connection.", multiprocess_mode="livesum")
+POOL_OPEN = Gauge(
+    "plankeeper_db_pool_connections", "Database connections that workers hold.", multiprocess_mode="livesum"
+)
+POOL_IN_USE = Gauge("plankeeper_db_pool_connections_in_use", "Of these, those in use.", multiprocess_mode="livesum")
+POOL_WAITERS = Gauge("plankeeper_db_pool_waiters", "Requests that wait for a connection.", multiprocess_mode="livesum")
 REQUESTS_IN_FLIGHT = Gauge(
-    "plankeeper_requests_inside", "Requests that workers are working on.", multiprocess_mode="livesum"
+    "plankeeper_http_requests_in_flight", "Requests that workers are working on.", multiprocess_mode="livesum"
 )
 EVENT_LAG = Gauge(
-    "plankeeper_event_lag_seconds", "The age of the oldest event without a position; 0 where there is none.",
+    "plankeeper_event_sequencing_lag_seconds", "The age of the oldest event without a position; 0 where there is none.",
     multiprocess_mode="livemax",
 )  # fmt: skip
-EVENTS_UNSEQUENCED = Gauge("plankeeper_events_waiting", "Events without a position.", multiprocess_mode="livemax")
+EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
 
 
 class InFlightCounter(Protocol):

@@ -155,7 +155,7 @@ class Settings:
         " figure of its own (`plankeeper keys create --rate-limit`).",
     )  # fmt: skip
     auth_failure_rate_limit: int = setting(
-        "PLANKEEPER_AUTH_FAILURE_LIMIT", "60/minute", parse_rate_limit,
+        "PLANKEEPER_AUTH_FAILURE_RATE_LIMIT", "60/minute", parse_rate_limit,
         "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
         " Good keys from the same address are not touched. As many times, counted apart, an address may try to sign in"
         " to the console.",
@@ -166,7 +166,7 @@ class Settings:
         " them. Empty: none, the client is who connects.",
     )  # fmt: skip
     max_concurrent_requests: int = setting(
-        "PLANKEEPER_MAX_REQUESTS", "200", _positive,
+        "PLANKEEPER_MAX_CONCURRENT_REQUESTS", "200", _positive,
         "The requests that one worker works on at a time; further ones are refused at once (503), so that those inside"
         " stay quick.",
     )  # fmt: skip
@@ -175,7 +175,7 @@ class Settings:
         "The client connections that one worker holds; further ones are closed.",
     )  # fmt: skip
     client_io_timeout: int = setting(
-        "PLANKEEPER_CLIENT_TIMEOUT", "20", _positive,
+        "PLANKEEPER_CLIENT_IO_TIMEOUT", "20", _positive,
         "The seconds that a client may take to send a request's headers, to send its body, and to take in the answer.",
     )  # fmt: skip
     access_log: bool = setting(
@@ -186,11 +186,11 @@ class Settings:
         "A port of its own for `/metrics`. Empty: the port of the API.",
     )  # fmt: skip
     webhook_worker: bool = setting(
-        "PLANKEEPER_WORKER", "on", _flag,
+        "PLANKEEPER_WEBHOOK_WORKER", "on", _flag,
         "Whether `serve` runs the worker that sends webhooks too: `on` or `off`.",
     )  # fmt: skip
     max_webhook_endpoints: int = setting(
-        "PLANKEEPER_WEBHOOK_ENDPOINTS", "20", _positive, "The most webhook endpoints of a plan manager."
+        "PLANKEEPER_MAX_WEBHOOK_ENDPOINTS", "20", _positive, "The most webhook endpoints of a plan manager."
     )
     webhook_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
         "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS", "", _allowed_networks,

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members, sessions
 from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, Session, LoginResult
+from plankeeper.accounts.schemas import LoginError, LoginResult, Session
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import SYSTEM, Actor, WriteContext
 from support.server import RunningServer
@@ -19,7 +19,7 @@ from support.server import RunningServer
 PASSWORD = "nine violet umbrellas"
 
 
-class Told(NamedTuple):
+class RecordedEvent(NamedTuple):
     """An event as a test looks at it."""
 
     type: str
@@ -28,7 +28,7 @@ class Told(NamedTuple):
     previous: dict[str, Any] | None
 
 
-class _Row(Struct):
+class _EventRow(Struct):
     type: str
     actor_kind: str
     actor_id: str | None
@@ -36,20 +36,20 @@ class _Row(Struct):
     previous: str | None
 
 
-class Someone:
+class AccountDriver:
     """An account, and the ways in."""
 
     def __init__(self, server: RunningServer, plan_manager_id: UUID, role: str = "owner", name: str = "Ada") -> None:
         self.server, self.plan_manager_id = server, plan_manager_id
         self.email = f"{uuid7().hex}@example.com"
-        self.id = self.write(lambda call: members.create(call, self.email, name, role, PASSWORD))
+        self.id = self.write(lambda ctx: members.create(ctx, self.email, name, role, PASSWORD))
 
-    def write(self, work: Callable[[WriteContext], Coroutine[Any, Any, Any]], *, as_self: bool = False) -> Any:
+    def write(self, operation: Callable[[WriteContext], Coroutine[Any, Any, Any]], *, as_self: bool = False) -> Any:
         actor = Actor("user", str(self.id), "Ada") if as_self else SYSTEM
 
         async def run() -> Any:
             async with self.server.db.transaction() as tx:
-                return await work(WriteContext(tx, self.plan_manager_id, self.server.settings, actor))
+                return await operation(WriteContext(tx, self.plan_manager_id, self.server.settings, actor))
 
         return self.server.run(run())
 
@@ -64,37 +64,37 @@ class Someone:
         assert isinstance(found, LoginResult), found
         return found.token
 
-    def second_step(self, token: str, code: str) -> LoginResult | LoginError:
+    def verify_two_factor(self, token: str, code: str) -> LoginResult | LoginError:
         return self.server.run(sessions.verify_two_factor(self.server.db, self.server.settings, token, code))
 
     def session(self, token: str) -> Session | None:
         return self.server.run(sessions.get_session(self.server.db, token))
 
-    def own(self, work: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
+    def run_as_session(self, operation: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
         """What somebody does who is signed in, in a transaction."""
 
         async def run() -> Any:
-            found = await sessions.get_session(self.server.db, token)
-            assert found
+            session = await sessions.get_session(self.server.db, token)
+            assert session
             async with self.server.db.transaction() as tx:
-                return await work(tx, found)
+                return await operation(tx, session)
 
         return self.server.run(run())
 
-    def let_wait_pass(self) -> None:
+    def clear_login_delay(self) -> None:
         statement = "update account_failures set locked_until = failed_at where subject = $1"
         self.server.run(self.server.db.execute(statement, hash_token(self.email.lower())))
 
 
-def told(server: RunningServer, plan_manager_id: UUID) -> list[Told]:
+def recorded_account_events(server: RunningServer, plan_manager_id: UUID) -> list[RecordedEvent]:
     """The events of accounts of a plan manager, in order; an actor is its id, or else its kind."""
     statement = """
         select type, actor_kind, actor_id, data::text, previous::text from events
         where plan_manager_id = $1 and type like 'account.%' order by created_at, id
     """
-    rows = server.run(server.db.rows(_Row, statement, plan_manager_id))
+    rows = server.run(server.db.rows(_EventRow, statement, plan_manager_id))
     return [
-        Told(
+        RecordedEvent(
             each.type,
             each.actor_id or each.actor_kind,
             *(text and json.loads(text) for text in (each.data, each.previous)),
@@ -104,12 +104,12 @@ def told(server: RunningServer, plan_manager_id: UUID) -> list[Told]:
 
 
 @pytest.fixture
-def new_person(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Callable[..., Someone]:
+def new_account(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Callable[..., AccountDriver]:
     """Makes an account: `new_person(plan_manager_id, role="viewer")`."""
-    return lambda plan_manager_id=None, **more: Someone(server, plan_manager_id or new_plan_manager(), **more)
+    return lambda plan_manager_id=None, **more: AccountDriver(server, plan_manager_id or new_plan_manager(), **more)
 
 
 @pytest.fixture
-def ada(new_person: Callable[..., Someone]) -> Someone:
+def ada(new_account: Callable[..., AccountDriver]) -> AccountDriver:
     """The only owner of a plan manager."""
-    return new_person()
+    return new_account()

@@ -6,19 +6,19 @@ from plankeeper.accounts.policy import (
     MAX_WAIT,
     ROLES,
     csrf_token,
-    validate_password,
     hash_token,
     is_locked,
-    single_line,
     is_role_at_least,
+    login_delay,
     new_recovery_codes,
     new_token,
     parse_recovery_code,
-    login_delay,
+    single_line,
+    validate_password,
 )
 
 
-def test_a_role_may_do_what_the_lesser_ones_may() -> None:
+def test_a_role_includes_the_permissions_of_lower_roles() -> None:
     allowed = {(role, needed) for role in ROLES for needed in ROLES if is_role_at_least(role, needed)}
     assert allowed == {
         ("viewer", "viewer"), ("manager", "viewer"), ("manager", "manager"),
@@ -29,7 +29,7 @@ def test_a_role_may_do_what_the_lesser_ones_may() -> None:
 
 
 @pytest.mark.parametrize("password", ["nine violet umbrellas", "x7!kQ#92mZp&", "Zwölf grüne Äpfel", "p" * 60 + "abcde"])
-def test_a_good_password_is_taken(password: str) -> None:
+def test_a_good_password_is_accepted(password: str) -> None:
     assert validate_password(password, "ada@example.com") is None
 
 
@@ -41,7 +41,7 @@ def test_a_good_password_is_taken(password: str) -> None:
         "letmein2026!!", "98765432109876543210",
     ],
 )  # fmt: skip
-def test_a_password_that_is_guessed_first_is_refused(password: str) -> None:
+def test_a_common_password_is_rejected(password: str) -> None:
     assert validate_password(password, "ada@example.com") == "is one that is guessed first"
 
 
@@ -55,18 +55,18 @@ def test_a_password_has_12_to_128_characters() -> None:
 
 
 @pytest.mark.parametrize("password", ["Ada.Okafor@Example.com", "xx ada.okafor@example.com", "okafor@example.com"])
-def test_a_password_is_not_the_email(password: str) -> None:
+def test_a_password_must_not_be_the_email(password: str) -> None:
     assert validate_password(password, "ada.okafor@example.com") == "must not be the email address"
 
 
-def test_the_wait_doubles_from_the_third_failure_to_15_minutes() -> None:
+def test_the_login_delay_doubles_from_the_third_failure_up_to_15_minutes() -> None:
     waits = [login_delay(failures) for failures in range(15)]
     assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
     assert login_delay(10**9) == MAX_WAIT
     assert [is_locked(failures) for failures in (0, 12, 13, 10**9)] == [False, False, True, True]
 
 
-def test_tokens_differ_and_tell_nothing_of_themselves_in_forms() -> None:
+def test_tokens_differ_and_form_tokens_do_not_reveal_them() -> None:
     tokens = {new_token() for _ in range(100)}
     assert len(tokens) == 100
     assert {len(each) for each in tokens} == {43}
@@ -76,7 +76,7 @@ def test_tokens_differ_and_tell_nothing_of_themselves_in_forms() -> None:
     assert token not in csrf_token(token)
 
 
-def test_a_recovery_code_is_read_however_it_is_typed() -> None:
+def test_a_recovery_code_is_accepted_in_any_formatting() -> None:
     codes = new_recovery_codes()
     assert len(set(codes)) == 10
     for code in codes:
@@ -84,6 +84,6 @@ def test_a_recovery_code_is_read_however_it_is_typed() -> None:
         assert {parse_recovery_code(each) for each in typed} == {code}
 
 
-def test_a_text_from_outside_becomes_a_line() -> None:
+def test_external_text_is_reduced_to_a_single_line() -> None:
     assert single_line("a\0b\nc\u2028d\ud800e\x85f", 100) == "abcdef"
     assert single_line("abc", 2) == "ab"

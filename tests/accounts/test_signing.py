@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
-from accounts.conftest import PASSWORD, Someone, told
+from accounts.conftest import PASSWORD, AccountDriver, recorded_account_events
 from plankeeper.accounts import member_store, members, passwords, sessions, store
 from plankeeper.accounts.policy import hash_token
 from plankeeper.accounts.schemas import LoginError, LoginResult
@@ -18,7 +18,7 @@ from plankeeper.http.errors import NotFound
 from support.server import RunningServer
 
 
-def test_an_email_and_its_password_open_a_session(ada: Someone) -> None:
+def test_an_email_and_its_password_open_a_session(ada: AccountDriver) -> None:
     found = ada.sign_in()
     assert isinstance(found, LoginResult)
     assert not found.two_factor_pending
@@ -31,11 +31,11 @@ def test_an_email_and_its_password_open_a_session(ada: Someone) -> None:
     assert not session.two_factor_pending
 
 
-def test_the_email_is_taken_in_either_case_and_with_blanks_around(ada: Someone) -> None:
+def test_the_email_is_accepted_in_any_case_and_with_surrounding_spaces(ada: AccountDriver) -> None:
     assert isinstance(ada.sign_in(email=f"  {ada.email.upper()} "), LoginResult)
 
 
-def test_each_sign_in_has_a_session_of_its_own(ada: Someone) -> None:
+def test_each_sign_in_creates_a_separate_session(ada: AccountDriver) -> None:
     first, second = ada.token(), ada.token()
     assert first != second
     ada.server.run(sessions.sign_out(ada.server.db, first))
@@ -44,11 +44,11 @@ def test_each_sign_in_has_a_session_of_its_own(ada: Someone) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x", "a" * 43, "\ud800", "\0"])
-def test_a_token_that_nobody_has_opens_nothing(ada: Someone, token: str) -> None:
+def test_an_unknown_token_is_rejected(ada: AccountDriver, token: str) -> None:
     assert ada.session(token) is None
 
 
-def test_a_session_ends_by_itself(ada: Someone) -> None:
+def test_a_session_expires(ada: AccountDriver) -> None:
     token = ada.token()
     statement = "update account_sessions set expires_at = now() where token_hash = $1"
     ada.server.run(ada.server.db.execute(statement, hash_token(token)))
@@ -59,28 +59,35 @@ def test_a_session_ends_by_itself(ada: Someone) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "wrong", PASSWORD + " ", PASSWORD.upper(), "x" * 100_000, "\0", "\ud800"])
-def test_a_wrong_password_opens_nothing(ada: Someone, password: str) -> None:
+def test_a_wrong_password_is_rejected(ada: AccountDriver, password: str) -> None:
     assert ada.sign_in(password) == LoginError(0)
-    assert [each.type for each in told(ada.server, ada.plan_manager_id)] == ["account.joined", "account.sign_in_failed"]
+    assert [each.type for each in recorded_account_events(ada.server, ada.plan_manager_id)] == [
+        "account.joined",
+        "account.sign_in_failed",
+    ]
 
 
 @pytest.mark.parametrize("email", ["", "\0", "\ud800", "nobody", "x" * 10_000, "'; drop table accounts; --"])
-def test_an_email_that_is_none_opens_nothing(ada: Someone, email: str) -> None:
+def test_an_invalid_email_is_rejected(ada: AccountDriver, email: str) -> None:
     ada.server.run(ada.server.db.execute("delete from account_failures"))
     assert ada.sign_in(email=email or " ") == LoginError(0)
 
 
-def test_failures_are_told_and_waited_for_and_a_success_forgets_them(ada: Someone) -> None:
+def test_failures_are_recorded_and_delay_sign_in_until_a_success_resets_them(ada: AccountDriver) -> None:
     waits = []
     for _ in range(6):
         found = ada.sign_in("wrong")
         assert isinstance(found, LoginError)
         waits.append(found.retry_after)
-        ada.let_wait_pass()
+        ada.clear_login_delay()
     assert waits == [0, 0, 1, 2, 4, 8]
     ada.token()
     assert ada.sign_in("wrong") == LoginError(0)
-    failed = [each for each in told(ada.server, ada.plan_manager_id) if each.type == "account.sign_in_failed"]
+    failed = [
+        each
+        for each in recorded_account_events(ada.server, ada.plan_manager_id)
+        if each.type == "account.sign_in_failed"
+    ]
     assert len(failed) == 7
     assert failed[0].data == {
         "id": str(ada.id), "email": ada.email, "name": "Ada", "role": "owner", "address": "192.0.2.7",
@@ -89,32 +96,32 @@ def test_failures_are_told_and_waited_for_and_a_success_forgets_them(ada: Someon
     assert failed[0].actor == str(ada.id)
 
 
-def test_the_right_password_does_not_help_while_it_must_be_waited(ada: Someone) -> None:
+def test_the_right_password_is_rejected_during_the_login_delay(ada: AccountDriver) -> None:
     for _ in range(6):
         ada.sign_in("wrong")
-        ada.let_wait_pass()
+        ada.clear_login_delay()
     ada.sign_in("wrong")
     for password in (PASSWORD, "wrong"):
         found = ada.sign_in(password)
         assert isinstance(found, LoginError)
         assert 0 < found.retry_after <= 16
-    ada.let_wait_pass()
+    ada.clear_login_delay()
     ada.token()
 
 
-def test_an_account_is_locked_for_15_minutes_at_last(ada: Someone) -> None:
+def test_an_account_is_locked_for_at_most_15_minutes(ada: AccountDriver) -> None:
     statement = "update account_failures set failures = 12 where subject = $1"
     ada.sign_in("wrong")
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == LoginError(900)
-    assert [each.type for each in told(ada.server, ada.plan_manager_id)][-2:] == [
+    assert [each.type for each in recorded_account_events(ada.server, ada.plan_manager_id)][-2:] == [
         "account.sign_in_failed",
         "account.locked",
     ]
     assert isinstance(ada.sign_in(), LoginError)
 
 
-def test_old_failures_are_forgotten(ada: Someone) -> None:
+def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
     ada.sign_in("wrong")
     statement = """
         update account_failures set failures = 50, failed_at = now() - interval '25 hours',
@@ -125,7 +132,7 @@ def test_old_failures_are_forgotten(ada: Someone) -> None:
     assert ada.sign_in("wrong") == LoginError(0)
 
 
-def test_old_failures_are_forgotten_before_they_are_cleared_away(ada: Someone) -> None:
+def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) -> None:
     older = """
         insert into account_failures (subject, failures, failed_at, locked_until)
         select sha256(convert_to($1 || each::text, 'UTF8')), 1, now() - interval '50 hours', now()
@@ -144,20 +151,24 @@ def test_old_failures_are_forgotten_before_they_are_cleared_away(ada: Someone) -
     assert 0 < ada.server.run(ada.server.db.one(int, left)) <= 10
 
 
-def test_many_attempts_at_once_are_not_free(ada: Someone) -> None:
-    async def all_at_once() -> list[Any]:
+def test_concurrent_attempts_are_all_counted(ada: AccountDriver) -> None:
+    async def attempt_concurrently() -> list[Any]:
         db, settings = ada.server.db, ada.server.settings
         return await asyncio.gather(
             *(sessions.sign_in(db, settings, ada.email, f"guess {each}", "", "") for each in range(20))
         )
 
-    found = ada.server.run(all_at_once())
-    failed = [each for each in told(ada.server, ada.plan_manager_id) if each.type == "account.sign_in_failed"]
+    found = ada.server.run(attempt_concurrently())
+    failed = [
+        each
+        for each in recorded_account_events(ada.server, ada.plan_manager_id)
+        if each.type == "account.sign_in_failed"
+    ]
     assert len(failed) == 3
     assert [each.retry_after > 0 for each in found].count(True) == 18
 
 
-def test_an_unknown_email_is_refused_like_a_known_one(ada: Someone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     original = PasswordHasher.verify
 
@@ -175,53 +186,58 @@ def test_an_unknown_email_is_refused_like_a_known_one(ada: Someone, monkeypatch:
     # As many hashes, with the same parameters.
     assert [each.rsplit("$", 2)[0] for each in hashed] == [hashed[0].rsplit("$", 2)[0]] * 6
     assert len(set(hashed)) == 2
-    assert len(told(ada.server, ada.plan_manager_id)) == 4
+    assert len(recorded_account_events(ada.server, ada.plan_manager_id)) == 4
 
 
-def test_signing_in_is_told_to_each_plan_manager_and_names_no_other(
-    ada: Someone, new_plan_manager: Callable[[], UUID], server: RunningServer
+def test_a_sign_in_is_recorded_for_each_plan_manager_without_naming_others(
+    ada: AccountDriver, new_plan_manager: Callable[[], UUID], server: RunningServer
 ) -> None:
     other = new_plan_manager()
     token = ada.token()
-    ada.write(lambda call: member_store.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    ada.write(lambda ctx: member_store.insert(ctx.tx, other, ada.id, "viewer", datetime.now(UTC)))
     ada.server.run(sessions.sign_out(ada.server.db, token))
     ada.token()
-    assert [(each.type, (each.data or {}).get("role")) for each in told(server, other)] == [
+    assert [(each.type, (each.data or {}).get("role")) for each in recorded_account_events(server, other)] == [
         ("account.signed_in", "viewer")
     ]
-    assert [each.type for each in told(server, ada.plan_manager_id)] == ["account.joined", *["account.signed_in"] * 2]
-    assert str(other) not in str(told(server, ada.plan_manager_id))
+    assert [each.type for each in recorded_account_events(server, ada.plan_manager_id)] == [
+        "account.joined",
+        *["account.signed_in"] * 2,
+    ]
+    assert str(other) not in str(recorded_account_events(server, ada.plan_manager_id))
 
 
-def test_who_has_two_plan_managers_chooses_and_loses_a_choice_with_the_role(
-    ada: Someone, new_plan_manager: Callable[[], UUID]
+def test_an_account_with_two_plan_managers_chooses_one_until_its_role_ends(
+    ada: AccountDriver, new_plan_manager: Callable[[], UUID]
 ) -> None:
     other, foreign = new_plan_manager(), new_plan_manager()
-    ada.write(lambda call: member_store.insert(call.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    ada.write(lambda ctx: member_store.insert(ctx.tx, other, ada.id, "viewer", datetime.now(UTC)))
     token = ada.token()
-    ada.own(lambda tx, session: sessions.switch_plan_manager(tx, session, other), token)
+    ada.run_as_session(lambda tx, session: sessions.switch_plan_manager(tx, session, other), token)
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, session.roles) == (other, {ada.plan_manager_id: "owner", other: "viewer"})
     with pytest.raises(NotFound):
-        ada.own(lambda tx, found: sessions.switch_plan_manager(tx, found, foreign), token)
-    ada.write(lambda call: member_store.delete(call.tx, other, ada.id))
+        ada.run_as_session(lambda tx, found: sessions.switch_plan_manager(tx, found, foreign), token)
+    ada.write(lambda ctx: member_store.delete(ctx.tx, other, ada.id))
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, set(session.roles)) == (ada.plan_manager_id, {ada.plan_manager_id})
 
 
-def test_who_is_removed_is_out_at_once(ada: Someone, new_person: Callable[..., Someone]) -> None:
-    leaving = new_person(ada.plan_manager_id, role="viewer")
+def test_a_removed_member_loses_access_immediately(
+    ada: AccountDriver, new_account: Callable[..., AccountDriver]
+) -> None:
+    leaving = new_account(ada.plan_manager_id, role="viewer")
     token = leaving.token()
-    ada.write(lambda call: members.remove(call, leaving.id), as_self=True)
+    ada.write(lambda ctx: members.remove(ctx, leaving.id), as_self=True)
     assert leaving.session(token) is None
     assert leaving.sign_in() == LoginError(0)
 
 
-def test_a_hash_with_old_parameters_is_made_anew_at_the_next_sign_in(ada: Someone) -> None:
+def test_a_hash_with_old_parameters_is_rehashed_at_the_next_sign_in(ada: AccountDriver) -> None:
     weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    ada.write(lambda call: store.set_password(call.tx, ada.id, weak))
+    ada.write(lambda ctx: store.set_password(ctx.tx, ada.id, weak))
     ada.token()
     kept = ada.server.run(store.get_by_email(ada.server.db, ada.email))
     assert kept
@@ -230,7 +246,7 @@ def test_a_hash_with_old_parameters_is_made_anew_at_the_next_sign_in(ada: Someon
     ada.token()
 
 
-def test_no_secret_is_kept_in_plain_or_told(ada: Someone) -> None:
+def test_no_secret_is_stored_in_plain_text_or_recorded(ada: AccountDriver) -> None:
     token = ada.token()
     every = """
         select coalesce(string_agg(t, ' '), '') from (
@@ -244,7 +260,7 @@ def test_no_secret_is_kept_in_plain_or_told(ada: Someone) -> None:
         assert secret not in kept
 
 
-def test_another_spelling_of_an_email_waits_too(ada: Someone) -> None:
+def test_another_spelling_of_an_email_is_delayed_too(ada: AccountDriver) -> None:
     ada.server.run(ada.server.db.execute("update accounts set email = $2 where id = $1", ada.id, "v" + ada.email + "i"))
     email = "v" + ada.email + "i"
     for _ in range(4):

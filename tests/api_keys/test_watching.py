@@ -21,14 +21,14 @@ from plankeeper.http.errors import ApiError
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 from support.client import Client
-from support.program import plankeeper
+from support.program import run_plankeeper
 from support.server import RunningServer, wait_until
 
 MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keyrings report whenever they ask, and ask often."""
     monkeypatch.setattr("plankeeper.api_keys.cache.POLL_INTERVAL", 0.02)
     monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_INTERVAL", 0.0)
@@ -52,7 +52,7 @@ async def db(dsn: str) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def keyring_on(db: Database) -> AsyncGenerator[ApiKeyCache]:
+async def running_cache(db: Database) -> AsyncGenerator[ApiKeyCache]:
     keyring = ApiKeyCache(db)
     watching = asyncio.create_task(keyring.watch())
     try:
@@ -62,73 +62,73 @@ async def keyring_on(db: Database) -> AsyncGenerator[ApiKeyCache]:
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def owner(db: Database) -> UUID:
+async def create_plan_manager(db: Database) -> UUID:
     async with db.transaction() as tx:
         made = await plan_managers.insert(tx, uuid7(), "Watched")
         assert made
         return made.id
 
 
-async def key_of(db: Database, *owners: UUID, lasts: timedelta | None = None) -> str:
+async def create_key(db: Database, *owners: UUID, lasts: timedelta | None = None) -> str:
     async with db.transaction() as tx:
-        call = WriteContext(tx, owners[0], Settings.read({}), SYSTEM)
-        return await service.create(call, "watched", owners, ["read"], lasts)
+        ctx = WriteContext(tx, owners[0], Settings.read({}), SYSTEM)
+        return await service.create(ctx, "watched", owners, ["read"], lasts)
 
 
-async def kept(db: Database, key: str) -> ApiKey:
-    found = await store.get_by_hash(db, hash_key(key))
-    assert found
-    return found
+async def get_key(db: Database, key: str) -> ApiKey:
+    api_key = await store.get_by_hash(db, hash_key(key))
+    assert api_key
+    return api_key
 
 
 async def last_used(db: Database, key: str) -> datetime | None:
-    return (await kept(db, key)).last_used_at
+    return (await get_key(db, key)).last_used_at
 
 
-async def until_used(db: Database, key: str) -> datetime:
+async def wait_until_used(db: Database, key: str) -> datetime:
     async with asyncio.timeout(20):
         while not (moment := await last_used(db, key)):
             await asyncio.sleep(0.02)
     return moment
 
 
-@pytest.mark.usefixtures("often")
-async def test_the_last_use_of_a_key_is_known_to_the_minute(db: Database) -> None:
-    mine = await owner(db)
-    used, idle = [await key_of(db, mine) for _ in range(2)]
-    async with keyring_on(db) as keyring:
+@pytest.mark.usefixtures("short_periods")
+async def test_the_last_use_of_a_key_is_recorded_to_the_minute(db: Database) -> None:
+    mine = await create_plan_manager(db)
+    used, idle = [await create_key(db, mine) for _ in range(2)]
+    async with running_cache(db) as keyring:
         begun = datetime.now(UTC)
         await keyring.authenticate(used)
-        moment = await until_used(db, used)
+        moment = await wait_until_used(db, used)
         assert (moment.second, moment.microsecond) == (0, 0)
         assert begun - MINUTE < moment <= datetime.now(UTC)
         assert await last_used(db, idle) is None
 
 
-@pytest.mark.usefixtures("often")
-async def test_a_refused_key_is_not_told_as_used(db: Database) -> None:
-    mine = await owner(db)
-    good, revoked = [await key_of(db, mine) for _ in range(2)]
+@pytest.mark.usefixtures("short_periods")
+async def test_a_rejected_key_is_not_recorded_as_used(db: Database) -> None:
+    mine = await create_plan_manager(db)
+    good, revoked = [await create_key(db, mine) for _ in range(2)]
     async with db.transaction() as tx:
-        await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
-    async with keyring_on(db) as keyring:
+        await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await get_key(db, revoked)).id)
+    async with running_cache(db) as keyring:
         for key in (revoked, new_key()):
             with suppress(ApiError):
                 await keyring.authenticate(key)
         await keyring.authenticate(good)
-        await until_used(db, good)
+        await wait_until_used(db, good)
     assert await last_used(db, revoked) is None
 
 
-async def test_reports_come_a_few_times_a_minute_and_not_with_every_request() -> None:
+async def test_usage_is_reported_a_few_times_a_minute_and_not_with_every_request() -> None:
     from plankeeper.api_keys import cache
 
     assert 10 <= cache.REPORT_INTERVAL <= 20
 
 
-async def test_an_older_report_that_comes_late_changes_nothing(db: Database) -> None:
-    key = await key_of(db, await owner(db))
-    ident = (await kept(db, key)).id
+async def test_an_older_report_that_arrives_late_changes_nothing(db: Database) -> None:
+    key = await create_key(db, await create_plan_manager(db))
+    ident = (await get_key(db, key)).id
     moment = datetime(2026, 7, 1, 12, 30, 40, tzinfo=UTC)
     to_the_minute = moment.replace(second=0)
     for each in (moment, moment - timedelta(hours=1), moment - timedelta(seconds=30)):
@@ -138,9 +138,9 @@ async def test_an_older_report_that_comes_late_changes_nothing(db: Database) -> 
     assert await last_used(db, key) == to_the_minute + MINUTE
 
 
-async def test_workers_that_report_the_same_keys_at_once_neither_deadlock_nor_go_back(db: Database) -> None:
-    mine = await owner(db)
-    ids = [(await kept(db, await key_of(db, mine))).id for _ in range(60)]
+async def test_concurrent_reports_of_the_same_keys_neither_deadlock_nor_go_backwards(db: Database) -> None:
+    mine = await create_plan_manager(db)
+    ids = [(await get_key(db, await create_key(db, mine))).id for _ in range(60)]
     begin = datetime(2026, 7, 1, tzinfo=UTC)
     chance = random.Random(4)
 
@@ -155,68 +155,68 @@ async def test_workers_that_report_the_same_keys_at_once_neither_deadlock_nor_go
     assert found == [begin + MINUTE * (24 + 7)] * len(ids)
 
 
-async def told(db: Database) -> list[tuple[UUID, str]]:
+async def expiry_warnings(db: Database) -> list[tuple[UUID, str]]:
     """The warnings that were recorded: plan manager and key."""
-    found = await db.rows(
+    rows = await db.rows(
         str,
         "select plan_manager_id::text || ' ' || resource_id from events where type = 'api_key.expiring' order by 1",
     )
-    return [(UUID(each.split()[0]), each.split()[1]) for each in found]
+    return [(UUID(each.split()[0]), each.split()[1]) for each in rows]
 
 
-async def test_a_key_that_expires_soon_is_told_of_once_under_each_of_its_plan_managers(db: Database) -> None:
-    owners = sorted([await owner(db), await owner(db)])
-    key = await kept(db, await key_of(db, *owners, lasts=timedelta(days=13)))
+async def test_an_expiring_key_is_reported_once_for_each_of_its_plan_managers(db: Database) -> None:
+    owners = sorted([await create_plan_manager(db), await create_plan_manager(db)])
+    key = await get_key(db, await create_key(db, *owners, lasts=timedelta(days=13)))
     for _ in range(3):
         await service.record_expiry_warnings(db, Settings.read({}))
-        assert await told(db) == [(each, str(key.id)) for each in owners]
+        assert await expiry_warnings(db) == [(each, str(key.id)) for each in owners]
 
 
-async def test_keys_that_are_far_from_their_end_or_past_it_or_revoked_are_not_told_of(db: Database) -> None:
-    mine = await owner(db)
+async def test_keys_that_are_not_expiring_or_expired_or_revoked_are_not_reported(db: Database) -> None:
+    mine = await create_plan_manager(db)
     for lasts in (None, timedelta(days=15), timedelta(seconds=-1)):
-        await key_of(db, mine, lasts=lasts)
-    revoked = await key_of(db, mine, lasts=timedelta(days=1))
+        await create_key(db, mine, lasts=lasts)
+    revoked = await create_key(db, mine, lasts=timedelta(days=1))
     async with db.transaction() as tx:
-        await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await kept(db, revoked)).id)
-    soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=1)))
+        await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await get_key(db, revoked)).id)
+    soon = await get_key(db, await create_key(db, mine, lasts=timedelta(days=1)))
     await service.record_expiry_warnings(db, Settings.read({}))
-    assert await told(db) == [(mine, str(soon.id))]
+    assert await expiry_warnings(db) == [(mine, str(soon.id))]
 
 
-async def test_servers_that_warn_at_once_tell_of_each_key_once(db: Database) -> None:
-    mine = await owner(db)
-    keys = [await kept(db, await key_of(db, mine, lasts=timedelta(hours=1))) for _ in range(20)]
+async def test_concurrent_servers_report_each_key_once(db: Database) -> None:
+    mine = await create_plan_manager(db)
+    keys = [await get_key(db, await create_key(db, mine, lasts=timedelta(hours=1))) for _ in range(20)]
     await asyncio.gather(*(service.record_expiry_warnings(db, Settings.read({})) for _ in range(6)))
-    assert await told(db) == sorted((mine, str(each.id)) for each in keys)
+    assert await expiry_warnings(db) == sorted((mine, str(each.id)) for each in keys)
 
 
-async def test_a_key_that_another_server_is_telling_of_is_left_to_it(db: Database) -> None:
-    mine = await owner(db)
-    key = await kept(db, await key_of(db, mine, lasts=timedelta(hours=1)))
+async def test_a_key_locked_by_another_server_is_skipped(db: Database) -> None:
+    mine = await create_plan_manager(db)
+    key = await get_key(db, await create_key(db, mine, lasts=timedelta(hours=1)))
     async with db.transaction() as beside:
         assert await store.select_unwarned_for_update(beside, datetime.now(UTC) + timedelta(days=1), 100)
         async with asyncio.timeout(20):
             await service.record_expiry_warnings(db, Settings.read({}))
-        assert await told(db) == []
+        assert await expiry_warnings(db) == []
     await service.record_expiry_warnings(db, Settings.read({}))
-    assert await told(db) == [(mine, str(key.id))]
+    assert await expiry_warnings(db) == [(mine, str(key.id))]
 
 
-async def test_more_keys_than_are_told_of_at_a_time_are_all_told_of(db: Database) -> None:
-    mine = await owner(db)
+async def test_more_keys_than_one_batch_are_all_reported(db: Database) -> None:
+    mine = await create_plan_manager(db)
     for _ in range(105):
-        await key_of(db, mine, lasts=timedelta(hours=1))
+        await create_key(db, mine, lasts=timedelta(hours=1))
     for _ in range(2):
         await service.record_expiry_warnings(db, Settings.read({}))
-    assert len(await told(db)) == 105
+    assert len(await expiry_warnings(db)) == 105
 
 
-def test_a_running_server_tells_of_it_by_itself(
+def test_a_running_server_reports_expiring_keys(
     api: Client, new_key: Callable[..., str], server: RunningServer
 ) -> None:
     soon = new_key(UUID(api.plan_manager_id), lasts=timedelta(days=1))
-    ident = str(server.run(kept(server.db, soon)).id)
+    ident = str(server.run(get_key(server.db, soon)).id)
     feed = wait_until(lambda: api.get("/events", type="api_key.expiring").json()["data"], 20)
     [event] = feed
     assert event["resource"] == {"kind": "api_key", "id": ident}
@@ -226,30 +226,28 @@ def test_a_running_server_tells_of_it_by_itself(
 
 
 @pytest.fixture
-def doctor(dsn: str) -> Callable[[], list[str]]:
+def run_doctor(dsn: str) -> Callable[[], list[str]]:
     """The lines of `plankeeper doctor`, which finds nothing that fails."""
 
-    def ask() -> list[str]:
-        done = plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn)
+    def run() -> list[str]:
+        done = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn)
         assert done.returncode == 0, done
         return done.stdout.splitlines()
 
-    return ask
+    return run
 
 
-async def test_doctor_warns_of_keys_that_expire_soon_and_is_content(
-    db: Database, doctor: Callable[[], list[str]]
-) -> None:
-    mine = await owner(db)
-    assert not [line for line in doctor() if not line.startswith("ok")]
-    soon = await kept(db, await key_of(db, mine, lasts=timedelta(days=2)))
-    await key_of(db, mine, lasts=timedelta(days=30))
+async def test_doctor_warns_about_expiring_keys_and_succeeds(db: Database, run_doctor: Callable[[], list[str]]) -> None:
+    mine = await create_plan_manager(db)
+    assert not [line for line in run_doctor() if not line.startswith("ok")]
+    soon = await get_key(db, await create_key(db, mine, lasts=timedelta(days=2)))
+    await create_key(db, mine, lasts=timedelta(days=30))
     assert soon.expires_at
-    [warning] = [line for line in doctor() if not line.startswith("ok")]
+    [warning] = [line for line in run_doctor() if not line.startswith("ok")]
     assert warning == (
         f"warn  key {soon.id} (…{soon.last_four}, watched) expires at {soon.expires_at:%Y-%m-%dT%H:%M:%SZ}:"
         " run `plankeeper keys rotate`"
     )
     # Told of by an event or not: it stays in the list until it has ended.
     await service.record_expiry_warnings(db, Settings.read({}))
-    assert warning in doctor()
+    assert warning in run_doctor()

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from bulk.samples import BOOK, Events, Import, Row, Told, by_json, clean
+from bulk.samples import ALL_ROWS, EventRow, Events, Import, Row, assert_imported, to_json_lines
 from plankeeper.import_export.importer import ImportReport
 from support.client import Client
 from support.importing import import_bytes
@@ -12,33 +12,33 @@ from support.server import RunningServer
 
 
 @pytest.fixture
-def taken(server: RunningServer) -> Import:
+def import_content(server: RunningServer) -> Import:
     """Imports rows, or a whole file, for a client's plan manager."""
 
-    def work(client: Client, resource: str, content: bytes | list[Row]) -> ImportReport:
-        file = content if isinstance(content, bytes) else by_json(content)
+    def import_one(client: Client, resource: str, content: bytes | list[Row]) -> ImportReport:
+        file = content if isinstance(content, bytes) else to_json_lines(content)
         return server.run(import_bytes(server, UUID(client.plan_manager_id), resource, file))
 
-    return work
+    return import_one
 
 
 @pytest.fixture
-def told(server: RunningServer) -> Events:
+def recorded_events(server: RunningServer) -> Events:
     """All events of a client's plan manager, but those of keys."""
 
-    def work(client: Client) -> list[Told]:
+    def read(client: Client) -> list[EventRow]:
         statement = """
             select type, resource_id, actor_kind || ' ' || actor_name as actor, data, previous from events
             where plan_manager_id = $1 and resource_kind <> 'api_key' order by id
         """
-        return server.run(server.db.rows(Told, statement, UUID(client.plan_manager_id)))
+        return server.run(server.db.rows(EventRow, statement, UUID(client.plan_manager_id)))
 
-    return work
+    return read
 
 
 @pytest.fixture
-def stocked(api: Client, taken: Import) -> Client:
+def seeded_api(api: Client, import_content: Import) -> Client:
     """A client of a plan manager that has one or two of everything."""
-    for resource, rows in BOOK.items():
-        clean(taken(api, resource, rows), created=len(rows))
+    for resource, rows in ALL_ROWS.items():
+        assert_imported(import_content(api, resource, rows), created=len(rows))
     return api

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 Import = Callable[..., ImportReport]
 
 
-class Told(Struct):
+class EventRow(Struct):
     """An event, as it is kept."""
 
     type: str
@@ -28,18 +28,18 @@ class Told(Struct):
     previous: str | None
 
 
-Events = Callable[[Client], list[Told]]
+Events = Callable[[Client], list[EventRow]]
 
 
-def an_id() -> str:
+def new_id() -> str:
     return str(uuid7())
 
 
-def by_json(rows: list[Row]) -> bytes:
+def to_json_lines(rows: list[Row]) -> bytes:
     return "".join(to_json(row) + "\n" for row in rows).encode()
 
 
-def by_csv(rows: list[Row]) -> bytes:
+def to_csv(rows: list[Row]) -> bytes:
     file = io.StringIO(newline="")
     table = csv.writer(file)
     table.writerow(rows[0])
@@ -55,21 +55,21 @@ def cell(value: Any) -> str:
     return json.dumps(value)
 
 
-def clean(report: ImportReport, created: int = 0, changed: int = 0, unchanged: int = 0) -> None:
+def assert_imported(report: ImportReport, created: int = 0, changed: int = 0, unchanged: int = 0) -> None:
     assert report.errors == []
     assert report.counts == ImportCounts(created, changed, unchanged)
     assert report.row_count == created + changed + unchanged
 
 
-def shown(client: Client, path: str, **params: Any) -> Any:
-    answer = client.get(path, **params)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def get_json(client: Client, path: str, **params: Any) -> Any:
+    response = client.get(path, **params)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
-PERSON, PROVIDER, INVOICE, USER, LINE = (an_id() for _ in range(5))
-REASON, SUBREASON, MANAGER, SESSION = (an_id() for _ in range(4))
-EARLY = "2026-01-31T10:00:00.123456Z"
+PERSON, PROVIDER, INVOICE, USER, LINE = (new_id() for _ in range(5))
+REASON, SUBREASON, MANAGER, SESSION = (new_id() for _ in range(4))
+CREATED_AT = "2026-01-31T10:00:00.123456Z"
 
 REASONS: list[Row] = [
     {"id": REASON, "name": "Moved", "parent_id": None},
@@ -86,7 +86,7 @@ PARTICIPANT: Row = {
     "participant_number": "430000001", "email": "Zoe@Example.com", "phone_number": "0491 570 006",
     "date_of_birth": "1999-12-31", "gender": "Female", "pronouns": "she/her", "state": "NSW", "postcode": "2000",
     "address_line_1": "1 A St\nRear", "address_line_2": None, "city": "Sydney", "service_region_id": "remote",
-    "status": "Inactive", "approval_required": True, "onboard_date": "2020-02-29", "created_at": EARLY,
+    "status": "Inactive", "approval_required": True, "onboard_date": "2020-02-29", "created_at": CREATED_AT,
     "date_ceased": "2026-01-31", "reason_for_leaving": "moved", "exit_reason_category_id": REASON,
     "exit_reason_subcategory_id": SUBREASON, "account_manager_id": MANAGER, "is_pace_plan": True,
     "plan_start_date": "2025-02-01", "plan_end_date": "2026-01-31", "postal_statement": True,
@@ -95,7 +95,7 @@ PARTICIPANT: Row = {
 FULL_PROVIDER: Row = {
     "id": PROVIDER, "entity_name": "Physio", "abn": "53004085616", "email": "p@example.com", "active": False,
     "primary_phone_number": "02 5550 0000", "address": "2 B St", "city": "Perth", "state": "WA", "postcode": "6000",
-    "ndis_provider_number": "4050000000", "created_at": EARLY,
+    "ndis_provider_number": "4050000000", "created_at": CREATED_AT,
 }  # fmt: skip
 MEMBER: Row = {
     "participant_id": PERSON, "id": USER, "user_id": USER, "pm_profile_id": None, "first_name": "Lee",
@@ -106,16 +106,16 @@ MEMBER: Row = {
 ITEM: Row = {
     "id": LINE, "description": 'Hour, "one"', "service_item_number": "15_056_0128_1_3", "quantity": 1.5,
     "unit_price": 100, "total_price": 150, "claim_status": "paid", "claim_batch_ref": "b", "claim_number": "n",
-    "payment_ref": "p", "is_deleted": False, "created_at": EARLY,
+    "payment_ref": "p", "is_deleted": False, "created_at": CREATED_AT,
 }  # fmt: skip
 FULL_INVOICE: Row = {
     "id": INVOICE, "invoice_number": "INV-1", "invoice_date": "2026-01-30", "total": 165, "tax": 15, "subtotal": 150,
-    "participant_id": PERSON, "claim_status": "paid", "approval_status": "approved", "created_at": EARLY,
+    "participant_id": PERSON, "claim_status": "paid", "approval_status": "approved", "created_at": CREATED_AT,
     "pm_provider_id": PROVIDER, "s3_key": "k", "email_message_id": "m",
     "state_management": {"errors": [], "ignored_errors": ["inactive_participant"]}, "is_deleted": False,
     "wont_claim": True, "is_reimbursement": True, "line_items": [ITEM],
 }  # fmt: skip
-VIEWING: Row = {
+VIEW_SESSION: Row = {
     "id": SESSION, "invoice_id": INVOICE, "user_id": "user 1", "user_name": "Ama Owusu",
     "session_started": "2026-01-31T10:00:00Z", "session_ended": "2026-01-31T10:01:00Z",
     "last_heartbeat": "2026-01-31T10:00:59Z", "duration_seconds": 60, "created_at": "2026-01-31T10:00:00Z",
@@ -123,7 +123,7 @@ VIEWING: Row = {
 }  # fmt: skip
 NOTE_TYPE: Row = {"id": 7, "note_type": "Phone call", "badge_color": "#0b7285", "highlight_color": None}
 
-BOOK: dict[str, list[Row]] = {
+ALL_ROWS: dict[str, list[Row]] = {
     "exit-reasons": REASONS,
     "account-managers": MANAGERS,
     "participants": [PARTICIPANT],
@@ -131,5 +131,5 @@ BOOK: dict[str, list[Row]] = {
     "note-types": [NOTE_TYPE],
     "team-members": [MEMBER],
     "invoices": [FULL_INVOICE],
-    "invoice-view-sessions": [VIEWING],
+    "invoice-view-sessions": [VIEW_SESSION],
 }

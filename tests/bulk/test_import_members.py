@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from bulk.samples import Import, Row, an_id, by_csv, by_json, clean, shown
+from bulk.samples import Import, Row, assert_imported, get_json, new_id, to_csv, to_json_lines
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import WriteContext
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
@@ -20,48 +20,57 @@ from support.server import RunningServer
 
 
 @pytest.fixture
-def person(api: Client) -> str:
-    return api.made("/participants", {"participant_number": "430000009", "email": "own@example.com"})["id"]
+def participant_id(api: Client) -> str:
+    return api.create("/participants", {"participant_number": "430000009", "email": "own@example.com"})["id"]
 
 
-def team(client: Client, person: str) -> dict[str, Any]:
+def team_by_name(client: Client, participant_id: str) -> dict[str, Any]:
     """The team by first name."""
-    return {each["first_name"]: each for each in shown(client, f"/participants/{person}/team-members")["data"]}
+    return {
+        each["first_name"]: each for each in get_json(client, f"/participants/{participant_id}/team-members")["data"]
+    }
 
 
-def test_a_participant_is_named_by_id_or_by_number(api: Client, taken: Import, person: str) -> None:
+def test_a_participant_is_named_by_id_or_by_number(api: Client, import_content: Import, participant_id: str) -> None:
     rows = [
-        {"first_name": "by id", "participant_id": person},
+        {"first_name": "by id", "participant_id": participant_id},
         {"first_name": "by number", "participant_number": "430000009"},
     ]
-    clean(taken(api, "team-members", rows), created=2)
-    assert set(team(api, person)) == {"by id", "by number"}
-    table = f"participant_id,participant_number,first_name\n{person},,c\n,430000009,d\n{person},430000009,e\n"
-    clean(taken(api, "team-members", table.encode()), created=3)
-    assert set(team(api, person)) == {"by id", "by number", "c", "d", "e"}
+    assert_imported(import_content(api, "team-members", rows), created=2)
+    assert set(team_by_name(api, participant_id)) == {"by id", "by number"}
+    table = f"participant_id,participant_number,first_name\n{participant_id},,c\n,430000009,d\n{participant_id},430000009,e\n"
+    assert_imported(import_content(api, "team-members", table.encode()), created=3)
+    assert set(team_by_name(api, participant_id)) == {"by id", "by number", "c", "d", "e"}
 
 
-def test_a_number_that_two_participants_share_names_nobody(api: Client, taken: Import, person: str) -> None:
-    api.made("/participants", {"participant_number": "430000009"})
+def test_a_number_shared_by_two_participants_is_ambiguous(
+    api: Client, import_content: Import, participant_id: str
+) -> None:
+    api.create("/participants", {"participant_number": "430000009"})
     rows = [
         {"first_name": "a", "participant_number": "430000009"},
-        {"first_name": "b", "participant_id": person, "participant_number": "430000009"},
+        {"first_name": "b", "participant_id": participant_id, "participant_number": "430000009"},
     ]
     shared = "is shared by two participants; use participant_id"
-    assert taken(api, "team-members", rows).errors == [RowError(1, "participant_number", shared)]
-    assert team(api, person) == {}
-    clean(taken(api, "team-members", rows[1:]), created=1)
+    assert import_content(api, "team-members", rows).errors == [RowError(1, "participant_number", shared)]
+    assert team_by_name(api, participant_id) == {}
+    assert_imported(import_content(api, "team-members", rows[1:]), created=1)
 
 
-def test_a_member_with_an_email_is_its_user_and_one_without_is_a_profile(
-    api: Client, taken: Import, person: str
+def test_a_member_with_an_email_is_a_user_and_one_without_is_a_profile(
+    api: Client, import_content: Import, participant_id: str
 ) -> None:
     rows: list[Row] = [
-        {"participant_id": person, "first_name": "mail", "email": "Mail@example.com", "permissions": ["view_budget"]},
-        {"participant_id": person, "first_name": "none"},
+        {
+            "participant_id": participant_id,
+            "first_name": "mail",
+            "email": "Mail@example.com",
+            "permissions": ["view_budget"],
+        },
+        {"participant_id": participant_id, "first_name": "none"},
     ]
-    clean(taken(api, "team-members", rows), created=2)
-    found = team(api, person)
+    assert_imported(import_content(api, "team-members", rows), created=2)
+    found = team_by_name(api, participant_id)
     assert found["mail"]["id"] == found["mail"]["user_id"]
     assert found["mail"]["pm_profile_id"] is None
     assert found["mail"]["email"] == "Mail@example.com"
@@ -69,96 +78,114 @@ def test_a_member_with_an_email_is_its_user_and_one_without_is_a_profile(
     assert [each["name"] for each in found["none"]["permissions"]] == ["no_access"]
 
 
-def test_an_email_is_one_user_in_whatever_case_and_wherever_it_stands(api: Client, taken: Import, person: str) -> None:
-    manager, second = an_id(), api.made("/participants", {})["id"]
-    clean(taken(api, "account-managers", [{"id": manager, "email": "Pat@example.com"}]), created=1)
+def test_an_email_is_one_user_in_any_case_and_in_any_file(
+    api: Client, import_content: Import, participant_id: str
+) -> None:
+    manager, second = new_id(), api.create("/participants", {})["id"]
+    assert_imported(import_content(api, "account-managers", [{"id": manager, "email": "Pat@example.com"}]), created=1)
     rows = [
-        {"participant_id": person, "first_name": "pat", "email": "PAT@example.com"},
-        {"participant_id": person, "first_name": "new", "email": "new@example.com"},
+        {"participant_id": participant_id, "first_name": "pat", "email": "PAT@example.com"},
+        {"participant_id": participant_id, "first_name": "new", "email": "new@example.com"},
         {"participant_id": second, "first_name": "new", "email": "NEW@example.com"},
     ]
-    clean(taken(api, "team-members", rows), created=3)
-    found = team(api, person)
+    assert_imported(import_content(api, "team-members", rows), created=3)
+    found = team_by_name(api, participant_id)
     assert found["pat"]["id"] == manager
-    assert found["new"]["id"] == team(api, second)["new"]["id"]
+    assert found["new"]["id"] == team_by_name(api, second)["new"]["id"]
     # The first who came wrote it so, and everybody else's stays as it was.
-    assert shown(api, f"/account-managers/{manager}")["email"] == "Pat@example.com"
-    assert {found["new"]["email"], team(api, second)["new"]["email"]} == {"new@example.com"}
-    clean(taken(api, "account-managers", [{"email": "NEW@example.com", "first_name": "New"}]), created=1)
-    clean(taken(api, "account-managers", [{"email": "new@EXAMPLE.com", "first_name": "Newer"}]), changed=1)
-    [one] = shown(api, "/account-managers", email="new@example.com")["data"]
+    assert get_json(api, f"/account-managers/{manager}")["email"] == "Pat@example.com"
+    assert {found["new"]["email"], team_by_name(api, second)["new"]["email"]} == {"new@example.com"}
+    assert_imported(
+        import_content(api, "account-managers", [{"email": "NEW@example.com", "first_name": "New"}]), created=1
+    )
+    assert_imported(
+        import_content(api, "account-managers", [{"email": "new@EXAMPLE.com", "first_name": "Newer"}]), changed=1
+    )
+    [one] = get_json(api, "/account-managers", email="new@example.com")["data"]
     assert (one["id"], one["first_name"]) == (found["new"]["id"], "Newer")
 
 
-def test_the_same_email_twice_on_a_team_is_one_member(api: Client, taken: Import, person: str) -> None:
+def test_the_same_email_twice_on_a_team_is_one_member(api: Client, import_content: Import, participant_id: str) -> None:
     rows = [
-        {"participant_id": person, "email": "a@example.com", "first_name": "a", "role": "r"},
-        {"participant_id": person, "email": "A@example.com", "first_name": "b"},
+        {"participant_id": participant_id, "email": "a@example.com", "first_name": "a", "role": "r"},
+        {"participant_id": participant_id, "email": "A@example.com", "first_name": "b"},
     ]
-    clean(taken(api, "team-members", rows), created=1, changed=1)
-    assert {name: each["role"] for name, each in team(api, person).items()} == {"b": "r"}
+    assert_imported(import_content(api, "team-members", rows), created=1, changed=1)
+    assert {name: each["role"] for name, each in team_by_name(api, participant_id).items()} == {"b": "r"}
 
 
-def test_another_s_email_cannot_be_taken(api: Client, taken: Import) -> None:
-    one, two = {"id": an_id(), "email": "a@example.com"}, {"id": an_id(), "email": "b@example.com"}
-    clean(taken(api, "account-managers", [one, two]), created=2)
-    bad = taken(api, "account-managers", [{"id": an_id(), "first_name": "x"}, two | {"email": "A@example.com"}])
+def test_the_email_of_another_user_is_rejected(api: Client, import_content: Import) -> None:
+    one, two = {"id": new_id(), "email": "a@example.com"}, {"id": new_id(), "email": "b@example.com"}
+    assert_imported(import_content(api, "account-managers", [one, two]), created=2)
+    bad = import_content(
+        api, "account-managers", [{"id": new_id(), "first_name": "x"}, two | {"email": "A@example.com"}]
+    )
     assert bad.errors == [RowError(2, "email", "is another user's of this plan manager")]
 
 
 @pytest.mark.parametrize("given", [{}, {"pm_profile_id": None}, {"email": None}])
-def test_a_member_without_an_email_is_known_by_its_id(api: Client, taken: Import, person: str, given: Row) -> None:
-    row = {"id": an_id(), "participant_id": person, "first_name": "a"} | given
-    clean(taken(api, "team-members", [row]), created=1)
-    before = team(api, person)["a"]
-    clean(taken(api, "team-members", [row]), unchanged=1)
-    assert team(api, person)["a"] == before
-    clean(
-        taken(api, "team-members", by_csv([{"id": row["id"].upper(), "participant_id": person, "role": "r"}])),
+def test_a_member_without_an_email_is_identified_by_its_id(
+    api: Client, import_content: Import, participant_id: str, given: Row
+) -> None:
+    row = {"id": new_id(), "participant_id": participant_id, "first_name": "a"} | given
+    assert_imported(import_content(api, "team-members", [row]), created=1)
+    before = team_by_name(api, participant_id)["a"]
+    assert_imported(import_content(api, "team-members", [row]), unchanged=1)
+    assert team_by_name(api, participant_id)["a"] == before
+    assert_imported(
+        import_content(
+            api, "team-members", to_csv([{"id": row["id"].upper(), "participant_id": participant_id, "role": "r"}])
+        ),
         changed=1,
     )
-    assert team(api, person)["a"] == before | {"role": "r"}
+    assert team_by_name(api, participant_id)["a"] == before | {"role": "r"}
 
 
-def test_ids_that_contradict_each_other_are_bad_lines(api: Client, taken: Import, person: str) -> None:
-    manager = an_id()
-    clean(taken(api, "account-managers", [{"id": manager, "email": "m@example.com"}]), created=1)
-    base = {"participant_id": person, "first_name": "x"}
+def test_contradictory_ids_are_line_errors(api: Client, import_content: Import, participant_id: str) -> None:
+    manager = new_id()
+    assert_imported(import_content(api, "account-managers", [{"id": manager, "email": "m@example.com"}]), created=1)
+    base = {"participant_id": participant_id, "first_name": "x"}
     rows = [
-        base | {"id": an_id(), "pm_profile_id": an_id()},
-        base | {"id": an_id(), "user_id": an_id(), "email": "n@example.com"},
-        base | {"id": an_id(), "email": "m@example.com"},
-        base | {"user_id": an_id(), "email": "m@example.com"},
+        base | {"id": new_id(), "pm_profile_id": new_id()},
+        base | {"id": new_id(), "user_id": new_id(), "email": "n@example.com"},
+        base | {"id": new_id(), "email": "m@example.com"},
+        base | {"user_id": new_id(), "email": "m@example.com"},
         base | {"user_id": manager},
     ]
-    assert taken(api, "team-members", rows).rejected_lines == {1, 2, 3, 4, 5}
-    assert team(api, person) == {}
-    assert shown(api, f"/account-managers/{manager}")["email"] == "m@example.com"
+    assert import_content(api, "team-members", rows).rejected_lines == {1, 2, 3, 4, 5}
+    assert team_by_name(api, participant_id) == {}
+    assert get_json(api, f"/account-managers/{manager}")["email"] == "m@example.com"
 
 
-def test_an_email_and_what_it_allows_cannot_be_taken_away(api: Client, taken: Import, person: str) -> None:
-    known = {"participant_id": person, "id": an_id(), "first_name": "k", "email": "k@example.com"}
-    clean(taken(api, "team-members", [known | {"permissions": ["view_budget"]}]), created=1)
+def test_an_email_and_its_permissions_cannot_be_removed(
+    api: Client, import_content: Import, participant_id: str
+) -> None:
+    known = {"participant_id": participant_id, "id": new_id(), "first_name": "k", "email": "k@example.com"}
+    assert_imported(import_content(api, "team-members", [known | {"permissions": ["view_budget"]}]), created=1)
     rows: list[Row] = [
         known | {"email": None},
-        {"participant_id": person, "first_name": "x", "permissions": ["view_budget"]},
-        {"participant_id": person, "first_name": "x", "permissions": ["no_access", "view_budget"]},
-        {"participant_id": person, "first_name": "x", "permissions": ["everything"]},
-        {"participant_id": person, "first_name": "x", "permissions": []},
+        {"participant_id": participant_id, "first_name": "x", "permissions": ["view_budget"]},
+        {"participant_id": participant_id, "first_name": "x", "permissions": ["no_access", "view_budget"]},
+        {"participant_id": participant_id, "first_name": "x", "permissions": ["everything"]},
+        {"participant_id": participant_id, "first_name": "x", "permissions": []},
     ]
     no = "a member without an email can hold only no_access"
-    assert sorted(taken(api, "team-members", rows).errors)[:3] == [
+    assert sorted(import_content(api, "team-members", rows).errors)[:3] == [
         RowError(1, "email", "cannot be cleared"), RowError(2, "permissions", no), RowError(3, "permissions", no),
     ]  # fmt: skip
-    clean(taken(api, "team-members", rows[4:]), created=1)
-    clean(taken(api, "team-members", [known | {"permissions": ["no_access", "view_invoices"]}]), changed=1)
-    assert [each["name"] for each in team(api, person)["k"]["permissions"]] == ["no_access"]
+    assert_imported(import_content(api, "team-members", rows[4:]), created=1)
+    assert_imported(
+        import_content(api, "team-members", [known | {"permissions": ["no_access", "view_invoices"]}]), changed=1
+    )
+    assert [each["name"] for each in team_by_name(api, participant_id)["k"]["permissions"]] == ["no_access"]
 
 
-def test_two_members_can_swap_their_priorities_in_one_file(api: Client, taken: Import, person: str) -> None:
-    base = {"participant_id": person}
-    clean(
-        taken(
+def test_two_members_can_swap_their_priorities_in_one_file(
+    api: Client, import_content: Import, participant_id: str
+) -> None:
+    base = {"participant_id": participant_id}
+    assert_imported(
+        import_content(
             api,
             "team-members",
             [
@@ -173,29 +200,39 @@ def test_two_members_can_swap_their_priorities_in_one_file(api: Client, taken: I
         base | {"email": "a@example.com", "contact_priority": 2},
         base | {"email": "b@example.com", "contact_priority": 1},
     ]
-    clean(taken(api, "team-members", swap), changed=2)
-    assert {name: each["contact_priority"] for name, each in team(api, person).items()} == {"a": 2, "b": 1, "c": None}
+    assert_imported(import_content(api, "team-members", swap), changed=2)
+    assert {name: each["contact_priority"] for name, each in team_by_name(api, participant_id).items()} == {
+        "a": 2,
+        "b": 1,
+        "c": None,
+    }
     turn = [
         base | {"email": "c@example.com", "contact_priority": 1},
         base | {"email": "b@example.com", "contact_priority": None},
     ]
-    clean(taken(api, "team-members", turn), changed=2)
-    assert {name: each["contact_priority"] for name, each in team(api, person).items()} == {"a": 2, "b": None, "c": 1}
+    assert_imported(import_content(api, "team-members", turn), changed=2)
+    assert {name: each["contact_priority"] for name, each in team_by_name(api, participant_id).items()} == {
+        "a": 2,
+        "b": None,
+        "c": 1,
+    }
 
 
-def test_a_priority_that_another_holds_is_a_bad_line_that_names_the_holder(
-    api: Client, taken: Import, person: str
+def test_a_taken_priority_is_a_line_error_that_names_the_holder(
+    api: Client, import_content: Import, participant_id: str
 ) -> None:
-    holder, base = an_id(), {"participant_id": person, "contact_priority": 1}
-    clean(taken(api, "team-members", [base | {"id": holder, "first_name": "holder"}]), created=1)
-    report = taken(api, "team-members", [{"participant_id": person, "first_name": "ok"}, base | {"first_name": "x"}])
+    holder, base = new_id(), {"participant_id": participant_id, "contact_priority": 1}
+    assert_imported(import_content(api, "team-members", [base | {"id": holder, "first_name": "holder"}]), created=1)
+    report = import_content(
+        api, "team-members", [{"participant_id": participant_id, "first_name": "ok"}, base | {"first_name": "x"}]
+    )
     assert report.errors == [RowError(2, "", f"Team member {holder} holds contact priority 1 of this participant.")]
     both = [base | {"first_name": "x", "contact_priority": 2}, base | {"first_name": "y", "contact_priority": 2}]
-    assert taken(api, "team-members", both).rejected_lines == {2}
-    assert set(team(api, person)) == {"holder"}
+    assert import_content(api, "team-members", both).rejected_lines == {2}
+    assert set(team_by_name(api, participant_id)) == {"holder"}
 
 
-class Counted(Transaction):
+class SavepointCounter(Transaction):
     """A transaction that counts its savepoints: a batch takes one, and its lines one each when it breaks something."""
 
     savepoints = 0
@@ -207,32 +244,32 @@ class Counted(Transaction):
             yield
 
 
-def test_a_user_on_many_teams_does_not_break_a_batch_into_its_lines(
+def test_a_user_on_many_teams_does_not_split_a_batch_into_lines(
     api: Client, server: RunningServer, import_rows: Import
 ) -> None:
-    people = [{"id": an_id()} for _ in range(50)]
+    people = [{"id": new_id()} for _ in range(50)]
     assert import_rows(api, "participants", people).errors == []
     rows = [{"participant_id": each["id"], "email": "Coordinator@example.com", "first_name": "c"} for each in people]
 
-    async def work() -> tuple[Counted, ImportReport]:
+    async def work() -> tuple[SavepointCounter, ImportReport]:
         async with server.db.transaction() as tx:
-            counted = Counted(tx._connection)  # noqa: SLF001 - the same connection, and every savepoint on it
-            call = WriteContext(counted, UUID(api.plan_manager_id), server.settings)
-            file = io.BytesIO(by_json(rows))
+            counted = SavepointCounter(tx._connection)  # noqa: SLF001 - the same connection, and every savepoint on it
+            ctx = WriteContext(counted, UUID(api.plan_manager_id), server.settings)
+            file = io.BytesIO(to_json_lines(rows))
             return counted, await import_file(
-                call, RESOURCES["team-members"], file, CONSTRAINT_ERRORS, lambda _lines: None
+                ctx, RESOURCES["team-members"], file, CONSTRAINT_ERRORS, lambda _lines: None
             )
 
     for created in (50, 0):
         counted, report = server.run(work())
-        clean(report, created=created, unchanged=50 - created)
+        assert_imported(report, created=created, unchanged=50 - created)
         assert counted.savepoints == 1
-    assert len({team(api, each["id"])["c"]["id"] for each in people}) == 1
+    assert len({team_by_name(api, each["id"])["c"]["id"] for each in people}) == 1
 
 
-def test_an_account_manager_s_email_cannot_be_cleared(api: Client, taken: Import) -> None:
-    known = {"id": an_id(), "email": "a@example.com"}
-    clean(taken(api, "account-managers", [known, {"id": an_id(), "email": None}]), created=2)
-    bad = taken(api, "account-managers", [known | {"email": None}])
+def test_an_account_manager_s_email_cannot_be_cleared(api: Client, import_content: Import) -> None:
+    known = {"id": new_id(), "email": "a@example.com"}
+    assert_imported(import_content(api, "account-managers", [known, {"id": new_id(), "email": None}]), created=2)
+    bad = import_content(api, "account-managers", [known | {"email": None}])
     assert bad.errors == [RowError(1, "email", "cannot be cleared")]
-    assert shown(api, f"/account-managers/{known['id']}")["email"] == "a@example.com"
+    assert get_json(api, f"/account-managers/{known['id']}")["email"] == "a@example.com"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from plankeeper.import_export.reader import RowError, ImportRow, UnreadableFileError, read_rows
+from plankeeper.import_export.reader import ImportRow, RowError, UnreadableFileError, read_rows
 from plankeeper.import_export.registry import RESOURCES
 
 NUL = "must not contain the character U+0000"
@@ -18,35 +18,35 @@ FIELDS = (
 )
 
 
-def parts(content: bytes | str, resource: str = "providers") -> list[Any]:
+def read_all(content: bytes | str, resource: str = "providers") -> list[Any]:
     """Every line of a file as (number, what it says), every fault as a BadLine."""
     file = io.BytesIO(content.encode() if isinstance(content, str) else content)
     return [
-        each if isinstance(each, RowError) else (each.line_number, said(each))
+        each if isinstance(each, RowError) else (each.line_number, set_values(each))
         for each in read_rows(file, RESOURCES[resource].import_schema)
     ]
 
 
-def said(line: ImportRow[Any]) -> dict[str, Any]:
+def set_values(line: ImportRow[Any]) -> dict[str, Any]:
     values = {name: getattr(line.values, name) for name in line.values.__struct_fields__}
     return {name: value for name, value in values.items() if value is not UNSET}
 
 
-def unreadable(content: bytes | str) -> str:
+def file_error(content: bytes | str) -> str:
     with pytest.raises(UnreadableFileError) as refused:
-        parts(content)
+        read_all(content)
     return str(refused.value)
 
 
-def test_json_lines_are_objects_with_their_numbers_and_blank_lines_are_passed_over() -> None:
-    assert parts('{"entity_name": "One"}\n\n  \r\n{"entity_name": null, "active": false}') == [
+def test_json_lines_are_numbered_objects_and_blank_lines_are_skipped() -> None:
+    assert read_all('{"entity_name": "One"}\n\n  \r\n{"entity_name": null, "active": false}') == [
         (1, {"entity_name": "One"}),
         (4, {"entity_name": None, "active": False}),
     ]
 
 
-def test_csv_has_a_header_and_counts_the_lines_of_the_file_not_the_rows() -> None:
-    assert parts('entity_name,city\nOne,"a\nb\n\nc"\n\nTwo,d\n') == [
+def test_csv_has_a_header_and_counts_lines_of_the_file_not_rows() -> None:
+    assert read_all('entity_name,city\nOne,"a\nb\n\nc"\n\nTwo,d\n') == [
         (2, {"entity_name": "One", "city": "a\nb\n\nc"}),
         (7, {"entity_name": "Two", "city": "d"}),
     ]
@@ -63,8 +63,8 @@ def test_csv_has_a_header_and_counts_the_lines_of_the_file_not_the_rows() -> Non
         b"abn\n1\n2",
     ],
 )
-def test_what_editors_and_spreadsheets_add_is_no_content(content: bytes) -> None:
-    assert [values for _number, values in parts(content)] == [{"abn": "1"}, {"abn": "2"}]
+def test_additions_by_editors_and_spreadsheets_are_ignored(content: bytes) -> None:
+    assert [values for _number, values in read_all(content)] == [{"abn": "1"}, {"abn": "2"}]
 
 
 @pytest.mark.parametrize(
@@ -74,26 +74,26 @@ def test_what_editors_and_spreadsheets_add_is_no_content(content: bytes) -> None
         "Zoë 🦘 \u0301", "\u2028\u2029\x85\x1f", "\ufeff", "null", "[1", "{}", "'=1+1", "\\u0000", "\\",
     ],
 )  # fmt: skip
-def test_every_text_is_read_as_it_was_written(text: str) -> None:
+def test_every_text_is_read_back_unchanged(text: str) -> None:
     quoted = text.replace('"', '""')
     cell = f'"{quoted}"' if text.strip('"') or len(text) % 2 else f'"{quoted}"""""'
-    assert parts(f"city,entity_name\n{cell},x\n") == [(2, {"city": text, "entity_name": "x"})]
-    assert parts(json.dumps({"city": text}) + "\n") == [(1, {"city": text})]
+    assert read_all(f"city,entity_name\n{cell},x\n") == [(2, {"city": text, "entity_name": "x"})]
+    assert read_all(json.dumps({"city": text}) + "\n") == [(1, {"city": text})]
 
 
-def test_an_empty_cell_is_null_and_two_quotes_are_the_empty_text() -> None:
-    assert parts('entity_name,city,active\n,"",\n"""""",x,true\n') == [
+def test_an_empty_cell_is_null_and_two_quotes_are_an_empty_string() -> None:
+    assert read_all('entity_name,city,active\n,"",\n"""""",x,true\n') == [
         (2, {"entity_name": None, "city": None}),
         (3, {"entity_name": "", "city": "x", "active": True}),
     ]
-    assert parts('{"entity_name": "", "city": null}\n') == [(1, {"entity_name": "", "city": None})]
+    assert read_all('{"entity_name": "", "city": null}\n') == [(1, {"entity_name": "", "city": None})]
 
 
-def test_cells_become_what_their_fields_are() -> None:
-    [(_, member)] = parts("contact_priority,permissions\n1,view_budget;view_invoices\n", "team-members")
+def test_cells_are_converted_to_the_types_of_their_fields() -> None:
+    [(_, member)] = read_all("contact_priority,permissions\n1,view_budget;view_invoices\n", "team-members")
     assert member == {"contact_priority": 1, "permissions": ["view_budget", "view_invoices"]}
     lines = json.dumps([{"quantity": 1.10, "description": 'a "b"'}]).replace('"', '""')
-    [(_, invoice)] = parts(f'total,invoice_date,line_items\n-0.10,2026-01-31,"{lines}"\n', "invoices")
+    [(_, invoice)] = read_all(f'total,invoice_date,line_items\n-0.10,2026-01-31,"{lines}"\n', "invoices")
     assert str(invoice["total"]) == "-0.10"
     assert str(invoice["invoice_date"]) == "2026-01-31"
     [line] = invoice["line_items"]
@@ -101,9 +101,9 @@ def test_cells_become_what_their_fields_are() -> None:
 
 
 @pytest.mark.parametrize("moment", ["2026-01-31T10:00:00Z", "2026-01-31 10:00:00Z", "2026-01-31T21:00:00.000000+11:00"])
-def test_both_formats_take_the_same_datetimes(moment: str) -> None:
-    [(_, by_csv)] = parts(f"created_at\n{moment}\n")
-    [(_, by_json)] = parts(json.dumps({"created_at": moment}))
+def test_both_formats_accept_the_same_datetimes(moment: str) -> None:
+    [(_, by_csv)] = read_all(f"created_at\n{moment}\n")
+    [(_, by_json)] = read_all(json.dumps({"created_at": moment}))
     assert by_csv == by_json
     assert by_csv["created_at"].isoformat(timespec="seconds") in {
         "2026-01-31T10:00:00+00:00",
@@ -136,25 +136,25 @@ def test_both_formats_take_the_same_datetimes(moment: str) -> None:
         ("entity_name,city\na,b,c\n", RowError(2, "", "has 3 cells, and the header 2")),
     ],
 )  # fmt: skip
-def test_a_bad_line_is_told_with_number_field_and_reason(content: bytes | str, bad: RowError) -> None:
-    faults = [each for each in parts(content) if isinstance(each, RowError)]
+def test_an_invalid_line_is_reported_with_number_field_and_reason(content: bytes | str, bad: RowError) -> None:
+    faults = [each for each in read_all(content) if isinstance(each, RowError)]
     assert [(fault.line_number, fault.field) for fault in faults] == [(bad.line_number, bad.field)]
     assert faults[0].message.startswith(bad.message)
 
 
-def test_all_faults_of_a_line_are_told_and_the_lines_behind_it_are_read() -> None:
-    by_json = parts('{"state": "XX", "active": 1, "bar": 2}\n{"abn": "1"}\n')
+def test_all_errors_of_a_line_are_reported_and_later_lines_are_read() -> None:
+    by_json = read_all('{"state": "XX", "active": 1, "bar": 2}\n{"abn": "1"}\n')
     assert [(each[0], each[1]) for each in by_json] == [(1, "bar"), (1, "active"), (1, "state"), (2, {"abn": "1"})]
-    by_csv = parts("abn,state,active\n1,XX,1\n1,,\n")
+    by_csv = read_all("abn,state,active\n1,XX,1\n1,,\n")
     assert [(each[0], each[1]) for each in by_csv] == [(2, "active"), (2, "state"), (3, {"abn": "1", "state": None})]
 
 
 @pytest.mark.parametrize("text", [r"\ud800", r"\u0000", r"a\udfffb"])
 @pytest.mark.parametrize("place", ["line_items", "state_management"])
-def test_json_in_a_cell_is_held_to_the_same_rules(place: str, text: str) -> None:
+def test_json_in_a_cell_follows_the_same_rules(place: str, text: str) -> None:
     document = '[{"description": "%s"}]' if place == "line_items" else '{"ignored_errors": ["%s"]}'
     cell = (document % text).replace('"', '""')
-    [fault] = parts(f'{place}\n"{cell}"\n', "invoices")
+    [fault] = read_all(f'{place}\n"{cell}"\n', "invoices")
     assert isinstance(fault, RowError)
     assert (fault.line_number, fault.field.partition("[")[0].partition(".")[0]) == (2, place)
 
@@ -162,16 +162,16 @@ def test_json_in_a_cell_is_held_to_the_same_rules(place: str, text: str) -> None
 @pytest.mark.parametrize(
     "cell", ["{}", "nonsense", "[1", "[" * 20_000, "12", '"[{""quantity"":""x""}]"', '"[{""foo"":1}]"']
 )
-def test_a_cell_that_is_not_the_json_of_its_field_is_bad(cell: str) -> None:
-    [fault] = parts(f"invoice_number,line_items\n1,{cell}\n", "invoices")
+def test_a_cell_with_the_wrong_json_is_invalid(cell: str) -> None:
+    [fault] = read_all(f"invoice_number,line_items\n1,{cell}\n", "invoices")
     assert isinstance(fault, RowError)
     assert (fault.line_number, fault.field.partition("[")[0]) == (2, "line_items")
 
 
 @pytest.mark.parametrize("content", ['{"%s": "%s"}\n', "%s\n%s\n"])
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
-def test_a_moment_that_no_calendar_has_in_utc_is_bad(content: str, moment: str) -> None:
-    [fault] = parts(content % ("created_at", moment))
+def test_a_timestamp_outside_the_calendar_in_utc_is_invalid(content: str, moment: str) -> None:
+    [fault] = read_all(content % ("created_at", moment))
     assert isinstance(fault, RowError)
     assert fault.field == "created_at"
 
@@ -190,33 +190,33 @@ def test_a_moment_that_no_calendar_has_in_utc_is_bad(content: str, moment: str) 
         ('"abn\n1\n', "line 1: not valid CSV: unexpected end of data"),
     ],
 )
-def test_a_file_that_is_none_of_ours_is_refused_as_a_whole(content: bytes | str, reason: str) -> None:
-    assert unreadable(content).startswith(reason)
+def test_a_file_in_another_format_is_rejected(content: bytes | str, reason: str) -> None:
+    assert file_error(content).startswith(reason)
 
 
-def test_a_quote_that_never_ends_says_where_the_reading_stopped() -> None:
-    assert parts('abn,city\n1,"a\n2,b\n') == [
+def test_an_unclosed_quote_reports_where_reading_stopped() -> None:
+    assert read_all('abn,city\n1,"a\n2,b\n') == [
         RowError(2, "", "not valid CSV: unexpected end of data; the rest of the file was not read")
     ]
-    stopped = parts('abn,city\n0,x\n1,"a"b\n2,b\n')
+    stopped = read_all('abn,city\n0,x\n1,"a"b\n2,b\n')
     assert stopped[0] == (2, {"abn": "0", "city": "x"})
     assert stopped[1].number == 3
     assert stopped[1].reason.endswith("the rest of the file was not read")
 
 
 @pytest.mark.parametrize("content", [b"", b"abn\n", b"\xef\xbb\xbfabn\r\n"])
-def test_a_file_with_nothing_in_it_has_no_lines(content: bytes) -> None:
-    assert parts(content) == []
+def test_an_empty_file_has_no_lines(content: bytes) -> None:
+    assert read_all(content) == []
 
 
-def test_a_cell_may_be_as_long_as_an_invoice_has_lines() -> None:
+def test_a_cell_may_hold_all_lines_of_an_invoice() -> None:
     items = [{"description": "d" * 10_000} for _ in range(30)]
     cell = json.dumps(items).replace('"', '""')
-    [(_, invoice)] = parts(f'line_items\n"{cell}"\n', "invoices")
+    [(_, invoice)] = read_all(f'line_items\n"{cell}"\n', "invoices")
     assert [item.description for item in invoice["line_items"]] == ["d" * 10_000] * 30
 
 
-class Dripping(io.RawIOBase):
+class SlowPipe(io.RawIOBase):
     """A pipe whose writer sends a byte at a time."""
 
     def __init__(self, content: bytes) -> None:
@@ -232,10 +232,10 @@ class Dripping(io.RawIOBase):
 
 
 @pytest.mark.parametrize("content", ["{}", '\ufeff{"abn": "1"}\n', '\n{"abn": "1"}\n', "abn\n1\n", "\ufeffabn\n1\n"])
-def test_a_slow_pipe_is_read_as_a_file_is(content: str) -> None:
-    dripping: Any = io.BufferedReader(Dripping(content.encode()))
+def test_a_slow_pipe_is_read_like_a_file(content: str) -> None:
+    dripping: Any = io.BufferedReader(SlowPipe(content.encode()))
     lines = [each for each in read_rows(dripping, RESOURCES["providers"].import_schema) if isinstance(each, ImportRow)]
-    assert [(each.line_number, said(each)) for each in lines] == parts(content)
+    assert [(each.line_number, set_values(each)) for each in lines] == read_all(content)
 
 
 @pytest.mark.parametrize("line", [b'{"abn": "1"}\n', b"1\n"])
@@ -255,6 +255,6 @@ def test_a_file_is_read_line_by_line(line: bytes) -> None:
             return size
 
     lines = read_rows(io.BufferedReader(Endless()), RESOURCES["providers"].import_schema)
-    assert said(next(line for _, line in zip(range(5000), lines, strict=False) if isinstance(line, ImportRow))) == {
-        "abn": "1"
-    }
+    assert set_values(
+        next(line for _, line in zip(range(5000), lines, strict=False) if isinstance(line, ImportRow))
+    ) == {"abn": "1"}

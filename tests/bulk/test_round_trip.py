@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from bulk.samples import BOOK, Row, an_id, by_json, clean
+from bulk.samples import ALL_ROWS, Row, assert_imported, new_id, to_json_lines
 from plankeeper.database import schema
 from plankeeper.demo import plan_managers, records
 from plankeeper.import_export.reader import ImportRow, read_rows
@@ -25,7 +25,7 @@ from support.importing import import_bytes
 from support.server import RunningServer
 
 FORMATS = ["jsonl", "csv"]
-NASTY = [
+SPECIAL_TEXTS = [
     "", " ", '"', '""', '"""', '""""', "a\nb", "a\r\nb", "\r", "\n", ",", ";", "a;b", "'=1+1", "null", "true", "[",
     "[]", "{}", '{"a": "b"}', "\\", "\\n", "\\u0000", "\\ud800",
     "\u2028\u2029\x85\x0b\x1f\x7f", "\ufeff", "Zoë 🦘 e\u0301",
@@ -34,7 +34,7 @@ NASTY = [
 
 
 @pytest.fixture(scope="module")
-def elsewhere(server: RunningServer) -> Iterator[RunningServer]:
+def second_server(server: RunningServer) -> Iterator[RunningServer]:
     """A server on a database of its own, with the schema and nothing in it."""
     server.run(server.db.execute("create database elsewhere"))
     dsn = server.dsn.replace("///plankeeper?", "///elsewhere?")
@@ -45,12 +45,12 @@ def elsewhere(server: RunningServer) -> Iterator[RunningServer]:
     running.stop()
 
 
-async def _made(server: RunningServer, id_: UUID) -> None:
+async def _create_plan_manager(server: RunningServer, id_: UUID) -> None:
     async with server.db.transaction() as tx:
         await store.insert(tx, id_, "Round trip")
 
 
-async def _exported(server: RunningServer, id_: UUID, resource: str, format_: str) -> bytes:
+async def _export(server: RunningServer, id_: UUID, resource: str, format_: str) -> bytes:
     chosen = RESOURCES[resource]
     writer = CsvWriter(chosen.export_schema) if format_ == "csv" else JsonLinesWriter()
     async with server.db.transaction(snapshot=True) as tx:
@@ -58,26 +58,28 @@ async def _exported(server: RunningServer, id_: UUID, resource: str, format_: st
     return (writer.header() + "".join(lines)).encode()
 
 
-def there_and_back(server: RunningServer, elsewhere: RunningServer, id_: UUID, format_: str) -> dict[str, bytes]:
+def round_trip(server: RunningServer, second_server: RunningServer, id_: UUID, format_: str) -> dict[str, bytes]:
     """What of a plan manager was exported, after it proved to be the same on the other side."""
-    elsewhere.run(_made(elsewhere, id_))
+    second_server.run(_create_plan_manager(second_server, id_))
     files: dict[str, bytes] = {}
     for resource in RESOURCES:
-        files[resource] = server.run(_exported(server, id_, resource, format_))
-        report = elsewhere.run(import_bytes(elsewhere, id_, resource, files[resource]))
-        clean(report, created=report.row_count)
+        files[resource] = server.run(_export(server, id_, resource, format_))
+        report = second_server.run(import_bytes(second_server, id_, resource, files[resource]))
+        assert_imported(report, created=report.row_count)
     for resource, file in files.items():
-        assert elsewhere.run(_exported(elsewhere, id_, resource, format_)) == file, resource
+        assert second_server.run(_export(second_server, id_, resource, format_)) == file, resource
     return files
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_the_demonstration_comes_back_as_it_was(server: RunningServer, elsewhere: RunningServer, format_: str) -> None:
+def test_the_sample_data_survives_a_round_trip(
+    server: RunningServer, second_server: RunningServer, format_: str
+) -> None:
     id_ = cast("UUID", uuid7())
-    server.run(_made(server, id_))
+    server.run(_create_plan_manager(server, id_))
     for resource, rows in records(plan_managers()[1].id):
-        assert server.run(import_bytes(server, id_, resource, by_json(list(rows)))).errors == []
-    files = there_and_back(server, elsewhere, id_, format_)
+        assert server.run(import_bytes(server, id_, resource, to_json_lines(list(rows)))).errors == []
+    files = round_trip(server, second_server, id_, format_)
     assert [len(file.splitlines()) > 1 for file in files.values()] == [True] * len(RESOURCES)
 
 
@@ -93,56 +95,58 @@ TEXT_FIELDS = {
 }
 
 
-def nasty(resource: str, number: int, text: str) -> Row:
+def row_with_text(resource: str, number: int, text: str) -> Row:
     """The book's record of a kind, with a nasty text in all of its fields that take any."""
-    id_: Any = number if resource == "note-types" else an_id()
-    row = BOOK[resource][-1] | {"id": id_} | dict.fromkeys(TEXT_FIELDS[resource], text)
+    id_: Any = number if resource == "note-types" else new_id()
+    row = ALL_ROWS[resource][-1] | {"id": id_} | dict.fromkeys(TEXT_FIELDS[resource], text)
     if resource == "account-managers":
         row |= {"email": None}
     if resource == "team-members":
         row |= {"email": None, "contact_priority": None, "permissions": ["no_access"]}
-        row |= {"user_id": an_id(), "pm_profile_id": id_}
+        row |= {"user_id": new_id(), "pm_profile_id": id_}
     if resource == "invoices":
         [item] = row["line_items"]
-        row["line_items"] = [item | {"id": an_id(), "description": each} for each in (text, text[::-1])]
+        row["line_items"] = [item | {"id": new_id(), "description": each} for each in (text, text[::-1])]
         row["state_management"] = {"ignored_errors": [text, "check_total"]}
     return row
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_nasty_texts_come_back_as_they_were(server: RunningServer, elsewhere: RunningServer, format_: str) -> None:
+def test_special_texts_survive_a_round_trip(server: RunningServer, second_server: RunningServer, format_: str) -> None:
     id_ = cast("UUID", uuid7())
-    server.run(_made(server, id_))
-    for resource, rows in BOOK.items():
-        content = by_json([*rows, *(nasty(resource, 1000 + n, text) for n, text in enumerate(NASTY))])
+    server.run(_create_plan_manager(server, id_))
+    for resource, rows in ALL_ROWS.items():
+        content = to_json_lines(
+            [*rows, *(row_with_text(resource, 1000 + n, text) for n, text in enumerate(SPECIAL_TEXTS))]
+        )
         assert server.run(import_bytes(server, id_, resource, content)).errors == []
-    files = there_and_back(server, elsewhere, id_, format_)
-    assert len(read_by_python(files["participants"], format_)) == len(NASTY) + 1
-    names = [row["preferred_name"] for row in read_by_python(files["participants"], format_)[1:]]
+    files = round_trip(server, second_server, id_, format_)
+    assert len(parse_with_python(files["participants"], format_)) == len(SPECIAL_TEXTS) + 1
+    names = [row["preferred_name"] for row in parse_with_python(files["participants"], format_)[1:]]
     # In CSV a text of nothing but pairs of quotes has one pair more, for an empty cell is null.
-    assert names == [text + '""' if format_ == "csv" and text in ("", '""', '""""') else text for text in NASTY]
+    assert names == [text + '""' if format_ == "csv" and text in ("", '""', '""""') else text for text in SPECIAL_TEXTS]
 
 
-def read_by_python(file: bytes, format_: str) -> list[Row]:
+def parse_with_python(file: bytes, format_: str) -> list[Row]:
     if format_ == "csv":
         return list(csv.DictReader(io.StringIO(file.decode(), newline="")))
     return [json.loads(line) for line in file.split(b"\n")[:-1]]
 
 
-def test_of_nothing_comes_nothing(server: RunningServer, elsewhere: RunningServer) -> None:
+def test_an_empty_plan_manager_exports_nothing(server: RunningServer, second_server: RunningServer) -> None:
     for format_ in FORMATS:
         id_ = cast("UUID", uuid7())
-        server.run(_made(server, id_))
-        files = there_and_back(server, elsewhere, id_, format_)
+        server.run(_create_plan_manager(server, id_))
+        files = round_trip(server, second_server, id_, format_)
         assert {len(file.splitlines()) for file in files.values()} == {0 if format_ == "jsonl" else 1}
 
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
-SPECIAL = st.text(st.sampled_from('"",;\r\n\\ {}[]\'a'), max_size=8)
+CSV_TEXTS = st.text(st.sampled_from('"",;\r\n\\ {}[]\'a'), max_size=8)
 AMOUNTS = st.decimals(-(10**12) + 1, 10**12 - 1, places=10) | st.decimals(-1000, 1000, places=2) | st.none()
 
 
-class Nested(Struct):
+class NestedJson(Struct):
     """What a cell may hold as JSON."""
 
     errors: list[str]
@@ -150,8 +154,8 @@ class Nested(Struct):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(TEXTS | SPECIAL | st.none(), SPECIAL, AMOUNTS, st.lists(TEXTS | SPECIAL)), max_size=4))
-def test_whatever_is_written_as_csv_is_read_as_it_was(rows: list[tuple[Any, str, Decimal | None, list[str]]]) -> None:
+@given(st.lists(st.tuples(TEXTS | CSV_TEXTS | st.none(), CSV_TEXTS, AMOUNTS, st.lists(TEXTS | CSV_TEXTS)), max_size=4))
+def test_any_csv_is_read_back_unchanged(rows: list[tuple[Any, str, Decimal | None, list[str]]]) -> None:
     shape = RESOURCES["invoices"].export_schema
     writer = CsvWriter(shape)
     file = writer.header() + "".join(writer.row(_invoice(*row)) for row in rows)
@@ -167,7 +171,7 @@ def test_whatever_is_written_as_csv_is_read_as_it_was(rows: list[tuple[Any, str,
 def _invoice(number: str | None, key: str, total: Decimal | None, ignored: list[str]) -> Any:
     names = RESOURCES["invoices"].export_schema.__struct_fields__
     values: dict[str, Any] = dict.fromkeys(names) | {"line_items": []}
-    state = Nested(errors=[], ignored_errors=ignored)
+    state = NestedJson(errors=[], ignored_errors=ignored)
     values |= {"invoice_number": number, "s3_key": key, "total": total, "state_management": state}
     values |= {"claim_status": "new", "approval_status": "not_required"}
     return RESOURCES["invoices"].export_schema(**values)
@@ -175,24 +179,24 @@ def _invoice(number: str | None, key: str, total: Decimal | None, ignored: list[
 
 @settings(max_examples=5, deadline=None)
 @given(
-    texts=st.lists(st.tuples(TEXTS | SPECIAL, st.none() | SPECIAL), min_size=1, max_size=20),
+    texts=st.lists(st.tuples(TEXTS | CSV_TEXTS, st.none() | CSV_TEXTS), min_size=1, max_size=20),
     format_=st.sampled_from(FORMATS),
 )
-def test_any_text_survives_the_database(texts: list[tuple[str, str | None]], format_: str) -> None:
+def test_any_text_is_stored_unchanged(texts: list[tuple[str, str | None]], format_: str) -> None:
     server, elsewhere = SERVERS
     id_ = cast("UUID", uuid7())
-    server.run(_made(server, id_))
-    rows = [{"id": an_id(), "entity_name": one, "address": two} for one, two in texts]
-    clean(server.run(import_bytes(server, id_, "providers", by_json(rows))), created=len(rows))
-    there_and_back(server, elsewhere, id_, format_)
+    server.run(_create_plan_manager(server, id_))
+    rows = [{"id": new_id(), "entity_name": one, "address": two} for one, two in texts]
+    assert_imported(server.run(import_bytes(server, id_, "providers", to_json_lines(rows))), created=len(rows))
+    round_trip(server, elsewhere, id_, format_)
 
 
 SERVERS: list[RunningServer] = []
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _servers(server: RunningServer, elsewhere: RunningServer) -> Iterator[None]:
+def _servers(server: RunningServer, second_server: RunningServer) -> Iterator[None]:
     """For hypothesis, whose examples share what a function asks for."""
-    SERVERS[:] = [server, elsewhere]
+    SERVERS[:] = [server, second_server]
     yield
     SERVERS.clear()

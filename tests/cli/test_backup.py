@@ -20,7 +20,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from cli.test_files import read
+from cli.test_files import read_terminal
 from plankeeper.cli import pg_tools
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.database import schema
@@ -31,14 +31,14 @@ from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_export.writer import JsonLinesWriter
 from plankeeper.plan_managers.store import list_all
 from plankeeper.settings import Settings
-from support.folder import open_folder
-from support.program import Serving, environment, plankeeper
+from support.folder import temporary_folder
+from support.program import ServeProcess, environment, run_plankeeper
 from support.server import wait_until
 
-URL = "PLANKEEPER_DATABASE_URL"
+DATABASE_URL = "PLANKEEPER_DATABASE_URL"
 
 
-async def _exported(dsn: str) -> dict[str, str]:
+async def _export_all(dsn: str) -> dict[str, str]:
     async with Database(dsn).open() as db, db.transaction(snapshot=True) as tx:
         return {
             f"{resource} of {each.name}": "".join(
@@ -49,15 +49,15 @@ async def _exported(dsn: str) -> dict[str, str]:
         }
 
 
-def exported(dsn: str) -> dict[str, str]:
+def export_all(dsn: str) -> dict[str, str]:
     """The export of every resource of every plan manager."""
-    found = asyncio.run(_exported(dsn))
-    assert len(found) == 2 * len(RESOURCES)
-    assert all(found.values())
-    return found
+    exports = asyncio.run(_export_all(dsn))
+    assert len(exports) == 2 * len(RESOURCES)
+    assert all(exports.values())
+    return exports
 
 
-async def _tables(dsn: str) -> dict[str, Any]:
+async def _read_tables(dsn: str) -> dict[str, Any]:
     connection = await asyncpg.connect(dsn)
     try:
         names = await connection.fetch("select tablename from pg_tables where schemaname = 'public' order by 1")
@@ -69,9 +69,9 @@ async def _tables(dsn: str) -> dict[str, Any]:
     return rows
 
 
-def tables(dsn: str) -> dict[str, Any]:
+def read_tables(dsn: str) -> dict[str, Any]:
     """Every row of every table, and where the sequences stand."""
-    return asyncio.run(_tables(dsn))
+    return asyncio.run(_read_tables(dsn))
 
 
 async def execute(dsn: str, *statements: str) -> None:
@@ -90,42 +90,42 @@ def new_database(cluster: Cluster, name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def source(cluster: Cluster) -> str:
+def source_dsn(cluster: Cluster) -> str:
     """A database with the demonstration."""
     dsn = new_database(cluster, "backup_source")
     schema.migrate(dsn)
 
-    async def demonstrate() -> None:
+    async def fill_sample_data() -> None:
         async with Database(dsn).open() as db:
-            await load_demo_data(db, Settings.read({URL: dsn}))
+            await load_demo_data(db, Settings.read({DATABASE_URL: dsn}))
 
-    asyncio.run(demonstrate())
+    asyncio.run(fill_sample_data())
     return dsn
 
 
 @pytest.fixture(scope="module")
-def dump(source: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def backup_file(source_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of it."""
     file = tmp_path_factory.mktemp("backup") / "plankeeper.dump"
-    done = plankeeper("backup", str(file), **{URL: source})
+    done = run_plankeeper("backup", str(file), **{DATABASE_URL: source_dsn})
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(rf"{file}: [\d.]+ MB, schema {schema.LATEST_REVISION}\n", done.stdout), done.stdout
     return file
 
 
 @pytest.fixture
-def target(cluster: Cluster) -> str:
+def target_dsn(cluster: Cluster) -> str:
     """A database with nothing in it."""
     return new_database(cluster, "backup_target")
 
 
 @pytest.fixture
 def data_dirs() -> Iterator[tuple[Path, Path]]:
-    with open_folder() as one, open_folder() as two:
+    with temporary_folder() as one, temporary_folder() as two:
         yield one, two
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+def error_message(done: subprocess.CompletedProcess[str]) -> str:
     """The sentence."""
     assert (done.returncode, done.stdout) == (1, ""), done
     assert "should not happen" not in done.stderr
@@ -133,76 +133,78 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return sentence.removeprefix("Error: ")
 
 
-def test_what_an_embedded_server_holds_comes_back_and_its_key_works(
+def test_the_data_of_an_embedded_server_is_restored_and_its_key_works(
     data_dirs: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (one, two), file = data_dirs, tmp_path / "embedded.dump"
-    serving = Serving(one, "--demo")
-    assert plankeeper("backup", str(file), PLANKEEPER_DATA_DIR=str(one)).returncode == 0
+    serving = ServeProcess(one, "--demo")
+    assert run_plankeeper("backup", str(file), PLANKEEPER_DATA_DIR=str(one)).returncode == 0
     assert serving.stop() == 0
-    done = plankeeper("restore", str(file), PLANKEEPER_DATA_DIR=str(two))
+    done = run_plankeeper("restore", str(file), PLANKEEPER_DATA_DIR=str(two))
     assert (done.returncode, done.stderr) == (0, "")
     with Cluster(one) as before:
-        expected = exported(before.dsn)
+        expected = export_all(before.dsn)
     with Cluster(two) as after:
-        assert exported(after.dsn) == expected
-    again = Serving(two)
+        assert export_all(after.dsn) == expected
+    again = ServeProcess(two)
     with serving.client() as old:
-        answer = again_with(again, old.headers["Authorization"], old.headers["X-Plan-Manager-Id"])
-    assert answer == 400
+        response = count_participants(again, old.headers["Authorization"], old.headers["X-Plan-Manager-Id"])
+    assert response == 400
     assert again.stop() == 0
 
 
-def again_with(serving: Serving, authorization: str, plan_manager_id: str) -> int:
+def count_participants(serving: ServeProcess, authorization: str, plan_manager_id: str) -> int:
     """How many participants a key sees."""
     headers = {"Authorization": authorization, "X-Plan-Manager-Id": plan_manager_id}
-    answer = httpx.get(f"{serving.url}/api/public/v1/participants", headers=headers)
-    assert answer.status_code == 200, answer.text
-    return answer.json()["pagination"]["total"]
+    response = httpx.get(f"{serving.url}/api/public/v1/participants", headers=headers)
+    assert response.status_code == 200, response.text
+    return response.json()["pagination"]["total"]
 
 
-def test_every_row_comes_back_through_an_address(source: str, dump: Path, target: str) -> None:
-    assert stat.S_IMODE(dump.stat().st_mode) == 0o600
-    assert [each.name for each in dump.parent.iterdir()] == [dump.name]
-    done = plankeeper("restore", str(dump), **{URL: target})
+def test_every_row_is_restored_through_a_database_url(source_dsn: str, backup_file: Path, target_dsn: str) -> None:
+    assert stat.S_IMODE(backup_file.stat().st_mode) == 0o600
+    assert [each.name for each in backup_file.parent.iterdir()] == [backup_file.name]
+    done = run_plankeeper("restore", str(backup_file), **{DATABASE_URL: target_dsn})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"Restored {dump}: the schema is {schema.LATEST_REVISION}.\n"
-    assert tables(target) == tables(source)
-    assert exported(target) == exported(source)
+    assert done.stdout == f"Restored {backup_file}: the schema is {schema.LATEST_REVISION}.\n"
+    assert read_tables(target_dsn) == read_tables(source_dsn)
+    assert export_all(target_dsn) == export_all(source_dsn)
 
 
-def test_a_database_with_data_is_left_alone(source: str, dump: Path) -> None:
-    before = tables(source)
-    sentence = refused(plankeeper("restore", str(dump), **{URL: source}))
+def test_a_database_with_data_is_not_overwritten(source_dsn: str, backup_file: Path) -> None:
+    before = read_tables(source_dsn)
+    sentence = error_message(run_plankeeper("restore", str(backup_file), **{DATABASE_URL: source_dsn}))
     assert sentence.startswith("The database has data already. Restore into an empty one: name a new database in")
-    assert tables(source) == before
+    assert read_tables(source_dsn) == before
 
 
-def test_a_truncated_file_changes_nothing_and_the_whole_one_is_taken(
-    source: str, dump: Path, target: str, tmp_path: Path
+def test_a_truncated_file_changes_nothing_and_the_complete_one_is_restored(
+    source_dsn: str, backup_file: Path, target_dsn: str, tmp_path: Path
 ) -> None:
-    schema.migrate(target)
-    before, whole, part = tables(target), dump.read_bytes(), tmp_path / "part.dump"
+    schema.migrate(target_dsn)
+    before, whole, part = read_tables(target_dsn), backup_file.read_bytes(), tmp_path / "part.dump"
     for length in (0, 1000, len(whole) // 3, len(whole) - 1):
         part.write_bytes(whole[:length])
-        sentence = refused(plankeeper("restore", str(part), **{URL: target}))
+        sentence = error_message(run_plankeeper("restore", str(part), **{DATABASE_URL: target_dsn}))
         assert sentence.startswith(f"{part} cannot be restored: pg_restore failed: ")
         assert sentence.endswith(" Nothing was written.")
-        assert tables(target) == before
+        assert read_tables(target_dsn) == before
     # A schema without data gives way to the backup's.
-    assert plankeeper("restore", str(dump), **{URL: target}).returncode == 0
-    assert tables(target) == tables(source)
+    assert run_plankeeper("restore", str(backup_file), **{DATABASE_URL: target_dsn}).returncode == 0
+    assert read_tables(target_dsn) == read_tables(source_dsn)
 
 
-def test_what_is_no_backup_of_plankeeper_is_refused(cluster: Cluster, target: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_backup_is_rejected(cluster: Cluster, target_dsn: str, tmp_path: Path) -> None:
     text, other = tmp_path / "text", tmp_path / "other.dump"
     text.write_text("create table participants ();")
-    assert refused(plankeeper("restore", str(text), **{URL: target})).startswith(f"{text} cannot be restored: ")
+    assert error_message(run_plankeeper("restore", str(text), **{DATABASE_URL: target_dsn})).startswith(
+        f"{text} cannot be restored: "
+    )
     pg_dump(new_database(cluster, "backup_other"), other)
-    assert refused(plankeeper("restore", str(other), **{URL: target})) == (
+    assert error_message(run_plankeeper("restore", str(other), **{DATABASE_URL: target_dsn})) == (
         f"{other} is no backup of Plankeeper. Nothing was written."
     )
-    assert tables(target) == {"sequences": []}
+    assert read_tables(target_dsn) == {"sequences": []}
 
 
 def pg_dump(dsn: str, file: Path) -> None:
@@ -210,25 +212,25 @@ def pg_dump(dsn: str, file: Path) -> None:
     subprocess.run([program, "--format=custom", f"--file={file}", f"--dbname={dsn}"], check=True)
 
 
-def test_an_older_schema_is_brought_up_to_date_and_a_newer_one_refused(
-    cluster: Cluster, target: str, tmp_path: Path
+def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
+    cluster: Cluster, target_dsn: str, tmp_path: Path
 ) -> None:
     older, newer = tmp_path / "older.dump", tmp_path / "newer.dump"
     dsn = new_database(cluster, "backup_older")
     _upgrade(dsn, "0003")
     # A backup before an upgrade is taken by either version.
-    assert plankeeper("backup", str(older), **{URL: dsn}).stdout.endswith("schema 0003\n")
-    assert plankeeper("restore", str(older), **{URL: target}).stdout == (
+    assert run_plankeeper("backup", str(older), **{DATABASE_URL: dsn}).stdout.endswith("schema 0003\n")
+    assert run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn}).stdout == (
         f"Restored {older}: the schema is {schema.LATEST_REVISION}.\n"
     )
-    assert "idempotency_records" in tables(target)
+    assert "idempotency_records" in read_tables(target_dsn)
     # It is empty still, but its tables are no longer the backup's.
-    assert f"{older} has the schema 0003, and the database has {schema.LATEST_REVISION} already" in refused(
-        plankeeper("restore", str(older), **{URL: target})
+    assert f"{older} has the schema 0003, and the database has {schema.LATEST_REVISION} already" in error_message(
+        run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn})
     )
     asyncio.run(execute(dsn, "update alembic_version set version_num = '9999'"))
     pg_dump(dsn, newer)
-    assert refused(plankeeper("restore", str(newer), **{URL: target})).startswith(
+    assert error_message(run_plankeeper("restore", str(newer), **{DATABASE_URL: target_dsn})).startswith(
         f"{newer} has the schema 9999, of a newer Plankeeper"
     )
 
@@ -240,30 +242,30 @@ def _upgrade(dsn: str, version: str) -> None:
     command.upgrade(config, version)
 
 
-def test_what_stands_in_the_way_is_said_and_nothing_is_left(
-    source: str, target: str, dump: Path, tmp_path: Path
+def test_obstacles_are_reported_and_nothing_is_left_behind(
+    source_dsn: str, target_dsn: str, backup_file: Path, tmp_path: Path
 ) -> None:
-    own, there = {URL: source}, tmp_path / "there.dump"
+    own, there = {DATABASE_URL: source_dsn}, tmp_path / "there.dump"
     there.write_text("older")
-    assert refused(plankeeper("backup", str(there), **own)) == (
+    assert error_message(run_plankeeper("backup", str(there), **own)) == (
         f"There is a {there} already. Choose another name, or replace it with --force."
     )
     absent = tmp_path / "absent" / "x.dump"
-    assert refused(plankeeper("backup", str(absent), **own)) == (
+    assert error_message(run_plankeeper("backup", str(absent), **own)) == (
         f"{absent} cannot be written: No such file or directory. Nothing was written."
     )
-    assert refused(plankeeper("backup", "/dev/null", "--force", **own)) == (
+    assert error_message(run_plankeeper("backup", "/dev/null", "--force", **own)) == (
         "/dev/null is no regular file, and will not be replaced."
     )
-    assert refused(plankeeper("backup", str(tmp_path / "y"), **{URL: target})) == (
+    assert error_message(run_plankeeper("backup", str(tmp_path / "y"), **{DATABASE_URL: target_dsn})) == (
         "The database has no schema: there is nothing to back up."
     )
-    assert refused(plankeeper("backup", str(tmp_path / "z"), PLANKEEPER_POSTGRES_BIN="/nowhere", **own)).endswith(
-        "or newer in /nowhere. Set PLANKEEPER_POSTGRES_BIN to a folder that has one."
-    )
+    assert error_message(
+        run_plankeeper("backup", str(tmp_path / "z"), PLANKEEPER_POSTGRES_BIN="/nowhere", **own)
+    ).endswith("or newer in /nowhere. Set PLANKEEPER_POSTGRES_BIN to a folder that has one.")
     assert [each.name for each in tmp_path.iterdir()] == ["there.dump"]
-    assert plankeeper("backup", str(there), "--force", **own).returncode == 0
-    assert abs(there.stat().st_size - dump.stat().st_size) < 10_000
+    assert run_plankeeper("backup", str(there), "--force", **own).returncode == 0
+    assert abs(there.stat().st_size - backup_file.stat().st_size) < 10_000
     assert [each.name for each in tmp_path.iterdir()] == ["there.dump"]
 
 
@@ -281,15 +283,15 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_is_told_and_nothing_is_left(source: str, small_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_left_behind(source_dsn: str, small_disk: Path) -> None:
     file = small_disk / "plankeeper.dump"
-    sentence = refused(plankeeper("backup", str(file), **{URL: source}))
+    sentence = error_message(run_plankeeper("backup", str(file), **{DATABASE_URL: source_dsn}))
     assert sentence.startswith("pg_dump failed: could not write to ")
     assert sentence.endswith(": No space left on device. Nothing was written.")
     assert list(small_disk.iterdir()) == []
 
 
-PRETENDER = """\
+FAKE_PG_DUMP = """\
 #!/bin/sh
 [ "$1" = --version ] && echo "pg_dump (PostgreSQL) 99.0" && exit
 printf '%s\\n' "$@" "PGPASSWORD=$PGPASSWORD" > "$ARGUMENTS"
@@ -297,16 +299,18 @@ exec sleep 60
 """
 
 
-def test_a_password_is_on_no_command_line_and_an_end_midway_leaves_nothing(source: str, tmp_path: Path) -> None:
+def test_a_password_is_on_no_command_line_and_an_interrupted_backup_leaves_nothing(
+    source_dsn: str, tmp_path: Path
+) -> None:
     programs, backups, arguments = (tmp_path / each for each in ("programs", "backups", "arguments"))
     programs.mkdir()
     backups.mkdir()
     for name in ("pg_dump", "pg_restore"):
-        (programs / name).write_text(PRETENDER)
+        (programs / name).write_text(FAKE_PG_DUMP)
         (programs / name).chmod(0o755)
-    host = source.partition("?host=")[2].partition("&")[0]
+    host = source_dsn.partition("?host=")[2].partition("&")[0]
     dsn = f"postgresql://postgres:s%40cret@/backup_source?host={host}&port=5432"
-    settings = {URL: dsn, "PLANKEEPER_POSTGRES_BIN": str(programs), "ARGUMENTS": str(arguments)}
+    settings = {DATABASE_URL: dsn, "PLANKEEPER_POSTGRES_BIN": str(programs), "ARGUMENTS": str(arguments)}
     program = [sys.executable, "-m", "plankeeper", "backup", str(backups / "x.dump")]
     running = subprocess.Popen(program, env=environment(settings), stderr=subprocess.PIPE, text=True)
     wait_until(lambda: arguments.exists() and "PGPASSWORD" in arguments.read_text(), 20)
@@ -322,16 +326,16 @@ def test_a_password_is_on_no_command_line_and_an_end_midway_leaves_nothing(sourc
 
 
 @pytest.mark.parametrize("name,done", [("backup", "written"), ("restore", "read")])
-def test_a_terminal_shows_how_far_it_is(
-    source: str, target: str, dump: Path, tmp_path: Path, name: str, done: str
+def test_a_terminal_shows_the_progress(
+    source_dsn: str, target_dsn: str, backup_file: Path, tmp_path: Path, name: str, done: str
 ) -> None:
-    file, dsn = (tmp_path / "x.dump", source) if name == "backup" else (dump, target)
+    file, dsn = (tmp_path / "x.dump", source_dsn) if name == "backup" else (backup_file, target_dsn)
     terminal, theirs = pty.openpty()
     program = [sys.executable, "-m", "plankeeper", name, str(file)]
-    variables = environment({URL: dsn}) | {"TERM": "xterm", "COLUMNS": "200"}
+    variables = environment({DATABASE_URL: dsn}) | {"TERM": "xterm", "COLUMNS": "200"}
     with subprocess.Popen(program, stdout=theirs, stderr=theirs, env=variables) as running:
         os.close(theirs)
-        shown = read(terminal)
+        shown = read_terminal(terminal)
     assert running.returncode == 0, shown
     assert re.search(rf"[\d.]+ (MB|bytes) {done}.*0:00:", shown), shown
 
@@ -347,13 +351,13 @@ def test_a_terminal_shows_how_far_it_is(
         (19, [18], None),
     ],
 )
-def test_the_nearest_programs_that_the_server_understands_are_chosen(
+def test_the_closest_compatible_programs_are_chosen(
     monkeypatch: pytest.MonkeyPatch, server: int, majors: list[int], chosen: int | None
 ) -> None:
     monkeypatch.setattr(pg_tools, "_folders_on_path", lambda: [Path(str(each)) for each in majors])
     monkeypatch.setattr(pg_tools, "_bundled_folders", list)
     monkeypatch.setattr(pg_tools, "_major_version", lambda folder: int(folder.name))
-    found = Settings.read({URL: "postgresql://somewhere/db"})
+    found = Settings.read({DATABASE_URL: "postgresql://somewhere/db"})
     if chosen is None:
         with pytest.raises(click.ClickException, match=f"no pg_dump of version {server} or newer"):
             pg_tools.find_tools(found, server)

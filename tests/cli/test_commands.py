@@ -12,10 +12,10 @@ import pytest
 
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
-from support.program import plankeeper
+from support.program import run_plankeeper
 
-KEY = re.compile(r"plk_[0-9A-Za-z]{38}")
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+KEY_PATTERN = re.compile(r"plk_[0-9A-Za-z]{38}")
+UUID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def new_database(cluster: Cluster, name: str) -> str:
@@ -36,141 +36,141 @@ def dsn(cluster: Cluster) -> str:
     return address
 
 
-def test_plan_managers_and_keys_are_made_listed_and_revoked(dsn: str) -> None:
+def test_plan_managers_and_keys_are_created_listed_and_revoked(dsn: str) -> None:
     env = {"PLANKEEPER_DATABASE_URL": dsn}
-    made = plankeeper("plan-managers", "create", "--name", "Acacia Plans", **env)
+    made = run_plankeeper("plan-managers", "create", "--name", "Acacia Plans", **env)
     plan_manager = made.stdout.strip()
-    assert UUID.fullmatch(plan_manager)
-    again = plankeeper("plan-managers", "create", "--name", "Twice", "--id", plan_manager, **env)
+    assert UUID_PATTERN.fullmatch(plan_manager)
+    again = run_plankeeper("plan-managers", "create", "--name", "Twice", "--id", plan_manager, **env)
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == f"Error: There is a plan manager {plan_manager} already.\n"
-    [line] = plankeeper("plan-managers", "list", **env).stdout.splitlines()
+    [line] = run_plankeeper("plan-managers", "list", **env).stdout.splitlines()
     assert line == f"{plan_manager}  {datetime.now(UTC):%Y-%m-%d}  Acacia Plans"
 
     name = "a long name that a narrow terminal would wrap, " * 4
-    key = plankeeper("keys", "create", "--name", name, "--plan-manager", plan_manager, "--expires-in", "90d", **env)
-    assert KEY.fullmatch(key.stdout.removesuffix("\n")), key
-    [listed] = plankeeper("keys", "list", COLUMNS="40", **env).stdout.splitlines()
+    key = run_plankeeper("keys", "create", "--name", name, "--plan-manager", plan_manager, "--expires-in", "90d", **env)
+    assert KEY_PATTERN.fullmatch(key.stdout.removesuffix("\n")), key
+    [listed] = run_plankeeper("keys", "list", COLUMNS="40", **env).stdout.splitlines()
     key_id = listed.split()[0]
-    assert UUID.fullmatch(key_id)
+    assert UUID_PATTERN.fullmatch(key_id)
     assert "active" in listed
     assert "read+write" in listed
     assert listed.endswith(name)
     assert key.stdout.strip() not in listed
 
-    revoked = plankeeper("keys", "revoke", key_id, **env)
+    revoked = run_plankeeper("keys", "revoke", key_id, **env)
     assert revoked.stdout == f"Revoked: {name}\n"
-    assert "revoked" in plankeeper("keys", "list", **env).stdout
-    missing = plankeeper("keys", "revoke", plan_manager, **env)
+    assert "revoked" in run_plankeeper("keys", "list", **env).stdout
+    missing = run_plankeeper("keys", "revoke", plan_manager, **env)
     assert missing.returncode == 1
     assert missing.stderr == f"Error: There is no key {plan_manager}. See `plankeeper keys list`.\n"
 
 
 @pytest.mark.parametrize("duration", ["90", "0d", "1w", "-5m", "1.5h", "d"])
-def test_a_duration_that_is_none_is_refused(duration: str) -> None:
+def test_an_invalid_duration_is_rejected(duration: str) -> None:
     plan_manager = "017a5f00-0000-7000-8000-00000000da7a"
-    refused = plankeeper("keys", "create", "--name", "x", "--plan-manager", plan_manager, "--expires-in", duration)
+    refused = run_plankeeper("keys", "create", "--name", "x", "--plan-manager", plan_manager, "--expires-in", duration)
     assert refused.returncode == 2
     assert f"'{duration}' is no duration; write 30s, 15m, 12h or 90d" in refused.stderr
 
 
-def test_a_file_goes_in_and_comes_out(dsn: str, tmp_path: Path) -> None:
+def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
     env = {"PLANKEEPER_DATABASE_URL": dsn}
-    plan_manager = plankeeper("plan-managers", "create", "--name", "Files", **env).stdout.strip()
+    plan_manager = run_plankeeper("plan-managers", "create", "--name", "Files", **env).stdout.strip()
     whose = ("--plan-manager", plan_manager)
     file = tmp_path / "providers.csv"
     file.write_text("entity_name,abn\nBanksia Care,51824753556\nWrong Pty Ltd,123\n")
-    taken = plankeeper("import", "providers", str(file), *whose, **env)
+    taken = run_plankeeper("import", "providers", str(file), *whose, **env)
     assert taken.stdout == "providers: 2 lines: 2 created, 0 changed, 0 unchanged\n"
     assert taken.stderr == "Taken, but look at line 3: abn '123' has not 11 digits with a right check digit\n"
 
-    exported = plankeeper("export", "providers", *whose, **env)
+    exported = run_plankeeper("export", "providers", *whose, **env)
     assert [json.loads(line)["entity_name"] for line in exported.stdout.splitlines()] == [
         "Banksia Care",
         "Wrong Pty Ltd",
     ]
-    again = plankeeper("import", "providers", "-", *whose, stdin=exported.stdout.encode(), **env)
+    again = run_plankeeper("import", "providers", "-", *whose, stdin=exported.stdout.encode(), **env)
     assert again.stdout == "providers: 2 lines: 0 created, 0 changed, 2 unchanged\n"
 
     bad = b'{"entity_name": 5}\n{"entity_name": "good"}\n{"abn": "1", "colour": "red"}\n'
-    refused = plankeeper("import", "providers", "-", *whose, stdin=bad, **env)
+    refused = run_plankeeper("import", "providers", "-", *whose, stdin=bad, **env)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[0] == "line 1: entity_name: must be a string or null, not a whole number"
     assert refused.stderr.splitlines()[1].startswith("line 3: colour: is not known")
     assert refused.stderr.splitlines()[-1] == "2 bad lines: nothing was written."
-    assert len(plankeeper("export", "providers", *whose, **env).stdout.splitlines()) == 2
-    checked = plankeeper("recheck", *whose, **env)
+    assert len(run_plankeeper("export", "providers", *whose, **env).stdout.splitlines()) == 2
+    checked = run_plankeeper("recheck", *whose, **env)
     assert checked.stdout == "0 invoices checked, 0 changed\n"
 
 
-def test_what_cannot_be_done_is_said_in_a_sentence(dsn: str, tmp_path: Path) -> None:
+def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
     env = {"PLANKEEPER_DATABASE_URL": dsn}
     nobody = "017a5f00-0000-7000-8000-0000000000aa"
     file = tmp_path / "some.csv"
     file.write_text("entity_name\nx\n")
-    unknown = plankeeper("import", "providers", str(file), "--plan-manager", nobody, **env)
+    unknown = run_plankeeper("import", "providers", str(file), "--plan-manager", nobody, **env)
     assert unknown.stderr == f"Error: There is no plan manager {nobody}. See `plankeeper plan-managers list`.\n"
     for wrong in (str(tmp_path / "none.csv"), str(tmp_path)):
-        missing = plankeeper("import", "providers", wrong, "--plan-manager", nobody, **env)
+        missing = run_plankeeper("import", "providers", wrong, "--plan-manager", nobody, **env)
         assert missing.returncode == 2
         assert wrong in missing.stderr
-    shut = plankeeper("keys", "list", PLANKEEPER_DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
+    shut = run_plankeeper("keys", "list", PLANKEEPER_DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
     assert shut.returncode == 1
     assert shut.stderr.startswith("Error: The database does not answer: ")
-    junk = plankeeper("keys", "list", PLANKEEPER_DATABASE_URL="mysql://x")
+    junk = run_plankeeper("keys", "list", PLANKEEPER_DATABASE_URL="mysql://x")
     assert junk.returncode == 1
     assert "PLANKEEPER_DATABASE_URL" in junk.stderr
-    port = plankeeper("keys", "list", PLANKEEPER_PORT="http", **env)
+    port = run_plankeeper("keys", "list", PLANKEEPER_PORT="http", **env)
     assert port.stderr == "Error: PLANKEEPER_PORT is 'http'; it takes a port number from 0 to 65535.\n"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = str(taken.getsockname()[1])
-        busy = plankeeper("serve", "--port", number, **env)
+        busy = run_plankeeper("serve", "--port", number, **env)
     assert busy.returncode == 1
     assert f"Cannot listen on 127.0.0.1 port {number}" in busy.stderr
     blocked = tmp_path / "file"
     blocked.write_text("")
-    folder = plankeeper("keys", "list", PLANKEEPER_DATA_DIR=str(blocked / "data"))
+    folder = run_plankeeper("keys", "list", PLANKEEPER_DATA_DIR=str(blocked / "data"))
     assert folder.returncode == 1
     assert str(blocked / "data") in folder.stderr
 
 
-def test_a_database_of_ones_own_is_migrated_when_told_to(cluster: Cluster) -> None:
+def test_an_external_database_is_migrated_on_request(cluster: Cluster) -> None:
     env = {"PLANKEEPER_DATABASE_URL": new_database(cluster, "empty")}
     for command in (["serve"], ["keys", "list"]):
-        refused = plankeeper(*command, **env)
+        refused = run_plankeeper(*command, **env)
         assert refused.returncode == 1
         assert refused.stderr.endswith("Run `plankeeper migrate`.\n")
-    sick = plankeeper("doctor", **env)
+    sick = run_plankeeper("doctor", **env)
     assert sick.returncode == 1
     assert f"FAIL  schema empty, {schema.LATEST_REVISION} is needed: run `plankeeper migrate`" in sick.stdout
-    assert plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION}.\n"
-    assert plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION} already.\n"
-    well = plankeeper("doctor", **env)
+    assert run_plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION}.\n"
+    assert run_plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION} already.\n"
+    well = run_plankeeper("doctor", **env)
     assert well.returncode == 0
     assert all(line.startswith("ok") for line in well.stdout.splitlines())
-    assert plankeeper("keys", "list", **env).stdout == ""
+    assert run_plankeeper("keys", "list", **env).stdout == ""
 
 
-def test_a_database_of_a_newer_version_is_left_alone(cluster: Cluster) -> None:
+def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: Cluster) -> None:
     address = new_database(cluster, "newer")
     schema.migrate(address)
 
-    async def age() -> None:
+    async def set_newer_revision() -> None:
         connection = await asyncpg.connect(address)
         await connection.execute("update alembic_version set version_num = '9999'")
         await connection.close()
 
-    asyncio.run(age())
-    refused = plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
+    asyncio.run(set_newer_revision())
+    refused = run_plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
     assert refused.returncode == 1
     assert refused.stderr.startswith("Error: The database's schema is 9999, of a newer Plankeeper")
 
 
 def test_the_openapi_document_can_be_compared(project: Path, tmp_path: Path) -> None:
-    assert plankeeper("openapi", "--check", str(project / "openapi.json")).returncode == 0
+    assert run_plankeeper("openapi", "--check", str(project / "openapi.json")).returncode == 0
     other = tmp_path / "other.json"
     other.write_text("{}")
-    differs = plankeeper("openapi", "--check", str(other))
+    differs = run_plankeeper("openapi", "--check", str(other))
     assert (differs.returncode, differs.stderr) == (
         1,
         f"Error: {other} is not what the server says: run `make openapi`.\n",

@@ -18,36 +18,38 @@ import pytest
 
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
-from support.program import environment, plankeeper
+from support.program import environment, run_plankeeper
 from support.server import RunningServer
 
 
 @pytest.fixture
-def own(cluster: Cluster) -> dict[str, str]:
+def settings(cluster: Cluster) -> dict[str, str]:
     return {"PLANKEEPER_DATABASE_URL": cluster.dsn}
 
 
-def test_a_table_goes_out_and_comes_in_by_standard_input(
-    own: dict[str, str], api: Client, import_rows: Callable[..., Any]
+def test_a_table_is_exported_and_imported_through_standard_input(
+    settings: dict[str, str], api: Client, import_rows: Callable[..., Any]
 ) -> None:
     import_rows(api, "providers", [{"entity_name": f"Zoë {n}", "abn": "1"} for n in range(30)])
     whose = ("--plan-manager", api.plan_manager_id)
-    table = plankeeper("export", "providers", *whose, "--format", "csv", **own)
+    table = run_plankeeper("export", "providers", *whose, "--format", "csv", **settings)
     assert (table.returncode, table.stderr) == (0, "")
     assert table.stdout.startswith("id,entity_name,abn,email,active,")
     assert len(table.stdout.splitlines()) == 31
 
     # As a spreadsheet saves it.
-    same = plankeeper("import", "providers", "-", *whose, stdin=table.stdout.encode("utf-8-sig"), **own)
+    same = run_plankeeper("import", "providers", "-", *whose, stdin=table.stdout.encode("utf-8-sig"), **settings)
     assert (same.returncode, same.stdout) == (0, "providers: 30 lines: 0 created, 0 changed, 30 unchanged\n")
     told = same.stderr.splitlines()
     assert told[0] == "Taken, but look at line 2: abn '1' has not 11 digits with a right check digit"
     assert (len(told), told[-1]) == (11, "Taken, but look at 20 more such lines")
 
 
-def test_a_hundred_faults_are_shown_and_nothing_is_written(own: dict[str, str], api: Client) -> None:
+def test_a_hundred_errors_are_shown_and_nothing_is_written(settings: dict[str, str], api: Client) -> None:
     table = "entity_name,state,active\n" + "".join(f"{n},x,{'true' if n % 2 else 'no'}\n" for n in range(300))
-    done = plankeeper("import", "providers", "-", "--plan-manager", api.plan_manager_id, stdin=table.encode(), **own)
+    done = run_plankeeper(
+        "import", "providers", "-", "--plan-manager", api.plan_manager_id, stdin=table.encode(), **settings
+    )
     assert (done.returncode, done.stdout) == (1, "")
     told = done.stderr.splitlines()
     assert told[:2] == [
@@ -58,12 +60,12 @@ def test_a_hundred_faults_are_shown_and_nothing_is_written(own: dict[str, str], 
     assert api.get("/providers").json()["pagination"]["total"] == 0
 
 
-def test_an_export_to_nowhere_says_so_or_ends_quietly(
-    own: dict[str, str], api: Client, import_rows: Callable[..., Any]
+def test_an_export_to_a_closed_output_reports_it_or_ends_quietly(
+    settings: dict[str, str], api: Client, import_rows: Callable[..., Any]
 ) -> None:
     import_rows(api, "providers", [{"entity_name": "x" * 250} for _ in range(1500)])
     command = [sys.executable, "-m", "plankeeper", "export", "providers", "--plan-manager", api.plan_manager_id]
-    pipe, variables = subprocess.PIPE, environment(own)
+    pipe, variables = subprocess.PIPE, environment(settings)
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=variables) as export:
         assert export.stdout
         assert export.stderr
@@ -78,8 +80,8 @@ def test_an_export_to_nowhere_says_so_or_ends_quietly(
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_an_import_on_a_terminal_shows_how_far_it_is(
-    own: dict[str, str], api: Client, tmp_path: Path, kind: str
+def test_an_import_on_a_terminal_shows_the_progress(
+    settings: dict[str, str], api: Client, tmp_path: Path, kind: str
 ) -> None:
     file = tmp_path / f"providers.{kind}"
     row = "x\n" if kind == "csv" else '{"entity_name": "x"}\n'
@@ -90,16 +92,16 @@ def test_an_import_on_a_terminal_shows_how_far_it_is(
     command = [sys.executable, "-m", "plankeeper", "import", "providers", str(file)]
     with subprocess.Popen(
         [*command, "--plan-manager", api.plan_manager_id],
-        stdout=theirs, stderr=theirs, env=environment(own) | {"TERM": "xterm"},
+        stdout=theirs, stderr=theirs, env=environment(settings) | {"TERM": "xterm"},
     ) as done:  # fmt: skip
         os.close(theirs)
-        shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", read(terminal))
+        shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", read_terminal(terminal))
     assert done.returncode == 0, shown
     assert "2,001 lines read 0:00:" in shown
     assert shown.splitlines()[-1] == "providers: 2,001 lines: 2,001 created, 0 changed, 0 unchanged"
 
 
-def read(terminal: int) -> str:
+def read_terminal(terminal: int) -> str:
     """All that is shown on a terminal until its last writer has gone, which Linux tells as an input/output error."""
     shown = b""
     while True:
@@ -113,12 +115,14 @@ def read(terminal: int) -> str:
         shown += part
 
 
-@pytest.mark.parametrize("options, told", [((), False), (("--notify",), True)])
-def test_webhooks_tell_of_an_import_only_where_it_is_asked_for(
-    own: dict[str, str], api: Client, server: RunningServer, options: tuple[str, ...], told: bool
+@pytest.mark.parametrize("options, expected_events", [((), False), (("--notify",), True)])
+def test_webhooks_are_sent_for_an_import_only_on_request(
+    settings: dict[str, str], api: Client, server: RunningServer, options: tuple[str, ...], expected_events: bool
 ) -> None:
     row = b'{"entity_name": "x"}\n'
-    done = plankeeper("import", "providers", "-", "--plan-manager", api.plan_manager_id, *options, stdin=row, **own)
+    done = run_plankeeper(
+        "import", "providers", "-", "--plan-manager", api.plan_manager_id, *options, stdin=row, **settings
+    )
     assert done.returncode == 0
     statement = "select notify from events where plan_manager_id = $1 and type = 'provider.created'"
-    assert server.run(server.db.rows(bool, statement, api.plan_manager_id)) == [told]
+    assert server.run(server.db.rows(bool, statement, api.plan_manager_id)) == [expected_events]

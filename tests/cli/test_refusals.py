@@ -16,13 +16,13 @@ from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
-from support.program import environment, plankeeper
+from support.program import environment, run_plankeeper
 from support.server import RunningServer, wait_until
 
-NOBODY = "00000000-0000-0000-0000-000000000001"
+UNKNOWN_ID = "00000000-0000-0000-0000-000000000001"
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+def error_message(done: subprocess.CompletedProcess[str]) -> str:
     """The sentence."""
     assert done.stdout == ""
     assert done.returncode in (1, 2)
@@ -32,7 +32,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize("name", ["", " ", "two\nlines", "bell\a", "\u2028", "\0", "x" * 256, "\udcff"])
-def test_what_is_not_one_line_of_text_is_no_name(name: str) -> None:
+def test_a_name_must_be_a_single_line_of_text(name: str) -> None:
     with pytest.raises(click.BadParameter, match="one line of 1 to 255 characters"):
         NAME.convert(name, None, None)
 
@@ -45,13 +45,13 @@ def test_a_duration_is_a_number_and_a_unit(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "90", "d", "0d", "-1d", "1.5h", "1w", "1 d", "1D", "1d1h", "9999999d", "٣d"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_rejected(text: str) -> None:
     with pytest.raises(click.BadParameter, match="write 30s, 15m, 12h or 90d"):
         DURATION.convert(text, None, None)
 
 
-def test_whatever_is_wrong_is_said(cluster: Cluster, api: Client) -> None:
-    unknown, known = ("--plan-manager", NOBODY), ("--plan-manager", api.plan_manager_id)
+def test_every_error_is_reported(cluster: Cluster, api: Client) -> None:
+    unknown, known = ("--plan-manager", UNKNOWN_ID), ("--plan-manager", api.plan_manager_id)
     url, folder = "PLANKEEPER_DATABASE_URL", "PLANKEEPER_DATA_DIR"
     listing = ["plan-managers", "list"]
     cases: list[tuple[list[str], dict[str, str], str]] = [
@@ -62,10 +62,10 @@ def test_whatever_is_wrong_is_said(cluster: Cluster, api: Client) -> None:
         (["migrate"], {url: "postgresql:///x?host=/nowhere"}, "The database does not answer"),
         (listing, {url: cluster.dsn.replace("///plankeeper", "///absent")}, 'database "absent" does not exist'),
         (["serve"], {folder: "/proc/x"}, "The database in /proc/x cannot be used"),
-        (["export", "invoices", *unknown], {}, f"There is no plan manager {NOBODY}"),
-        (["keys", "create", "--name", "x", *unknown], {}, f"There is no plan manager {NOBODY}"),
+        (["export", "invoices", *unknown], {}, f"There is no plan manager {UNKNOWN_ID}"),
+        (["keys", "create", "--name", "x", *unknown], {}, f"There is no plan manager {UNKNOWN_ID}"),
         (["keys", "create", "--name", "a\nb", *known], {}, "Invalid value for '--name': it must be one line"),
-        (["recheck", *unknown], {}, f"There is no plan manager {NOBODY}"),
+        (["recheck", *unknown], {}, f"There is no plan manager {UNKNOWN_ID}"),
         (["export", "people", *known], {}, "'people' is not one of 'exit-reasons'"),
         (["export", "invoices", "--plan-manager", "1"], {}, "'1' is no UUID with its hyphens"),
         (["openapi", "--check", sys.executable], {}, "is not what the server says: run `make openapi`"),
@@ -74,14 +74,14 @@ def test_whatever_is_wrong_is_said(cluster: Cluster, api: Client) -> None:
     ]
     with ThreadPoolExecutor(3) as pool:
         done = [
-            pool.submit(plankeeper, *command, **(more if folder in more else {url: cluster.dsn} | more))
+            pool.submit(run_plankeeper, *command, **(more if folder in more else {url: cluster.dsn} | more))
             for command, more, _ in cases
         ]
     for (command, more, sentence), one in zip(cases, done, strict=True):
-        assert sentence in refused(one.result()), (command, more)
+        assert sentence in error_message(one.result()), (command, more)
 
 
-def test_a_wrong_password_and_a_right_that_is_missing_are_said(server: RunningServer, cluster: Cluster) -> None:
+def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningServer, cluster: Cluster) -> None:
     rules = cluster.location / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text("local all locked_out scram-sha-256\n" + before)
@@ -90,12 +90,13 @@ def test_a_wrong_password_and_a_right_that_is_missing_are_said(server: RunningSe
     own = cluster.dsn.replace("user=postgres", "user=locked_out")
     try:
         for command in (["plan-managers", "list"], ["doctor"]):
-            done = plankeeper(*command, PLANKEEPER_DATABASE_URL=own + "&password=wrong")
+            done = run_plankeeper(*command, PLANKEEPER_DATABASE_URL=own + "&password=wrong")
             assert done.returncode == 1
             assert 'password authentication failed for user "locked_out"' in done.stdout + done.stderr
-        done = plankeeper("plan-managers", "list", PLANKEEPER_DATABASE_URL=own + "&password=right")
+        done = run_plankeeper("plan-managers", "list", PLANKEEPER_DATABASE_URL=own + "&password=right")
         assert (
-            refused(done) == "Error: The database's user may not do this: permission denied for table alembic_version."
+            error_message(done)
+            == "Error: The database's user may not do this: permission denied for table alembic_version."
         )
     finally:
         rules.write_text(before)
@@ -103,61 +104,65 @@ def test_a_wrong_password_and_a_right_that_is_missing_are_said(server: RunningSe
         server.run(server.db.execute("drop role locked_out"))
 
 
-def test_a_newer_database_is_not_migrated_back(server: RunningServer) -> None:
+def test_a_newer_database_is_not_downgraded(server: RunningServer) -> None:
     server.run(server.db.execute("create database newer_one"))
     own = server.dsn.replace("///plankeeper?", "///newer_one?")
 
-    async def grow() -> None:
+    async def set_newer_revision() -> None:
         async with Database(own, pool_size=1).open() as db:
             await db.execute("create table alembic_version as select '9999' as version_num")
 
-    server.run(grow())
-    told = refused(plankeeper("migrate", PLANKEEPER_DATABASE_URL=own))
+    server.run(set_newer_revision())
+    told = error_message(run_plankeeper("migrate", PLANKEEPER_DATABASE_URL=own))
     assert told.startswith(
         f"Error: The database's schema is 9999, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
     )
-    sick = plankeeper("doctor", PLANKEEPER_DATABASE_URL=own)
+    sick = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=own)
     assert sick.returncode == 1
     assert "of a newer Plankeeper" in sick.stdout
     assert "plankeeper migrate" not in sick.stdout
 
 
-def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
+def test_the_current_folder_may_be_deleted(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     done = subprocess.run(
         ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@" keys list', str(gone), sys.executable, "-m", "plankeeper"],
         env=environment({}), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert "No such file or directory" in refused(done)
+    assert "No such file or directory" in error_message(done)
 
 
-def test_a_key_of_the_command_line_does_what_it_was_made_for_until_it_is_revoked(
+def test_a_key_created_by_a_command_has_its_scopes_until_it_is_revoked(
     cluster: Cluster, server: RunningServer, new_plan_manager: Callable[[], Any]
 ) -> None:
     own = {"PLANKEEPER_DATABASE_URL": cluster.dsn}
     one, two, three = (str(new_plan_manager()) for _ in range(3))
     made = ("keys", "create", "--name", "reader", "--plan-manager", one, "--plan-manager", two.upper())
-    key = plankeeper(*made, "--scope", "read", **own).stdout.removesuffix("\n")
+    key = run_plankeeper(*made, "--scope", "read", **own).stdout.removesuffix("\n")
     client = Client(server.url, key, two)
     assert client.get("/participants").status_code == 200
     assert client.post("/participants", {}).json()["error"] == "insufficient_scope"
     client.plan_manager_id = three
     assert client.get("/participants").json()["error"] == "plan_manager_not_allowed"
     client.plan_manager_id = two
-    [line] = [each for each in plankeeper("keys", "list", **own).stdout.splitlines() if f"…{key[-4:]}  read  " in each]
+    [line] = [
+        each for each in run_plankeeper("keys", "list", **own).stdout.splitlines() if f"…{key[-4:]}  read  " in each
+    ]
     assert line.endswith(f"  no expiry  never used  {','.join(sorted([one, two]))}  reader")
-    assert plankeeper("keys", "revoke", line.split()[0], **own).stdout == "Revoked: reader\n"
+    assert run_plankeeper("keys", "revoke", line.split()[0], **own).stdout == "Revoked: reader\n"
     wait_until(lambda: client.get("/participants").status_code == 401, seconds=1)
     assert client.get("/participants").json()["error"] == "invalid_api_key"
     client.http.close()
 
 
-def test_a_recheck_says_how_many_it_looked_at(cluster: Cluster, api: Client, import_rows: Callable[..., Any]) -> None:
-    person = api.made("/participants", {"status": "Active"})["id"]
+def test_a_recheck_reports_how_many_invoices_it_checked(
+    cluster: Cluster, api: Client, import_rows: Callable[..., Any]
+) -> None:
+    person = api.create("/participants", {"status": "Active"})["id"]
     import_rows(api, "invoices", [{"participant_id": person}, {"participant_id": None}])
     api.put(f"/participants/{person}", {"status": "Inactive"})
     command = ("recheck", "--plan-manager", api.plan_manager_id)
     for changed in (1, 0):
-        done = plankeeper(*command, PLANKEEPER_DATABASE_URL=cluster.dsn)
+        done = run_plankeeper(*command, PLANKEEPER_DATABASE_URL=cluster.dsn)
         assert done.stdout == f"2 invoices checked, {changed} changed\n"

@@ -10,7 +10,7 @@ import pytest
 from plankeeper.cli import context
 
 
-async def _deaf() -> None:
+async def _ignore_first_cancellation() -> None:
     """Takes no notice of the first cancellation, as a library may."""
     asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)
     with suppress(asyncio.CancelledError):
@@ -18,8 +18,8 @@ async def _deaf() -> None:
     await asyncio.sleep(60)
 
 
-def test_work_that_misses_its_cancellation_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_ignores_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "CANCEL_RETRY_INTERVAL", 0.05)
     with pytest.raises(KeyboardInterrupt):
-        context.run(_deaf())
+        context.run(_ignore_first_cancellation())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,4 +1,4 @@
-"""`plankeeper users`: made with a password or invited, listed, removed."""
+"""`plankeeper accounts`: made with a password or invited, listed, removed."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -9,13 +9,13 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import sessions
 from plankeeper.accounts.policy import invitation_path
 from plankeeper.accounts.schemas import LoginError, LoginResult
-from support.program import plankeeper
+from support.program import run_plankeeper
 from support.server import RunningServer
 
 PASSWORD = "nine violet umbrellas"
 
 
-class Users:
+class UsersCommand:
     """The command, for one plan manager."""
 
     def __init__(self, server: RunningServer, plan_manager_id: UUID) -> None:
@@ -23,7 +23,7 @@ class Users:
         self.email = f"{uuid7().hex}@example.com"
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
-        done = plankeeper("users", *arguments, stdin=stdin, PLANKEEPER_DATABASE_URL=self.server.dsn)
+        done = run_plankeeper("users", *arguments, stdin=stdin, PLANKEEPER_DATABASE_URL=self.server.dsn)
         return done.returncode, done.stdout, done.stderr
 
     def create(self, *more: str, role: str = "owner", stdin: bytes | None = None) -> tuple[int, str, str]:
@@ -40,11 +40,11 @@ class Users:
 
 
 @pytest.fixture
-def users(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Users:
-    return Users(server, new_plan_manager())
+def users(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> UsersCommand:
+    return UsersCommand(server, new_plan_manager())
 
 
-def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users: Users) -> None:
+def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users: UsersCommand) -> None:
     code, out, err = users.create("--password-stdin", stdin=f"{PASSWORD}\n".encode())
     assert (code, err) == (0, "")
     ident = str(UUID(out.strip()))
@@ -59,7 +59,7 @@ def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users:
     assert users.sign_in() == LoginError(0)
 
 
-def test_without_a_password_it_is_an_invitation(users: Users) -> None:
+def test_without_a_password_an_invitation_is_created(users: UsersCommand) -> None:
     code, out, err = users.create(role="manager")
     assert (code, err) == (0, "")
     path = out.removesuffix("\n")
@@ -72,7 +72,7 @@ def test_without_a_password_it_is_an_invitation(users: Users) -> None:
     assert f"manager:{users.plan_manager_id}" in users.lines()[0]
 
 
-def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_made(users: Users) -> None:
+def test_errors_are_reported_in_one_sentence_and_nothing_is_created(users: UsersCommand) -> None:
     short = users.create("--password-stdin", stdin=b"short\n")
     assert short == (1, "", "Error: The password must be 12 to 128 characters long.\n")
     none = users.create("--password-stdin", stdin=b"")
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_made(users: Users) -
     assert users.lines() == []
 
 
-def test_an_email_has_one_account(users: Users) -> None:
+def test_an_email_has_one_account(users: UsersCommand) -> None:
     assert users.create("--password-stdin", stdin=PASSWORD.encode())[0] == 0
     again = users.create("--password-stdin", stdin=PASSWORD.encode())
     assert again[2] == "Error: The email has an account already: without a password it gets an invitation.\n"
@@ -90,7 +90,7 @@ def test_an_email_has_one_account(users: Users) -> None:
     assert len(users.lines()) == 1
 
 
-def test_a_reset_gives_a_way_back_in_and_ends_what_was_open(users: Users) -> None:
+def test_a_reset_restores_access_and_ends_open_sessions(users: UsersCommand) -> None:
     users.create("--password-stdin", stdin=b"another violet umbrella\n")
     for _ in range(4):  # from the third on one must wait
         assert isinstance(users.sign_in(), LoginError)
@@ -106,22 +106,22 @@ def test_a_reset_gives_a_way_back_in_and_ends_what_was_open(users: Users) -> Non
     assert isinstance(users.sign_in(), LoginResult)
 
 
-def test_a_reset_turns_the_second_step_off_where_that_is_asked_for(users: Users) -> None:
+def test_a_reset_disables_two_factor_on_request(users: UsersCommand) -> None:
     ident = UUID(users.create("--password-stdin", stdin=PASSWORD.encode())[1].strip())
     server = users.server
     server.run(server.db.execute("update accounts set totp_secret = $2 where id = $1", ident, "A" * 32))
     assert users.run("reset", users.email)[0] == 0
     assert "two steps" in users.lines()[0]
-    assert users.run("reset", users.email, "--second-step-off", "--password-stdin", stdin=PASSWORD.encode())[0] == 0
+    assert users.run("reset", users.email, "--disable-two-factor", "--password-stdin", stdin=PASSWORD.encode())[0] == 0
     assert "one step" in users.lines()[0]
     entered = users.sign_in()
     assert isinstance(entered, LoginResult)
     assert not entered.two_factor_pending
 
 
-def test_a_reset_that_cannot_be_says_why_and_changes_nothing(users: Users) -> None:
+def test_an_impossible_reset_reports_the_reason_and_changes_nothing(users: UsersCommand) -> None:
     nobody = users.run("reset", users.email)
-    assert nobody == (1, "", f"Error: There is nobody {users.email}. See `plankeeper users list`.\n")
+    assert nobody == (1, "", f"Error: There is nobody {users.email}. See `plankeeper accounts list`.\n")
     users.create("--password-stdin", stdin=PASSWORD.encode())
     for wrong in (b"short\n", b""):
         refused = users.run("reset", users.email, "--password-stdin", stdin=wrong)
@@ -129,10 +129,10 @@ def test_a_reset_that_cannot_be_says_why_and_changes_nothing(users: Users) -> No
     assert isinstance(users.sign_in(), LoginResult)
 
 
-def test_a_plan_manager_or_a_person_that_there_is_not(users: Users) -> None:
+def test_an_unknown_plan_manager_or_account_is_reported(users: UsersCommand) -> None:
     nobody = "00000000-0000-0000-0000-000000000001"
     gone = users.run("remove", users.email)
-    assert gone == (1, "", f"Error: There is nobody {users.email} with such a role. See `plankeeper users list`.\n")
+    assert gone == (1, "", f"Error: There is nobody {users.email} with such a role. See `plankeeper accounts list`.\n")
     users.create("--password-stdin", stdin=PASSWORD.encode())
     assert users.run("remove", users.email, "--plan-manager", nobody)[0] == 1
     assert len(users.lines()) == 1

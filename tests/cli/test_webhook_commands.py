@@ -1,4 +1,4 @@
-"""`plankeeper worker`, the worker inside `serve`, and `plankeeper listen`, as they are run."""
+"""`plankeeper webhook-worker`, the worker inside `serve`, and `plankeeper listen`, as they are run."""
 
 import json
 import signal
@@ -16,15 +16,15 @@ import pytest
 from standardwebhooks import Webhook
 
 from support.client import Client
-from support.folder import open_folder
-from support.program import Serving, environment, plankeeper
-from support.receiver import Received, Receiver
+from support.folder import temporary_folder
+from support.program import ServeProcess, environment, run_plankeeper
+from support.receiver import ReceivedRequest, Receiver
 from support.server import RunningServer, wait_until
 
-ALLOWED = {"PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
+ALLOWED_NETWORKS = {"PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
 
 
-class Started:
+class RunningCommand:
     """A command that runs until it is stopped, with the lines that it prints."""
 
     def __init__(self, *arguments: str, **settings: str) -> None:
@@ -41,7 +41,7 @@ class Started:
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
 
-    def said(self, what: str) -> str:
+    def wait_for_line(self, what: str) -> str:
         """The line that has some words in it, as soon as it is there."""
         return wait_until(lambda: next((line for line in self.lines if what in line), None), 20)
 
@@ -55,8 +55,8 @@ class Started:
 
 
 @contextmanager
-def started(*arguments: str, **settings: str) -> Generator[Started]:
-    running = Started(*arguments, **settings)
+def running_command(*arguments: str, **settings: str) -> Generator[RunningCommand]:
+    running = RunningCommand(*arguments, **settings)
     try:
         yield running
     finally:
@@ -70,19 +70,19 @@ def receiver() -> Iterator[Receiver]:
         yield made
 
 
-def types(receiver: Receiver) -> list[str]:
+def event_types(receiver: Receiver) -> list[str]:
     return [json.loads(each.body)["type"] for each in receiver.received]
 
 
-def verified(each: Received, secret: str) -> Any:
+def verify(each: ReceivedRequest, secret: str) -> Any:
     return Webhook(secret).verify(each.body.decode(), each.headers)
 
 
 # The worker by itself
 
 
-def test_a_worker_sends_until_it_is_told_to_stop(server: RunningServer, api: Client, receiver: Receiver) -> None:
-    own = ALLOWED | {"PLANKEEPER_DATABASE_URL": server.dsn}
+def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, receiver: Receiver) -> None:
+    own = ALLOWED_NETWORKS | {"PLANKEEPER_DATABASE_URL": server.dsn}
     # The server of these tests allows no private address; the worker's own setting is what counts when it sends.
     [endpoint] = server.run(
         server.db.rows(
@@ -97,17 +97,17 @@ def test_a_worker_sends_until_it_is_told_to_stop(server: RunningServer, api: Cli
             receiver.url,
         )
     )
-    with started("worker", **own) as worker:
-        worker.said("The worker is ready")
-        api.made("/note-types", {"note_type": "Sent"})
-        wait_until(lambda: "note_type.created" in types(receiver), 20)
+    with running_command("worker", **own) as worker:
+        worker.wait_for_line("The worker is ready")
+        api.create("/note-types", {"note_type": "Sent"})
+        wait_until(lambda: "note_type.created" in event_types(receiver), 20)
         assert worker.stop() == 0
-    assert verified(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
+    assert verify(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
     assert worker.lines == ["The worker is ready. Ctrl-C stops it."]
 
 
-def test_a_worker_without_a_database_says_so() -> None:
-    done = plankeeper("worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
+def test_a_worker_without_a_database_reports_it() -> None:
+    done = run_plankeeper("worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: The database does not answer")
 
@@ -117,26 +117,26 @@ def test_a_worker_without_a_database_says_so() -> None:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    with open_folder() as made:
+    with temporary_folder() as made:
         yield made
 
 
-def beside(serving: Serving) -> list[psutil.Process]:
+def webhook_workers(serving: ServeProcess) -> list[psutil.Process]:
     """The process that sends webhooks: the one of low priority."""
     return [each for each in serving.workers() if each.nice() > psutil.Process().nice()]
 
 
-def test_serve_sends_and_brings_a_killed_worker_back(folder: Path, receiver: Receiver) -> None:
-    serving = Serving(folder, "--demo", PLANKEEPER_WORKER="on", **ALLOWED)
+def test_serve_sends_webhooks_and_restarts_a_killed_worker(folder: Path, receiver: Receiver) -> None:
+    serving = ServeProcess(folder, "--demo", PLANKEEPER_WEBHOOK_WORKER="on", **ALLOWED_NETWORKS)
     try:
         with serving.client() as client:
             made = client.post("/webhook-endpoints", json={"url": receiver.url, "event_types": ["note_type.*"]}).json()
-            [first] = wait_until(lambda: beside(serving), 20)
+            [first] = wait_until(lambda: webhook_workers(serving), 20)
             first.kill()
             client.post("/note-types", json={"note_type": "Sent"}).raise_for_status()
-            wait_until(lambda: types(receiver), 20)
-            assert verified(receiver.received[0], made["secret"])["type"] == "note_type.created"
-            assert [each.pid for each in beside(serving)] != [first.pid]
+            wait_until(lambda: event_types(receiver), 20)
+            assert verify(receiver.received[0], made["secret"])["type"] == "note_type.created"
+            assert [each.pid for each in webhook_workers(serving)] != [first.pid]
             figures = httpx.get(f"{serving.url}/metrics").text
             assert 'plankeeper_webhook_attempts_total{outcome="succeeded"}' in figures
     finally:
@@ -144,16 +144,16 @@ def test_serve_sends_and_brings_a_killed_worker_back(folder: Path, receiver: Rec
 
 
 def test_a_server_that_is_killed_leaves_no_worker_behind(folder: Path) -> None:
-    serving = Serving(folder, PLANKEEPER_WORKER="on")
-    family = wait_until(lambda: beside(serving) and serving.workers(), 20)
+    serving = ServeProcess(folder, PLANKEEPER_WEBHOOK_WORKER="on")
+    family = wait_until(lambda: webhook_workers(serving) and serving.workers(), 20)
     serving.process.kill()
     _, alive = psutil.wait_procs(family, timeout=30)
     assert not alive
-    serving.ended()
+    serving.wait_for_exit()
 
 
 def test_serve_without_a_worker_sends_nothing(folder: Path, receiver: Receiver) -> None:
-    serving = Serving(folder, "--demo", "--no-worker", PLANKEEPER_WORKER="on", **ALLOWED)
+    serving = ServeProcess(folder, "--demo", "--no-webhook-worker", PLANKEEPER_WEBHOOK_WORKER="on", **ALLOWED_NETWORKS)
     try:
         with serving.client() as client:
             made = client.post("/webhook-endpoints", json={"url": receiver.url}).json()
@@ -172,18 +172,20 @@ def test_serve_without_a_worker_sends_nothing(folder: Path, receiver: Receiver) 
 def test_listen_prints_events_and_forwards_them(server: RunningServer, api: Client, receiver: Receiver) -> None:
     whose = ("--plan-manager", api.plan_manager_id)
     own = {"PLANKEEPER_DATABASE_URL": server.dsn}
-    api.made("/note-types", {"note_type": "Before"})
+    api.create("/note-types", {"note_type": "Before"})
     wait_until(lambda: len(api.get("/events").json()["data"]) == 2)
-    with started("listen", *whose, "--forward-to", f"{receiver.url}/hooks", "--payload", "full", **own) as listening:
-        secret = listening.said("Signed with the secret ").split()[-1]
-        listening.said("Listening.")
-        made = api.made("/note-types", {"note_type": "During"})
-        line = listening.said("note_type.created")
+    with running_command(
+        "listen", *whose, "--forward-to", f"{receiver.url}/hooks", "--payload", "full", **own
+    ) as listening:
+        secret = listening.wait_for_line("Signed with the secret ").split()[-1]
+        listening.wait_for_line("Listening.")
+        made = api.create("/note-types", {"note_type": "During"})
+        line = listening.wait_for_line("note_type.created")
         wait_until(lambda: receiver.received)
         assert listening.stop(signal.SIGINT) == 130
     assert line.split()[1:5] == ["note_type.created", str(made["id"]), "204", line.split()[4]]
     [came] = receiver.received
-    assert verified(came, secret)["data"]["object"] == made
+    assert verify(came, secret)["data"]["object"] == made
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,9 @@ def test_listen_prints_events_and_forwards_them(server: RunningServer, api: Clie
         (["--forward-to", "http://127.0.0.1:1", "--secret", "whsec_short"], "it must be whsec_ and the base64 of"),
     ],
 )
-def test_listen_refuses_what_it_cannot_do(server: RunningServer, api: Client, arguments: list[str], wrong: str) -> None:
-    done = plankeeper("listen", "--plan-manager", api.plan_manager_id, *arguments, PLANKEEPER_DATABASE_URL=server.dsn)
+def test_listen_rejects_invalid_arguments(server: RunningServer, api: Client, arguments: list[str], wrong: str) -> None:
+    done = run_plankeeper(
+        "listen", "--plan-manager", api.plan_manager_id, *arguments, PLANKEEPER_DATABASE_URL=server.dsn
+    )
     assert done.returncode in (1, 2)
     assert wrong in done.stderr

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from console.people import Browser, Person, made
+from console.people import Account, Browser, create_account
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer
 
@@ -25,9 +25,9 @@ def plan_manager_id(new_plan_manager: Callable[[], UUID]) -> UUID:
 
 
 @pytest.fixture
-def new_person(server: RunningServer, plan_manager_id: UUID) -> Callable[..., Person]:
+def new_person(server: RunningServer, plan_manager_id: UUID) -> Callable[..., Account]:
     """Makes a sign-in: `new_person("viewer")`; of another plan manager with its id."""
-    return lambda role="owner", owner=None: server.run(made(server, owner or plan_manager_id, role))
+    return lambda role="owner", owner=None: server.run(create_account(server, owner or plan_manager_id, role))
 
 
 @pytest.fixture
@@ -35,10 +35,10 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
     """Opens a browser, signed in where somebody is given: `new_browser(new_person("viewer"))`."""
     opened: list[Browser] = []
 
-    def make(person: Person | None = None) -> Browser:
+    def make(account: Account | None = None) -> Browser:
         opened.append(Browser(server.url))
-        if person:
-            assert opened[-1].sign_in(person).status_code == 303
+        if account:
+            assert opened[-1].sign_in(account).status_code == 303
         return opened[-1]
 
     yield make
@@ -47,6 +47,6 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
-def owner(new_browser: Callable[..., Browser], new_person: Callable[..., Person]) -> Browser:
+def owner(new_browser: Callable[..., Browser], new_person: Callable[..., Account]) -> Browser:
     """Signed in with the role owner."""
     return new_browser(new_person("owner"))

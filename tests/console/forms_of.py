@@ -8,11 +8,11 @@ from console.people import Browser
 from support.server import RunningServer
 
 
-def form_on(browser: Browser, path: str) -> dict[str, Any]:
+def form_fields(browser: Browser, path: str) -> dict[str, Any]:
     """The fields of the page's form as a browser would send them untouched."""
-    found = re.search(r'<form method="post"[^>]* class="card">(.*?)</form>', browser.get(path).text, re.DOTALL)
-    assert found, path
-    page = found[1]
+    match = re.search(r'<form method="post"[^>]* class="card">(.*?)</form>', browser.get(path).text, re.DOTALL)
+    assert match, path
+    page = match[1]
     form: dict[str, Any] = {}
     for tag in re.findall(r"<input [^>]*>", page):
         name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
@@ -29,7 +29,7 @@ def form_on(browser: Browser, path: str) -> dict[str, Any]:
     return form
 
 
-def events_of(server: RunningServer, resource_id: str) -> list[str]:
+def event_summaries(server: RunningServer, resource_id: str) -> list[str]:
     statement = """
         select type || ' by ' || actor_kind || ' ' || actor_name from events where resource_id = $1 order by id
     """

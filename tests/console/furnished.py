@@ -9,7 +9,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from console.people import Browser, Person, made
+from console.people import Account, Browser, create_account
 from plankeeper.accounts import sessions
 from plankeeper.api_keys import service
 from plankeeper.console.application import page_routes
@@ -18,37 +18,37 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.schemas import to_json
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
-from support.importing import import_all
+from support.importing import import_records
 from support.server import RunningServer, wait_until
 
-Text = Callable[[str], str]  # what stands in the field of a name
+TextFactory = Callable[[str], str]  # what stands in the field of a name
 
 
-def is_file(entry: PageRoute) -> bool:
+def is_download(entry: PageRoute) -> bool:
     return get_type_hints(entry.handler)["return"] is Download
 
 
 PAGES = [each for each in page_routes() if each.method == "GET"]
-FILES = [each for each in PAGES if is_file(each)]
+DOWNLOADS = [each for each in PAGES if is_download(each)]
 FORMS = [each for each in page_routes() if each.method == "POST"]
 
 
-_numbers = count(101)
-REQUESTS = 4  # that _asked_for makes
+_note_type_ids = count(101)
+EXPECTED_REQUESTS = 4  # that _asked_for makes
 
 
-def name_of(entry: PageRoute) -> str:
+def route_name(entry: PageRoute) -> str:
     return f"{entry.method} {entry.path}"
 
 
 @dataclass(frozen=True)
-class Furnished:
+class SeededPlanManager:
     """`ids` has what each name in a page's path stands for; `texts` every text that was kept, by where it is."""
 
     server: RunningServer
     plan_manager_id: UUID
     client: Client
-    owner: Person
+    owner: Account
     ids: dict[str, str]
     texts: dict[str, str]
     preview: str = ""  # the page that tells what an import would do
@@ -57,73 +57,75 @@ class Furnished:
         return entry.path.format(**self.ids)
 
     def browser(self) -> Browser:
-        found = Browser(self.server.url)
-        assert found.sign_in(self.owner).status_code == 303
-        return found
+        signed_in = Browser(self.server.url)
+        assert signed_in.sign_in(self.owner).status_code == 303
+        return signed_in
 
-    def every_event(self) -> list[UUID]:
+    def event_ids(self) -> list[UUID]:
         statement = "select id from events where plan_manager_id = $1"
         return self.server.run(self.server.db.rows(UUID, statement, self.plan_manager_id))
 
-    def events(self) -> int:
+    def event_count(self) -> int:
         """How much was written: every write makes an event."""
         statement = "select count(*) from events where plan_manager_id = $1 and resource_kind <> 'account'"
         return self.server.run(self.server.db.one(int, statement, self.plan_manager_id))
 
 
-class _Texts:
-    def __init__(self, text: Text) -> None:
-        self.text, self.kept = text, dict[str, str]()
+class _TextRecorder:
+    def __init__(self, text: TextFactory) -> None:
+        self.text, self.recorded = text, dict[str, str]()
 
     def fields(self, kind: str, *names: str) -> dict[str, str]:
-        found = {name: self.text(f"{kind}.{name}") for name in names}
-        self.kept |= {f"{kind}.{name}": value for name, value in found.items()}
-        return found
+        values = {name: self.text(f"{kind}.{name}") for name in names}
+        self.recorded |= {f"{kind}.{name}": value for name, value in values.items()}
+        return values
 
 
-def furnished(server: RunningServer, text: Text = lambda name: name) -> Furnished:
+def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: name) -> SeededPlanManager:
     """Fill a new plan manager; `text` says what stands in each field that takes any text."""
-    texts = _Texts(text)
-    plan_manager_id, key_id, key, owner = server.run(_begun(server, texts))
+    texts = _TextRecorder(text)
+    plan_manager_id, key_id, key, owner = server.run(_create_plan_manager(server, texts))
     client = Client(server.url, key, plan_manager_id)
-    ids = _imported(server, plan_manager_id, texts) | _asked_for(client, texts)
-    ids |= server.run(_people(server, plan_manager_id, owner, texts))
+    ids = _import_rows(server, plan_manager_id, texts) | _create_over_api(client, texts)
+    ids |= server.run(_create_accounts(server, plan_manager_id, owner, texts))
     ids |= {"key_id": str(key_id), "name": "participants.csv", "code": "check_dates"}
-    found = Furnished(server, plan_manager_id, client, owner, ids, texts.kept)
-    wait_until(lambda: server.run(_logged(server, plan_manager_id)), 20)
+    seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
+    wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)), 20)
     event = "select id from events where plan_manager_id = $1 and type = 'participant.created'"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id)))
-    preview = _uploaded(found, texts)
+    preview = _upload_file(seeded, texts)
     ids["file_id"] = re.findall(r"/console/import/files/([0-9a-f-]{36})", preview)[0]
-    return replace(found, preview=preview)
+    return replace(seeded, preview=preview)
 
 
-async def _begun(server: RunningServer, texts: _Texts) -> tuple[UUID, UUID, str, Person]:
-    named = texts.fields("plan_manager", "name") | texts.fields("api_key", "key_name")
+async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> tuple[UUID, UUID, str, Account]:
+    names = texts.fields("plan_manager", "name") | texts.fields("api_key", "key_name")
     async with server.db.transaction() as tx:
-        begun = await plan_managers.insert(tx, uuid7(), named["name"])
-        assert begun is not None
+        plan_manager = await plan_managers.insert(tx, uuid7(), names["name"])
+        assert plan_manager is not None
         key = await service.create(
-            WriteContext(tx, begun.id, server.settings, SYSTEM), named["key_name"], [begun.id], ["read", "write"], None
+            WriteContext(tx, plan_manager.id, server.settings, SYSTEM), names["key_name"], [plan_manager.id], ["read", "write"], None
         )  # fmt: skip
-        key_id = await tx.one(UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", begun.id)
-    owner = await made(server, begun.id, "owner", texts.fields("account", "owner_name")["owner_name"])
-    return begun.id, key_id, key, owner
+        key_id = await tx.one(
+            UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", plan_manager.id
+        )
+    owner = await create_account(server, plan_manager.id, "owner", texts.fields("account", "owner_name")["owner_name"])
+    return plan_manager.id, key_id, key, owner
 
 
-def _imported(server: RunningServer, plan_manager_id: UUID, texts: _Texts) -> dict[str, str]:
+def _import_rows(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> dict[str, str]:
     """What comes by import; the invoice has every kind of fault that is worth a warning."""
     ids = {name: str(uuid7()) for name in ("category", "account_manager_id", "provider_id", "participant_id")}
     ids |= {name: str(uuid7()) for name in ("invoice_id", "session_id", "team_member_id")}
-    ids["note_type_id"] = str(next(_numbers))  # each plan manager has one of its own
-    rows = _people_rows(ids, texts) | _work_rows(ids, texts)
+    ids["note_type_id"] = str(next(_note_type_ids))  # each plan manager has one of its own
+    rows = _contact_rows(ids, texts) | _work_rows(ids, texts)
     for resource, row in rows.items():
-        report = server.run(import_all(server, plan_manager_id, resource, [row]))
+        report = server.run(import_records(server, plan_manager_id, resource, [row]))
         assert not report.errors, (resource, report.errors)
     return ids
 
 
-def _people_rows(ids: dict[str, str], texts: _Texts) -> dict[str, dict[str, Any]]:
+def _contact_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str, Any]]:
     return {
         "exit-reasons": {"id": ids["category"], **texts.fields("exit_reason", "name")},
         "account-managers": {
@@ -146,7 +148,7 @@ def _people_rows(ids: dict[str, str], texts: _Texts) -> dict[str, dict[str, Any]
     }  # fmt: skip
 
 
-def _work_rows(ids: dict[str, str], texts: _Texts) -> dict[str, dict[str, Any]]:
+def _work_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str, Any]]:
     line = texts.fields("line", "description", "service_item_number", "claim_batch_ref", "claim_number", "payment_ref")
     return {
         "providers": {
@@ -169,55 +171,57 @@ def _work_rows(ids: dict[str, str], texts: _Texts) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def _asked_for(client: Client, texts: _Texts) -> dict[str, str]:
+def _create_over_api(client: Client, texts: _TextRecorder) -> dict[str, str]:
     """What comes through the API, with texts in headers and in paths too."""
     endpoint = {"url": "https://example.com/hooks", **texts.fields("webhook_endpoint", "description")}
-    made_one = client.made("/webhook-endpoints", endpoint)
-    client.post(f"/webhook-endpoints/{made_one['id']}/test", None)
-    deliveries = client.get(f"/webhook-endpoints/{made_one['id']}/deliveries", after="0").json()["data"]
+    created = client.create("/webhook-endpoints", endpoint)
+    client.post(f"/webhook-endpoints/{created['id']}/test", None)
+    deliveries = client.get(f"/webhook-endpoints/{created['id']}/deliveries", after="0").json()["data"]
     # An id of a request has no spaces.
     request_id = texts.text("request.request_id").replace(" ", "")
-    texts.kept["request.request_id"] = request_id
+    texts.recorded["request.request_id"] = request_id
     client.request("GET", "/participants", headers={"X-Request-Id": request_id})
-    return {"endpoint_id": made_one["id"], "delivery_id": deliveries[0]["id"]}
+    return {"endpoint_id": created["id"], "delivery_id": deliveries[0]["id"]}
 
 
-async def _logged(server: RunningServer, plan_manager_id: UUID) -> bool:
+async def _is_log_complete(server: RunningServer, plan_manager_id: UUID) -> bool:
     """Whether the log of requests has those that were made."""
     statement = "select coalesce(sum(count), 0) from api_request_batches where plan_manager_id = $1"
-    return await server.db.one(int, statement, plan_manager_id) == REQUESTS
+    return await server.db.one(int, statement, plan_manager_id) == EXPECTED_REQUESTS
 
 
-def _uploaded(found: Furnished, texts: _Texts) -> str:
+def _upload_file(seeded: SeededPlanManager, texts: _TextRecorder) -> str:
     """A file is sent for import, and waits: the page that answers."""
-    browser = found.browser()
-    named = texts.fields("file", "first_name")
+    browser = seeded.browser()
+    names = texts.fields("file", "first_name")
     form = {"csrf": browser.csrf(), "resource": "participants"}
-    content = to_json({"id": found.ids["participant_id"], **named}) + "\n"
-    answer = browser.http.post(
+    content = to_json({"id": seeded.ids["participant_id"], **names}) + "\n"
+    response = browser.http.post(
         "/console/import", data=form, files={"file": (texts.text("file.name"), content.encode())},
         headers={"Origin": browser.url},
     )  # fmt: skip
     browser.http.close()
-    return answer.text
+    return response.text
 
 
-async def _people(server: RunningServer, plan_manager_id: UUID, owner: Person, texts: _Texts) -> dict[str, str]:
+async def _create_accounts(
+    server: RunningServer, plan_manager_id: UUID, owner: Account, texts: _TextRecorder
+) -> dict[str, str]:
     """Another person, somebody invited, and how somebody signed in."""
-    named = texts.fields("account", "person_name", "invited_name", "user_agent")
-    other = await made(server, plan_manager_id, "viewer", named["person_name"])
+    names = texts.fields("account", "person_name", "invited_name", "user_agent")
+    other = await create_account(server, plan_manager_id, "viewer", names["person_name"])
     async with server.db.transaction() as tx:
-        call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-        token = await sessions.invite(call, f"{uuid7()}@example.com", "manager", named["invited_name"])
+        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+        token = await sessions.invite(ctx, f"{uuid7()}@example.com", "manager", names["invited_name"])
     invited = await sessions.get_invitation(server.db, token)
     assert invited is not None
-    await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", named["user_agent"])
+    await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", names["user_agent"])
     return {"account_id": str(other.account_id), "token": token, "invitation_id": str(invited.invitation.id)}
 
 
-def without_ids(found: Furnished) -> Iterator[str]:
+def missing_ids(seeded: SeededPlanManager) -> Iterator[str]:
     """The names in paths that stand for nothing yet."""
     for entry in page_routes():
         for name in entry.path_params:
-            if name not in found.ids:
-                yield f"{name_of(entry)}: {name}"
+            if name not in seeded.ids:
+                yield f"{route_name(entry)}: {name}"

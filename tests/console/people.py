@@ -16,7 +16,7 @@ from support.server import RunningServer
 PASSWORD = "violet-harbour-93-lantern"
 
 
-class Person(NamedTuple):
+class Account(NamedTuple):
     """A sign-in."""
 
     email: str
@@ -34,26 +34,26 @@ class Browser:
         return self.http.get(path, **more)
 
     def csrf(self, path: str = "/console/plan-managers") -> str:
-        found = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)
-        assert found, path
-        return unescape(found[1])
+        match = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)
+        assert match, path
+        return unescape(match[1])
 
     def activity(self, query: str = "") -> str:
         """What the newest events say, each on its page."""
-        found = re.findall(r'href="(/console/activity/[0-9a-f-]{36})"', self.get(f"/console/activity{query}").text)
-        return "".join(self.get(path).text for path in dict.fromkeys(found))
+        paths = re.findall(r'href="(/console/activity/[0-9a-f-]{36})"', self.get(f"/console/activity{query}").text)
+        return "".join(self.get(path).text for path in dict.fromkeys(paths))
 
-    def send(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
+    def submit(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
         """A form as it stands on `page`."""
-        sent = {"csrf": self.csrf(page or "/console/plan-managers"), **(form or {})}
-        return self.http.post(path, data=sent, **({"headers": {"Origin": self.url}} | more))
+        fields = {"csrf": self.csrf(page or "/console/plan-managers"), **(form or {})}
+        return self.http.post(path, data=fields, **({"headers": {"Origin": self.url}} | more))
 
-    def sign_in(self, person: Person, **more: str) -> httpx.Response:
-        form = {"email": person.email, "password": PASSWORD, **more}
-        return self.send("/console/sign-in", form, "/console/sign-in")
+    def sign_in(self, account: Account, **more: str) -> httpx.Response:
+        form = {"email": account.email, "password": PASSWORD, **more}
+        return self.submit("/console/sign-in", form, "/console/sign-in")
 
 
-def enter(page: Any, email: str, path: str = "/console") -> None:
+def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
     """Sign in with a page of Chromium, as somebody who wants to see `path`."""
     page.goto(path)
     page.get_by_label("Email").fill(email)
@@ -61,9 +61,9 @@ def enter(page: Any, email: str, path: str = "/console") -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-async def made(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Person:
+async def create_account(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Account:
     """A sign-in with a role."""
     email = f"{uuid7()}@example.com"
     async with server.db.transaction() as tx:
-        call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-        return Person(email, await members.create(call, email, name, role, PASSWORD))
+        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+        return Account(email, await members.create(ctx, email, name, role, PASSWORD))

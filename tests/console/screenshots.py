@@ -16,14 +16,14 @@ from typing import Any
 import httpx
 from pyotp import TOTP
 
-from console.furnished import is_file
+from console.furnished import is_download
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import PREFIX, PageRoute
-from support.program import Serving
+from support.program import ServeProcess
 from support.receiver import Receiver
 
 WIDTHS = (1280, 390)
-TALLEST = 1300
+MAX_HEIGHT = 1300
 
 
 def file_name(path: str) -> str:
@@ -31,7 +31,7 @@ def file_name(path: str) -> str:
     return "-".join(re.sub(r"\{.*?\}", "one", path).strip("/").split("/")[1:])
 
 
-def matching(address: str, pages: list[PageRoute]) -> PageRoute | None:
+def find_route(address: str, pages: list[PageRoute]) -> PageRoute | None:
     """The page that an address leads to; one without ids goes before one with."""
     for entry in sorted(pages, key=lambda each: each.path.count("{")):
         if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(entry.path)), address):
@@ -39,65 +39,68 @@ def matching(address: str, pages: list[PageRoute]) -> PageRoute | None:
     return None
 
 
-def found_by_links(page: Any, start: str) -> dict[str, str]:
+def crawl(page: Any, start: str) -> dict[str, str]:
     """An address of each page that links lead to, by its path."""
-    pages = [each for each in page_routes() if each.method == "GET" and not is_file(each)]
-    found, waiting = dict[str, str](), [start]
-    while waiting:
-        address = waiting.pop(0)
-        entry = matching(address, pages)
-        if entry is None or entry.path in found:
+    pages = [each for each in page_routes() if each.method == "GET" and not is_download(each)]
+    addresses, queue = dict[str, str](), [start]
+    while queue:
+        address = queue.pop(0)
+        entry = find_route(address, pages)
+        if entry is None or entry.path in addresses:
             continue
-        found[entry.path] = address
+        addresses[entry.path] = address
         page.goto(address)
         links: list[str] = page.eval_on_selector_all("a[href^='/console']", "all => all.map(each => each.pathname)")
-        waiting += links
-    return found
+        queue += links
+    return addresses
 
 
 @contextmanager
-def serving() -> Iterator[tuple[Serving, Receiver]]:
+def serving() -> Iterator[tuple[ServeProcess, Receiver]]:
     """The demonstration, with a webhook endpoint that has been sent something."""
     with TemporaryDirectory() as folder, Receiver() as receiver:
         Path(folder).chmod(0o755)
-        server = Serving(
-            Path(folder) / "data", "--demo", PLANKEEPER_WORKER="on", PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS="127.0.0.1"
+        server = ServeProcess(
+            Path(folder) / "data",
+            "--demo",
+            PLANKEEPER_WEBHOOK_WORKER="on",
+            PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS="127.0.0.1",
         )
         try:
             with server.client() as client:
-                _furnish(client, receiver)
+                _add_records(client, receiver)
             yield server, receiver
         finally:
             server.stop()
 
 
-def _furnish(client: httpx.Client, receiver: Receiver) -> None:
+def _add_records(client: httpx.Client, receiver: Receiver) -> None:
     endpoint = client.post("/webhook-endpoints", json={"url": f"{receiver.url}/hooks", "description": "Ledger"}).json()
-    receiver.answer = lambda _headers, _body: (204 if len(receiver.received) > 1 else 500, {}, b"")
+    receiver.respond = lambda _headers, _body: (204 if len(receiver.received) > 1 else 500, {}, b"")
     client.post(f"/webhook-endpoints/{endpoint['id']}/test")
     client.post("/note-types", json={"note_type": "Home visit", "badge_color": "#7c3aed"})
     for path in ("/participants?limit=3", "/providers?limit=2", "/note-types/999999"):
         client.get(path)
 
 
-def password_of(server: Serving) -> str:
+def demo_password(server: ServeProcess) -> str:
     return re.findall(r"^Sign-in: +\S+, password (\S+)$", "\n".join(server.lines), re.MULTILINE)[0]
 
 
-def sign_in(page: Any, server: Serving) -> None:
+def sign_in(page: Any, server: ServeProcess) -> None:
     page.goto("/console/sign-in")
     page.get_by_label("Email").fill("demo@plankeeper.example")
-    page.get_by_label("Password").fill(password_of(server))
+    page.get_by_label("Password").fill(demo_password(server))
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Sign out").or_(page.get_by_label("Code")).first.wait_for()
 
 
-def keep(page: Any, folder: Path, name: str) -> None:
+def save_screenshot(page: Any, folder: Path, name: str) -> None:
     """The whole page at each width, or the beginning of a long one."""
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         height = page.evaluate("document.documentElement.scrollHeight")
-        clip = {"x": 0, "y": 0, "width": width, "height": min(height, TALLEST)}
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, MAX_HEIGHT)}
         page.screenshot(path=folder / f"{name}-{width}.png", full_page=True, clip=clip)
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
 
@@ -107,24 +110,24 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     page.goto("/console/settings/keys/new")
     page.get_by_label("Name").fill("Nightly report")
     page.get_by_role("button", name="Create key").click()
-    keep(page, folder, "settings-keys-made")
+    save_screenshot(page, folder, "settings-keys-made")
     page.goto("/console/settings/webhooks/new")
     page.get_by_label("Address").fill("https://example.com/hooks")
     page.get_by_role("button", name="Create endpoint").click()
-    keep(page, folder, "settings-webhooks-made")
+    save_screenshot(page, folder, "settings-webhooks-made")
     page.goto("/console/settings/people/invite")
     page.get_by_label("Email").fill("sam@example.com")
     page.get_by_label("Name").fill("Sam Nguyen")
     page.get_by_role("button", name="Make the link").click()
-    keep(page, folder, "settings-people-invited")
+    save_screenshot(page, folder, "settings-people-invited")
     other = browser.new_context(base_url=page.url.partition("/console")[0], viewport={"width": 1280, "height": 900})
     guest = other.new_page()
     guest.goto(page.get_by_label("The link of the invitation").inner_text())
-    keep(guest, folder, "invitations-one")
+    save_screenshot(guest, folder, "invitations-one")
     guest.get_by_label("Choose a password").fill("violet-harbour-93-lantern")
     guest.get_by_role("button", name="Join").click()
     guest.get_by_role("button", name="Sign out").click()
-    keep(guest, folder, "sign-in")
+    save_screenshot(guest, folder, "sign-in")
     other.close()
 
 
@@ -139,30 +142,30 @@ def imports(page: Any, folder: Path) -> None:
         file = {"name": "note-types.csv", "mimeType": "text/csv", "buffer": content.encode()}
         page.get_by_label("File", exact=True).set_input_files(file)
         page.get_by_role("button", name="Check the file").click()
-        keep(page, folder, name)
+        save_screenshot(page, folder, name)
     page.goto(page.locator("form[action*='/import/files/']").first.get_attribute("action"))
-    keep(page, folder, "import-files-one")
+    save_screenshot(page, folder, "import-files-one")
     page.get_by_role("button", name="Import").click()
-    keep(page, folder, "import-done")
+    save_screenshot(page, folder, "import-done")
 
 
-def second_step(page: Any, server: Serving, folder: Path) -> None:
-    """The second step: turned on, asked for, turned off."""
-    page.goto("/console/account/second-step")
+def two_factor(page: Any, server: ServeProcess, folder: Path) -> None:
+    """Two-factor authentication: turned on, asked for, turned off."""
+    page.goto("/console/account/two-factor")
     codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
     page.get_by_label("Code").fill(codes.now())
-    page.get_by_label("Password").fill(password_of(server))
+    page.get_by_label("Password").fill(demo_password(server))
     page.get_by_role("button", name="Turn it on").click()
-    keep(page, folder, "account-second-step-made")
-    for path in ("second-step/off", "recovery-codes"):
+    save_screenshot(page, folder, "account-two-factor-made")
+    for path in ("two-factor/off", "recovery-codes"):
         page.goto(f"/console/account/{path}")
-        keep(page, folder, f"account-{path.replace('/', '-')}")
+        save_screenshot(page, folder, f"account-{path.replace('/', '-')}")
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, server)
-    keep(page, folder, "second-step")
+    save_screenshot(page, folder, "two-factor")
 
 
-def take(folder: Path) -> list[str]:
+def take_screenshots(folder: Path) -> list[str]:
     """Take the pictures: the names of those that there are."""
     from playwright.sync_api import sync_playwright
 
@@ -176,17 +179,17 @@ def take(folder: Path) -> list[str]:
         sign_in(page, server)
         settings(page, browser, folder)
         imports(page, folder)
-        for path, address in sorted(found_by_links(page, PREFIX).items()):
+        for path, address in sorted(crawl(page, PREFIX).items()):
             if path != PREFIX:
                 page.goto(address)
-                keep(page, folder, file_name(path))
+                save_screenshot(page, folder, file_name(path))
         page.goto("/console/nowhere")
-        keep(page, folder, "not-found")
-        second_step(page, server, folder)
+        save_screenshot(page, folder, "not-found")
+        two_factor(page, server, folder)
         browser.close()
     return sorted(each.name for each in folder.iterdir())
 
 
 if __name__ == "__main__":
-    for each in take(Path(sys.argv[1])):
+    for each in take_screenshots(Path(sys.argv[1])):
         sys.stdout.write(f"{each}\n")

@@ -1,4 +1,4 @@
-"""One's own account: password, second step, recovery codes, sessions."""
+"""One's own account: password, two-factor authentication, recovery codes, sessions."""
 
 import re
 import time
@@ -10,189 +10,197 @@ import httpx
 import pytest
 from pyotp.totp import TOTP
 
-from console.people import PASSWORD, Browser, Person
+from console.people import PASSWORD, Account, Browser
 from plankeeper.accounts.policy import hash_token
 from plankeeper.console.pages.account import describe_browser
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.server import RunningServer
 
 ACCOUNT = "/console/account"
-NEW = "seven-quiet-lanterns-4"
+NEW_PASSWORD = "seven-quiet-lanterns-4"
 
 
 @pytest.fixture
-def person(new_person: Callable[..., Person]) -> Person:
+def account(new_person: Callable[..., Account]) -> Account:
     return new_person("viewer")
 
 
 @pytest.fixture
-def own(new_browser: Callable[..., Browser], person: Person) -> Browser:
-    return new_browser(person)
+def signed_in(new_browser: Callable[..., Browser], account: Account) -> Browser:
+    return new_browser(account)
 
 
 @pytest.fixture
-def told(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[str]]:
+def recorded_events(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[str]]:
     statement = "select type from events where plan_manager_id = $1 and type like 'account.%' order by created_at, id"
     return lambda: server.run(server.db.rows(str, statement, plan_manager_id))
 
 
-def secret_on(answer: httpx.Response) -> str:
-    found = re.search(r'name="secret" value="([A-Z2-7]{32})"', answer.text)
-    assert found, answer.text
-    return found[1]
+def secret_in(response: httpx.Response) -> str:
+    match = re.search(r'name="secret" value="([A-Z2-7]{32})"', response.text)
+    assert match, response.text
+    return match[1]
 
 
-def code_of(secret: str, drift: int = 0) -> str:
+def totp_code(secret: str, drift: int = 0) -> str:
     return TOTP(secret).generate_otp(int(time.time()) // 30 + drift)
 
 
-def codes_on(answer: httpx.Response) -> list[str]:
-    found = re.search(r'<pre id="codes"[^>]*>([^<]+)</pre>', answer.text)
-    assert (answer.status_code, bool(found)) == (200, True), answer.text
-    assert found
-    return found[1].split()
+def recovery_codes_in(response: httpx.Response) -> list[str]:
+    match = re.search(r'<pre id="codes"[^>]*>([^<]+)</pre>', response.text)
+    assert (response.status_code, bool(match)) == (200, True), response.text
+    assert match
+    return match[1].split()
 
 
-def turned_on(own: Browser) -> tuple[str, list[str]]:
-    """The secret and the recovery codes of a second step that is on now."""
-    secret = secret_on(own.get(f"{ACCOUNT}/second-step"))
-    return secret, codes_on(
-        own.send(f"{ACCOUNT}/second-step", {"secret": secret, "code": code_of(secret), "password": PASSWORD})
+def enable_two_factor(signed_in: Browser) -> tuple[str, list[str]]:
+    """The secret and the recovery codes of two-factor authentication that is on now."""
+    secret = secret_in(signed_in.get(f"{ACCOUNT}/two-factor"))
+    return secret, recovery_codes_in(
+        signed_in.submit(f"{ACCOUNT}/two-factor", {"secret": secret, "code": totp_code(secret), "password": PASSWORD})
     )
 
 
-def test_the_page_says_whose_account_it_is_and_every_page_leads_there(own: Browser, person: Person) -> None:
-    page = own.get(ACCOUNT).text
-    assert (person.email in page, "Robin Hale" in page, "this one" in page) == (True, True, True)
-    assert f'<a href="{ACCOUNT}"' in own.get("/console/activity").text
+def test_the_page_names_its_account_and_every_page_links_to_it(signed_in: Browser, account: Account) -> None:
+    page = signed_in.get(ACCOUNT).text
+    assert (account.email in page, "Robin Hale" in page, "this one" in page) == (True, True, True)
+    assert f'<a href="{ACCOUNT}"' in signed_in.get("/console/activity").text
 
 
-def test_a_changed_password_ends_the_other_sessions_and_is_told_of(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], told: Callable[[], list[str]]
+def test_a_password_change_ends_other_sessions_and_is_recorded(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
-    other = new_browser(person)
-    answer = own.send(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW})
-    assert (answer.status_code, answer.headers["location"]) == (303, ACCOUNT)
-    assert "Your password is changed." in own.get(ACCOUNT).text
+    other = new_browser(account)
+    response = signed_in.submit(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW_PASSWORD})
+    assert (response.status_code, response.headers["location"]) == (303, ACCOUNT)
+    assert "Your password is changed." in signed_in.get(ACCOUNT).text
     assert other.get(ACCOUNT).headers["location"].startswith("/console/sign-in")
-    assert new_browser().sign_in(person).status_code == 401
-    assert new_browser().sign_in(person, password=NEW).status_code == 303
-    assert told().count("account.password_changed") == 1
+    assert new_browser().sign_in(account).status_code == 401
+    assert new_browser().sign_in(account, password=NEW_PASSWORD).status_code == 303
+    assert recorded_events().count("account.password_changed") == 1
 
 
-def test_a_password_that_will_not_do_is_refused_and_none_is_shown_again(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], told: Callable[[], list[str]]
+def test_an_invalid_password_is_rejected_and_never_shown_again(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
     for form, fault in (
-        ({"password": "wrong-wrong-wrong", "new_password": NEW}, "Password: is wrong"),
+        ({"password": "wrong-wrong-wrong", "new_password": NEW_PASSWORD}, "Password: is wrong"),
         ({"password": PASSWORD, "new_password": "short"}, "New password: must be 12"),
-        ({"password": PASSWORD, "new_password": person.email}, "New password: must not be the email"),
+        ({"password": PASSWORD, "new_password": account.email}, "New password: must not be the email"),
         ({}, "Password: is wrong"),
     ):
-        answer = own.send(f"{ACCOUNT}/password", form)
-        assert (answer.status_code, fault in answer.text, NEW in answer.text) == (422, True, False)
-        assert PASSWORD not in answer.text
-    assert "account.password_changed" not in told()
-    assert new_browser().sign_in(person).status_code == 303
+        response = signed_in.submit(f"{ACCOUNT}/password", form)
+        assert (response.status_code, fault in response.text, NEW_PASSWORD in response.text) == (422, True, False)
+        assert PASSWORD not in response.text
+    assert "account.password_changed" not in recorded_events()
+    assert new_browser().sign_in(account).status_code == 303
 
 
-@pytest.mark.parametrize("path", ["password", "second-step/off", "recovery-codes"])
-def test_guesses_of_the_password_are_slowed_down_like_those_of_signing_in(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], told: Callable[[], list[str]], path: str
+@pytest.mark.parametrize("path", ["password", "two-factor/off", "recovery-codes"])
+def test_wrong_passwords_are_throttled_like_sign_ins(
+    signed_in: Browser,
+    account: Account,
+    new_browser: Callable[..., Browser],
+    recorded_events: Callable[[], list[str]],
+    path: str,
 ) -> None:
-    answers = [own.send(f"{ACCOUNT}/{path}", {"password": "wrong", "new_password": NEW}) for _ in range(3)]
-    # The last two pages are shown again; without a second step theirs leads back, and counts as much.
-    assert {answer.status_code for answer in answers} <= {422, 303}
-    assert told().count("account.sign_in_failed") == 3
-    refused = own.send(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW})
+    responses = [
+        signed_in.submit(f"{ACCOUNT}/{path}", {"password": "wrong", "new_password": NEW_PASSWORD}) for _ in range(3)
+    ]
+    # The last two pages are shown again; without two-factor authentication theirs leads back, and counts as much.
+    assert {response.status_code for response in responses} <= {422, 303}
+    assert recorded_events().count("account.sign_in_failed") == 3
+    refused = signed_in.submit(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW_PASSWORD})
     assert (refused.status_code, "came too soon: wait" in refused.text) == (422, True)
-    assert new_browser().sign_in(person).status_code == 401
-    assert "account.password_changed" not in told()
+    assert new_browser().sign_in(account).status_code == 401
+    assert "account.password_changed" not in recorded_events()
 
 
-def test_a_second_step_is_turned_on_with_a_code_of_the_secret_that_is_shown(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], told: Callable[[], list[str]]
+def test_two_factor_is_enabled_with_a_code_for_the_shown_secret(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
-    other, page = new_browser(person), own.get(f"{ACCOUNT}/second-step")
-    secret = secret_on(page)
+    other, page = new_browser(account), signed_in.get(f"{ACCOUNT}/two-factor")
+    secret = secret_in(page)
     assert " ".join(re.findall("....", secret)) in page.text
     assert 'src="data:image/svg+xml' in page.text
-    wrong = own.send(f"{ACCOUNT}/second-step", {"secret": secret, "code": "000000", "password": PASSWORD})
+    wrong = signed_in.submit(f"{ACCOUNT}/two-factor", {"secret": secret, "code": "000000", "password": PASSWORD})
     assert (wrong.status_code, "Code: is not what the app should show now" in wrong.text) == (422, True)
-    assert secret_on(wrong) == secret
-    assert own.send(f"{ACCOUNT}/second-step", {"secret": "'><b>", "code": "1"}).status_code == 422
-    without = own.send(f"{ACCOUNT}/second-step", {"secret": secret, "code": code_of(secret), "password": "wrong"})
+    assert secret_in(wrong) == secret
+    assert signed_in.submit(f"{ACCOUNT}/two-factor", {"secret": "'><b>", "code": "1"}).status_code == 422
+    without = signed_in.submit(
+        f"{ACCOUNT}/two-factor", {"secret": secret, "code": totp_code(secret), "password": "wrong"}
+    )
     assert (without.status_code, "Password: is wrong" in without.text) == (422, True)
-    codes = codes_on(
-        own.send(f"{ACCOUNT}/second-step", {"secret": secret, "code": code_of(secret), "password": PASSWORD})
+    codes = recovery_codes_in(
+        signed_in.submit(f"{ACCOUNT}/two-factor", {"secret": secret, "code": totp_code(secret), "password": PASSWORD})
     )
     assert len(set(codes)) == 10
-    shown = own.get(ACCOUNT).text
+    shown = signed_in.get(ACCOUNT).text
     assert ("Recovery codes left" in shown, ">10<" in shown, codes[0] in shown, secret in shown) == (
         True, True, False, False,
     )  # fmt: skip
     assert other.get(ACCOUNT).status_code == 303
-    assert own.get(f"{ACCOUNT}/second-step").headers["location"] == ACCOUNT
+    assert signed_in.get(f"{ACCOUNT}/two-factor").headers["location"] == ACCOUNT
     again = new_browser()
-    assert again.sign_in(person).headers["location"] == "/console/second-step"
-    assert again.get(ACCOUNT).headers["location"] == "/console/second-step"
-    answer = again.send("/console/second-step", {"code": code_of(secret, 1)}, "/console/second-step")
-    assert answer.headers["location"] == "/console/participants"
-    assert told().count("account.totp_enabled") == 1
+    assert again.sign_in(account).headers["location"] == "/console/two-factor"
+    assert again.get(ACCOUNT).headers["location"] == "/console/two-factor"
+    response = again.submit("/console/two-factor", {"code": totp_code(secret, 1)}, "/console/two-factor")
+    assert response.headers["location"] == "/console/participants"
+    assert recorded_events().count("account.totp_enabled") == 1
 
 
-def test_new_recovery_codes_need_the_password_and_end_the_old(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], told: Callable[[], list[str]]
+def test_new_recovery_codes_need_the_password_and_replace_the_old(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
-    assert own.get(f"{ACCOUNT}/recovery-codes").headers["location"] == ACCOUNT
-    _, old = turned_on(own)
-    assert own.send(f"{ACCOUNT}/recovery-codes", {"password": "wrong"}).status_code == 422
-    new = codes_on(own.send(f"{ACCOUNT}/recovery-codes", {"password": PASSWORD}))
+    assert signed_in.get(f"{ACCOUNT}/recovery-codes").headers["location"] == ACCOUNT
+    _, old = enable_two_factor(signed_in)
+    assert signed_in.submit(f"{ACCOUNT}/recovery-codes", {"password": "wrong"}).status_code == 422
+    new = recovery_codes_in(signed_in.submit(f"{ACCOUNT}/recovery-codes", {"password": PASSWORD}))
     assert (len(set(new)), set(old) & set(new)) == (10, set())
     for code, status in ((old[0], 401), (new[0], 303)):
         browser = new_browser()
-        browser.sign_in(person)
-        assert browser.send("/console/second-step", {"code": code}, "/console/second-step").status_code == status
-    assert told().count("account.recovery_codes_renewed") == 1
+        browser.sign_in(account)
+        assert browser.submit("/console/two-factor", {"code": code}, "/console/two-factor").status_code == status
+    assert recorded_events().count("account.recovery_codes_renewed") == 1
 
 
-def test_the_second_step_is_turned_off_with_the_password(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], told: Callable[[], list[str]]
+def test_two_factor_is_disabled_with_the_password(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
-    assert own.get(f"{ACCOUNT}/second-step/off").headers["location"] == ACCOUNT
-    turned_on(own)
-    assert own.send(f"{ACCOUNT}/second-step/off", {"password": "wrong"}).status_code == 422
-    assert own.send(f"{ACCOUNT}/second-step/off", {"password": PASSWORD}).headers["location"] == ACCOUNT
-    assert new_browser().sign_in(person).headers["location"] == "/console/participants"
-    assert told().count("account.totp_disabled") == 1
+    assert signed_in.get(f"{ACCOUNT}/two-factor/off").headers["location"] == ACCOUNT
+    enable_two_factor(signed_in)
+    assert signed_in.submit(f"{ACCOUNT}/two-factor/off", {"password": "wrong"}).status_code == 422
+    assert signed_in.submit(f"{ACCOUNT}/two-factor/off", {"password": PASSWORD}).headers["location"] == ACCOUNT
+    assert new_browser().sign_in(account).headers["location"] == "/console/participants"
+    assert recorded_events().count("account.totp_disabled") == 1
 
 
-def test_a_session_is_ended_and_all_others_are_and_nobody_elses(
-    own: Browser, person: Person, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
-    told: Callable[[], list[str]],
+def test_one_or_all_other_sessions_can_be_ended_but_not_those_of_others(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    recorded_events: Callable[[], list[str]],
 ) -> None:  # fmt: skip
-    lost, second, third, stranger = (new_browser(each) for each in (person, person, person, new_person("owner")))
-    tokens = {each: hash_token(each.http.cookies["plankeeper"]).hex() for each in (own, lost, stranger)}
-    page = own.get(ACCOUNT).text
-    assert (tokens[lost] in page, tokens[own] in page, tokens[stranger] in page) == (True, False, False)
-    assert own.send(f"{ACCOUNT}/sessions/end", {"session": tokens[lost]}).headers["location"] == ACCOUNT
+    lost, second, third, stranger = (new_browser(each) for each in (account, account, account, new_person("owner")))
+    tokens = {each: hash_token(each.http.cookies["plankeeper"]).hex() for each in (signed_in, lost, stranger)}
+    page = signed_in.get(ACCOUNT).text
+    assert (tokens[lost] in page, tokens[signed_in] in page, tokens[stranger] in page) == (True, False, False)
+    assert signed_in.submit(f"{ACCOUNT}/sessions/end", {"session": tokens[lost]}).headers["location"] == ACCOUNT
     assert (lost.get(ACCOUNT).status_code, second.get(ACCOUNT).status_code) == (303, 200)
-    for wrong in (tokens[lost], tokens[own], tokens[stranger], "x", ""):
-        assert own.send(f"{ACCOUNT}/sessions/end", {"session": wrong}).status_code == 404
-    assert own.send(f"{ACCOUNT}/sessions/end-others").headers["location"] == ACCOUNT
-    assert "2 other sessions have ended." in own.get(ACCOUNT).text
-    states = [each.get(ACCOUNT).status_code for each in (own, second, third, stranger)]
+    for wrong in (tokens[lost], tokens[signed_in], tokens[stranger], "x", ""):
+        assert signed_in.submit(f"{ACCOUNT}/sessions/end", {"session": wrong}).status_code == 404
+    assert signed_in.submit(f"{ACCOUNT}/sessions/end-others").headers["location"] == ACCOUNT
+    assert "2 other sessions have ended." in signed_in.get(ACCOUNT).text
+    states = [each.get(ACCOUNT).status_code for each in (signed_in, second, third, stranger)]
     assert states == [200, 303, 303, 200]
-    assert told().count("account.session_revoked") == 3
+    assert recorded_events().count("account.session_revoked") == 3
 
 
-def test_what_a_browser_says_of_itself_is_text(
-    person: Person, own: Browser, new_browser: Callable[..., Browser]
+def test_the_user_agent_is_shown_as_text(
+    account: Account, signed_in: Browser, new_browser: Callable[..., Browser]
 ) -> None:
     odd = new_browser()
     odd.http.headers["User-Agent"] = "<script>alert(1)</script>"
-    assert odd.sign_in(person).status_code == 303
-    page = own.get(ACCOUNT).text
+    assert odd.sign_in(account).status_code == 303
+    page = signed_in.get(ACCOUNT).text
     assert ("<script>alert" in page, "another program" in page) == (False, True)
 
 
@@ -210,40 +218,42 @@ WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
         ("", "another program"),
     ],
 )
-def test_a_browser_is_told_in_words(agent: str, words: str) -> None:
+def test_a_browser_is_described_in_words(agent: str, words: str) -> None:
     assert describe_browser(agent) == words
 
 
 @pytest.fixture(scope="module")
-def strict(cluster: Cluster) -> Iterator[RunningServer]:
+def throttled_server(cluster: Cluster) -> Iterator[RunningServer]:
     """A server on which an address may guess four times a minute."""
     running = RunningServer(cluster.dsn, auth_failure_limit=4).start()
     yield running
     running.stop()
 
 
-def test_an_address_may_guess_only_so_often_in_a_minute(
-    strict: RunningServer, server: RunningServer, person: Person, own: Browser
+def test_password_attempts_per_address_are_limited(
+    throttled_server: RunningServer, server: RunningServer, account: Account, signed_in: Browser
 ) -> None:
-    """At sign-in, the second step and invitations together, whatever the email; what is signed in goes on."""
-    before = Browser(strict.url)
-    before.http.cookies = own.http.cookies
-    browser = Browser(strict.url)
+    """At sign-in, two-factor authentication and invitations together, whatever the email; what is signed in goes on."""
+    before = Browser(throttled_server.url)
+    before.http.cookies = signed_in.http.cookies
+    browser = Browser(throttled_server.url)
     tried: list[Any] = []
     for number in range(8):
-        wrong = Person(f"nobody{number}@example.com", person.account_id)
-        tried.append(browser.sign_in(wrong, password="wrong-wrong-wrong") if number % 2 else _accepting(browser))
+        wrong = Account(f"nobody{number}@example.com", account.account_id)
+        tried.append(
+            browser.sign_in(wrong, password="wrong-wrong-wrong") if number % 2 else _accept_invitation(browser)
+        )
     statuses = [each.status_code for each in tried]
     first = statuses.index(429)
     assert first >= 4  # a minute may have begun in between
     assert set(statuses[:first]) == {401, 404}
     page = tried[first]
     assert ("Too many attempts" in page.text, int(page.headers["retry-after"]) in range(1, 61)) == (True, True)
-    assert browser.sign_in(person).status_code in (429, 303)
+    assert browser.sign_in(account).status_code in (429, 303)
     assert before.get(ACCOUNT).status_code == 200
     browser.http.close()
     before.http.close()
 
 
-def _accepting(browser: Browser) -> Any:
-    return browser.send("/console/invitations/nobodys", {"name": "x", "password": PASSWORD}, "/console/sign-in")
+def _accept_invitation(browser: Browser) -> Any:
+    return browser.submit("/console/invitations/nobodys", {"name": "x", "password": PASSWORD}, "/console/sign-in")

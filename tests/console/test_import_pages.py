@@ -16,7 +16,7 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from console.people import Browser, Person
+from console.people import Account, Browser
 from plankeeper.console.pages import import_preview
 from plankeeper.console.pages.imports import IMPORT_KINDS
 from plankeeper.import_export.csv_templates import csv_template
@@ -25,14 +25,14 @@ from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_files import store as files
 from support.server import RunningServer, wait_until
 
-HERE = "/console/import"
+PAGE = "/console/import"
 HEAD = "id,first_name,last_name,state\n"
 ADA, BEN, CY = (str(uuid7()) for _ in range(3))
-PEOPLE = f"{HEAD}{ADA},Ada,Lindqvist,NSW\n{BEN},Ben,Okafor,VIC\n".encode()
+PARTICIPANTS = f"{HEAD}{ADA},Ada,Lindqvist,NSW\n{BEN},Ben,Okafor,VIC\n".encode()
 SCRIPT = "<script>alert(1)</script>"
 
 
-class Told(Struct):
+class EventRow(Struct):
     """An event, as it is kept."""
 
     type: str
@@ -42,49 +42,51 @@ class Told(Struct):
 
 
 @pytest.fixture
-def told(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[Told]]:
+def recorded_events(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[EventRow]]:
     """All events but those of accounts."""
     statement = """
         select type, actor_kind, resource_id, notify from events
         where plan_manager_id = $1 and resource_kind not like '%account' and resource_kind <> 'session' order by id
     """
 
-    def work() -> list[Told]:
-        found = server.run(server.db.rows(Told, statement, plan_manager_id))
-        return [each for each in found if each.type.partition(".")[0] in ("participant", "note_type", "exit_reason")]
+    def fetch() -> list[EventRow]:
+        rows = server.run(server.db.rows(EventRow, statement, plan_manager_id))
+        return [each for each in rows if each.type.partition(".")[0] in ("participant", "note_type", "exit_reason")]
 
-    return work
+    return fetch
 
 
 @pytest.fixture
-def waiting(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[str]]:
+def stored_files(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[str]]:
     """The names of the files that wait."""
     statement = "select name from import_files where plan_manager_id = $1 order by id"
     return lambda: server.run(server.db.rows(str, statement, plan_manager_id))
 
 
-def check(browser: Browser, content: bytes, resource: str = "participants", name: str = "people.csv") -> httpx.Response:
+def upload(
+    browser: Browser, content: bytes, resource: str = "participants", name: str = "people.csv"
+) -> httpx.Response:
     return browser.http.post(
-        HERE, data={"csrf": browser.csrf(), "resource": resource}, files={"file": (name, content)},
+        PAGE, data={"csrf": browser.csrf(), "resource": resource}, files={"file": (name, content)},
         headers={"Origin": browser.url},
     )  # fmt: skip
 
 
-def onward(answer: httpx.Response) -> str:
+def import_path(response: httpx.Response) -> str:
     """Where the button "Import" leads."""
-    assert answer.status_code == 200, answer.text
-    found = re.search(rf'action="({HERE}/files/[0-9a-f-]+)"', answer.text)
-    assert found, answer.text
-    return found[1]
+    assert response.status_code == 200, response.text
+    match = re.search(rf'action="({PAGE}/files/[0-9a-f-]+)"', response.text)
+    assert match, response.text
+    return match[1]
 
 
-def figures(answer: httpx.Response) -> list[str]:
-    return re.findall(r"<dd>([\d,]+)", answer.text)
+def shown_counts(response: httpx.Response) -> list[str]:
+    return re.findall(r"<dd>([\d,]+)", response.text)
 
 
-def cells(answer: httpx.Response) -> list[tuple[str, ...]]:
+def cells(response: httpx.Response) -> list[tuple[str, ...]]:
     """The rows of the tables, as they are read."""
-    rows = re.findall(r"<tr>(.*?)</tr>", answer.text.partition("<tbody>")[2], re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", response.text.partition("<tbody>")[2], re.DOTALL)
     return [
         tuple(unescape(re.sub(r"<[^>]+>", "", each)) for each in re.findall(r"<td.*?</td>", row))
         for row in rows
@@ -92,94 +94,94 @@ def cells(answer: httpx.Response) -> list[tuple[str, ...]]:
     ]
 
 
-def test_a_file_with_faults_and_then_without(
-    owner: Browser, told: Callable[[], list[Told]], waiting: Callable[[], list[str]]
+def test_a_file_is_rejected_with_errors_and_imported_without(
+    owner: Browser, recorded_events: Callable[[], list[EventRow]], stored_files: Callable[[], list[str]]
 ) -> None:
     faulty = f"first_name,state,date_of_birth\nAda,XX,1990-13-01\nBen\n{SCRIPT},NSW,\n".encode()
-    answer = check(owner, faulty)
-    assert answer.status_code == 200
-    assert "2 lines have faults. Nothing was written." in answer.text
-    assert cells(answer) == [
+    response = upload(owner, faulty)
+    assert response.status_code == 200
+    assert "2 lines have faults. Nothing was written." in response.text
+    assert cells(response) == [
         ("Line 2", "Date of birth", "must be a date, YYYY-MM-DD"),
         ("Line 2", "State", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA"),
         ("Line 3", "the whole line", "has 1 cells, and the header 3"),
     ]
-    assert (f"{HERE}/files/" in answer.text, waiting(), told()) == (False, [], [])
+    assert (f"{PAGE}/files/" in response.text, stored_files(), recorded_events()) == (False, [], [])
 
-    answer = check(owner, PEOPLE)
-    assert figures(answer)[-3:] == ["2", "0", "0"]
-    assert (waiting(), told()) == (["people.csv"], [])
-    path = onward(answer)
+    response = upload(owner, PARTICIPANTS)
+    assert shown_counts(response)[-3:] == ["2", "0", "0"]
+    assert (stored_files(), recorded_events()) == (["people.csv"], [])
+    path = import_path(response)
     assert "Import people.csv?" in owner.get(path).text
-    done = owner.send(path)
-    assert (done.status_code, "people.csv is imported" in done.text, figures(done)) == (200, True, ["2", "0", "0"])
-    assert waiting() == []
-    assert told() == [Told("participant.created", "user", each, notify=False) for each in (ADA, BEN)]
-    assert owner.send(path).status_code == 404
+    done = owner.submit(path)
+    assert (done.status_code, "people.csv is imported" in done.text, shown_counts(done)) == (200, True, ["2", "0", "0"])
+    assert stored_files() == []
+    assert recorded_events() == [EventRow("participant.created", "user", each, notify=False) for each in (ADA, BEN)]
+    assert owner.submit(path).status_code == 404
     assert owner.get(path).status_code == 404
-    assert len(told()) == 2
+    assert len(recorded_events()) == 2
 
 
-def test_what_changes_is_shown_before_and_after(owner: Browser, told: Callable[[], list[Told]]) -> None:
-    assert owner.send(onward(check(owner, PEOPLE))).status_code == 200
+def test_changes_are_shown_before_and_after(owner: Browser, recorded_events: Callable[[], list[EventRow]]) -> None:
+    assert owner.submit(import_path(upload(owner, PARTICIPANTS))).status_code == 200
     formula = '=HYPERLINK(""http://evil.example"")'
     content = f'{HEAD}{ADA},Ada,"{formula}",QLD\n{BEN},Ben,Okafor,VIC\n{CY},{SCRIPT},,\n'.encode()
-    answer = check(owner, content)
-    assert figures(answer)[-3:] == ["1", "1", "1"]
+    response = upload(owner, content)
+    assert shown_counts(response)[-3:] == ["1", "1", "1"]
     name = formula.replace('""', '"')
-    assert cells(answer) == [
+    assert cells(response) == [
         ("Last name", "Lindqvist", name),
         ("State", "NSW", "QLD"),
     ]
-    assert '<span class="what">Ada Lindqvist</span>' in answer.text
-    assert SCRIPT not in answer.text
-    assert len(told()) == 2
-    done = owner.send(onward(answer), {"notify": "yes"})
-    assert figures(done) == ["1", "1", "1"]
-    assert sorted((each.type, each.notify) for each in told()[2:]) == [
+    assert '<span class="what">Ada Lindqvist</span>' in response.text
+    assert SCRIPT not in response.text
+    assert len(recorded_events()) == 2
+    done = owner.submit(import_path(response), {"notify": "yes"})
+    assert shown_counts(done) == ["1", "1", "1"]
+    assert sorted((each.type, each.notify) for each in recorded_events()[2:]) == [
         ("participant.created", True), ("participant.updated", True),
     ]  # fmt: skip
-    again = check(owner, content)
-    assert ("all of it is there already" in again.text, f"{HERE}/files/" in again.text) == (True, False)
+    again = upload(owner, content)
+    assert ("all of it is there already" in again.text, f"{PAGE}/files/" in again.text) == (True, False)
 
 
 def test_stored_scripts_are_shown_as_text(owner: Browser) -> None:
     content = f"{HEAD}{ADA},{SCRIPT},x,NSW\n".encode()
-    assert owner.send(onward(check(owner, content, name=f"{SCRIPT}.csv"))).status_code == 200
-    answer = check(owner, f"{HEAD}{ADA},{SCRIPT},{SCRIPT},NSW\n".encode(), name=f'..\\a/"{SCRIPT}.csv')
-    assert (SCRIPT in answer.text, "&lt;script&gt;alert(1)&lt;/script&gt;" in answer.text) == (False, True)
-    assert "all of" not in answer.text
-    doubtful = check(owner, f"participant_number\n{SCRIPT}\n".encode())
+    assert owner.submit(import_path(upload(owner, content, name=f"{SCRIPT}.csv"))).status_code == 200
+    response = upload(owner, f"{HEAD}{ADA},{SCRIPT},{SCRIPT},NSW\n".encode(), name=f'..\\a/"{SCRIPT}.csv')
+    assert (SCRIPT in response.text, "&lt;script&gt;alert(1)&lt;/script&gt;" in response.text) == (False, True)
+    assert "all of" not in response.text
+    doubtful = upload(owner, f"participant_number\n{SCRIPT}\n".encode())
     assert (SCRIPT in doubtful.text, "has not the 9 digits" in doubtful.text) == (False, True)
-    wrong = check(owner, f"{SCRIPT}\n1\n".encode())
+    wrong = upload(owner, f"{SCRIPT}\n1\n".encode())
     assert (wrong.status_code, SCRIPT in wrong.text, "no such field" in wrong.text) == (422, False, True)
-    json = check(owner, b'{"%s": 1, "state": "%s"}\n' % (SCRIPT.encode(), SCRIPT.encode()))
+    json = upload(owner, b'{"%s": 1, "state": "%s"}\n' % (SCRIPT.encode(), SCRIPT.encode()))
     assert (json.status_code, SCRIPT in json.text, "is not known" in json.text) == (200, False, True)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        codecs.BOM_UTF8 + PEOPLE,
-        PEOPLE.replace(b"\n", b"\r\n"),
-        codecs.BOM_UTF8 + PEOPLE.replace(b"\n", b"\r\n").rstrip(),
-        PEOPLE.replace(b"\n", b"\r"),
+        codecs.BOM_UTF8 + PARTICIPANTS,
+        PARTICIPANTS.replace(b"\n", b"\r\n"),
+        codecs.BOM_UTF8 + PARTICIPANTS.replace(b"\n", b"\r\n").rstrip(),
+        PARTICIPANTS.replace(b"\n", b"\r"),
         f'{{"id": "{ADA}", "first_name": "Ada"}}\n{{"id": "{BEN}"}}\n'.encode(),
     ],
     ids=["BOM", "CRLF", "BOM and CRLF", "CR", "JSON Lines"],
 )
-def test_files_are_taken_as_they_are_written_elsewhere(owner: Browser, content: bytes) -> None:
-    answer = check(owner, content)
-    assert figures(answer)[-3:] == ["2", "0", "0"]
-    assert figures(owner.send(onward(answer))) == ["2", "0", "0"]
+def test_files_from_other_programs_are_accepted(owner: Browser, content: bytes) -> None:
+    response = upload(owner, content)
+    assert shown_counts(response)[-3:] == ["2", "0", "0"]
+    assert shown_counts(owner.submit(import_path(response))) == ["2", "0", "0"]
 
 
 @pytest.mark.parametrize(
-    "content, fault",
+    "content, message",
     [
         (b"", "File: is empty"),
         (codecs.BOM_UTF8 + b" \r\n\r\n", "File: is empty"),
-        (PEOPLE.decode().encode("utf-16"), "File: is UTF-16; save it as CSV UTF-8"),
+        (PARTICIPANTS.decode().encode("utf-16"), "File: is UTF-16; save it as CSV UTF-8"),
         (b"PK\x03\x04rest", "File: is a workbook; save it as CSV UTF-8"),
         (b"nothing\n1\n", "File: line 1: no such field: 'nothing'; fields are "),
         (b"state,state\nNSW,NSW\n", "File: line 1: a field stands twice in the header: state"),
@@ -187,152 +189,157 @@ def test_files_are_taken_as_they_are_written_elsewhere(owner: Browser, content: 
         (b"first_name\r" + b"\xff\r" * 30_000, "File: has more than 30,000 lines"),
     ],
 )  # fmt: skip
-def test_what_is_no_import_file_shows_the_form_again(
-    owner: Browser, waiting: Callable[[], list[str]], content: bytes, fault: str
+def test_an_invalid_file_shows_the_form_again(
+    owner: Browser, stored_files: Callable[[], list[str]], content: bytes, message: str
 ) -> None:
-    answer = check(owner, content)
-    assert (answer.status_code, fault in unescape(answer.text)) == (422, True), answer.text
-    assert '<option value="participants" selected>' in answer.text
-    assert waiting() == []
+    response = upload(owner, content)
+    assert (response.status_code, message in unescape(response.text)) == (422, True), response.text
+    assert '<option value="participants" selected>' in response.text
+    assert stored_files() == []
 
 
-def test_faults_in_the_writing_name_their_line(owner: Browser) -> None:
-    latin = check(owner, "first_name,last_name\nAda,x\nZo\xeb,y\n".encode("latin-1"))
+def test_encoding_errors_name_their_line(owner: Browser) -> None:
+    latin = upload(owner, "first_name,last_name\nAda,x\nZo\xeb,y\n".encode("latin-1"))
     assert cells(latin) == [("Line 3", "First name", "is not UTF-8")]
-    nul = check(owner, b"first_name\na\0b\n")
+    nul = upload(owner, b"first_name\na\0b\n")
     assert cells(nul) == [("Line 2", "First name", "must not contain the character U+0000")]
-    header = check(owner, HEAD.encode())
+    header = upload(owner, HEAD.encode())
     assert ("no lines below its header" in header.text, header.status_code) == (True, 200)
 
 
-def test_of_many_faults_the_first_are_shown_and_the_others_counted(owner: Browser) -> None:
-    answer = check(owner, b"state\n" + b"XX\n" * 1234)
-    assert len(cells(answer)) == 100
-    assert ("1,234 lines have faults" in answer.text, "And 1,134 more faults." in answer.text) == (True, True)
-    assert len(answer.content) < 80_000
+def test_the_first_of_many_errors_are_shown_and_the_rest_counted(owner: Browser) -> None:
+    response = upload(owner, b"state\n" + b"XX\n" * 1234)
+    assert len(cells(response)) == 100
+    assert ("1,234 lines have faults" in response.text, "And 1,134 more faults." in response.text) == (True, True)
+    assert len(response.content) < 80_000
 
 
-def test_of_many_changes_the_first_are_shown_and_the_others_counted(owner: Browser) -> None:
+def test_the_first_of_many_changes_are_shown_and_the_rest_counted(owner: Browser) -> None:
     ids = [str(uuid7()) for _ in range(70)]
     before = "".join(f"{each},A{at:02},{'x' * 255},NSW\n" for at, each in enumerate(ids))
-    assert owner.send(onward(check(owner, (HEAD + before).encode()))).status_code == 200
-    few = check(owner, (HEAD + before.replace("NSW", "VIC")).encode())
+    assert owner.submit(import_path(upload(owner, (HEAD + before).encode()))).status_code == 200
+    few = upload(owner, (HEAD + before.replace("NSW", "VIC")).encode())
     assert (len(cells(few)), "And 20 more." in few.text) == (50, True)
-    answer = check(owner, (HEAD + before.replace("xxx", "&&&")).encode())
-    assert figures(answer)[-3:] == ["0", "70", "0"]
-    assert 20 < len(cells(answer)) <= 50
-    assert f"And {70 - len(cells(answer))} more." in answer.text
-    assert len(answer.content) < 80_000
+    response = upload(owner, (HEAD + before.replace("xxx", "&&&")).encode())
+    assert shown_counts(response)[-3:] == ["0", "70", "0"]
+    assert 20 < len(cells(response)) <= 50
+    assert f"And {70 - len(cells(response))} more." in response.text
+    assert len(response.content) < 80_000
 
 
 @pytest.mark.parametrize("resource", IMPORT_KINDS)
-def test_each_has_a_file_to_begin_with(owner: Browser, resource: str) -> None:
-    assert f'href="{HERE}/{resource}.csv"' in owner.get(HERE).text
-    answer = owner.get(f"{HERE}/{resource}.csv")
-    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
-    assert answer.headers["content-disposition"] == f'attachment; filename="{resource}.csv"'
-    assert answer.content == csv_template(resource).encode()
-    lines = list(read_rows(io.BytesIO(answer.content), RESOURCES[resource].import_schema))
+def test_each_resource_has_a_template_file(owner: Browser, resource: str) -> None:
+    assert f'href="{PAGE}/{resource}.csv"' in owner.get(PAGE).text
+    response = owner.get(f"{PAGE}/{resource}.csv")
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"] == f'attachment; filename="{resource}.csv"'
+    assert response.content == csv_template(resource).encode()
+    lines = list(read_rows(io.BytesIO(response.content), RESOURCES[resource].import_schema))
     assert (len(lines), [each for each in lines if isinstance(each, RowError)]) == (1, [])
     if resource == "team-members":  # who belongs to somebody
-        assert owner.send(onward(check(owner, b"participant_number\n430000001\n"))).status_code == 200
-    assert figures(owner.send(onward(check(owner, answer.content, resource)))) == ["1", "0", "0"]
+        assert owner.submit(import_path(upload(owner, b"participant_number\n430000001\n"))).status_code == 200
+    assert shown_counts(owner.submit(import_path(upload(owner, response.content, resource)))) == ["1", "0", "0"]
 
 
-def test_what_cannot_be_imported_has_no_file(owner: Browser) -> None:
+def test_resources_without_import_have_no_template_file(owner: Browser) -> None:
     for name in ("invoice-view-sessions.csv", "participants", "participants.txt", ".csv", "x.csv", "%2e%2e.csv"):
-        assert owner.get(f"{HERE}/{name}").status_code == 404
+        assert owner.get(f"{PAGE}/{name}").status_code == 404
     for resource in ("", "invoice-view-sessions", "x"):
-        answer = check(owner, PEOPLE, resource)
-        assert (answer.status_code, "What the file holds: must be one of the list" in answer.text) == (422, True)
+        response = upload(owner, PARTICIPANTS, resource)
+        assert (response.status_code, "What the file holds: must be one of the list" in response.text) == (422, True)
     form = {"csrf": owner.csrf(), "resource": "participants"}
     for files_ in ({"file": ("", b"")}, {"other": (None, b"x")}):
-        answer = owner.http.post(HERE, data=form, files=files_, headers={"Origin": owner.url})
-        assert (answer.status_code, "File: must be chosen" in answer.text) == (422, True)
-    assert owner.send(HERE, form).status_code == 422
+        response = owner.http.post(PAGE, data=form, files=files_, headers={"Origin": owner.url})
+        assert (response.status_code, "File: must be chosen" in response.text) == (422, True)
+    assert owner.submit(PAGE, form).status_code == 422
 
 
-def test_note_types_are_imported_by_ids_that_there_are(server: RunningServer, owner: Browser) -> None:
+def test_note_types_can_be_imported_only_with_existing_ids(server: RunningServer, owner: Browser) -> None:
     last = "select last_value from note_type_ids"
     before = server.run(server.db.one(int, last))
-    answer = check(owner, f"id,note_type\n{2**52},Call\n,Visit\n".encode(), "note-types")
-    assert cells(answer) == [("Line 2", "Id", "is no note type's; leave it empty for a new one")]
+    response = upload(owner, f"id,note_type\n{2**52},Call\n,Visit\n".encode(), "note-types")
+    assert cells(response) == [("Line 2", "Id", "is no note type's; leave it empty for a new one")]
     assert server.run(server.db.one(int, last)) < before + 1000
-    assert figures(owner.send(onward(check(owner, b"note_type\nCall\n", "note-types")))) == ["1", "0", "0"]
+    assert shown_counts(owner.submit(import_path(upload(owner, b"note_type\nCall\n", "note-types")))) == ["1", "0", "0"]
     listed = re.search(r"/console/note-types/(\d+)/edit", owner.get("/console/note-types").text)
     assert listed
     content = f"id,note_type,badge_color\n{listed[1]},Call,red\n".encode()
-    assert cells(check(owner, content, "note-types")) == [("Badge color", "—", "red")]
+    assert cells(upload(owner, content, "note-types")) == [("Badge color", "—", "red")]
 
 
-def test_a_reference_that_is_none_is_a_fault_of_its_line(owner: Browser, told: Callable[[], list[Told]]) -> None:
+def test_an_unknown_reference_is_an_error_of_its_line(
+    owner: Browser, recorded_events: Callable[[], list[EventRow]]
+) -> None:
     content = f"name,parent_id\nMoved,\nAbroad,{uuid7()}\n".encode()
-    answer = check(owner, content, "exit-reasons")
-    [(line, column, _)] = cells(answer)
+    response = upload(owner, content, "exit-reasons")
+    [(line, column, _)] = cells(response)
     assert (line, column) == ("Line 3", "Parent id")
-    assert told() == []
+    assert recorded_events() == []
 
 
-def test_a_file_that_is_faulty_by_now_is_not_imported(
-    server: RunningServer, owner: Browser, told: Callable[[], list[Told]], plan_manager_id: UUID
+def test_a_file_that_became_invalid_is_not_imported(
+    server: RunningServer, owner: Browser, recorded_events: Callable[[], list[EventRow]], plan_manager_id: UUID
 ) -> None:
     reason = str(uuid7())
-    assert owner.send(onward(check(owner, f"id,name\n{reason},Moved\n".encode(), "exit-reasons"))).status_code == 200
-    path = onward(check(owner, f"first_name,exit_reason_category_id\nAda,\nBen,{reason}\n".encode()))
+    assert (
+        owner.submit(import_path(upload(owner, f"id,name\n{reason},Moved\n".encode(), "exit-reasons"))).status_code
+        == 200
+    )
+    path = import_path(upload(owner, f"first_name,exit_reason_category_id\nAda,\nBen,{reason}\n".encode()))
     remove = "delete from exit_reasons where plan_manager_id = $1"
     server.run(server.db.execute(remove, plan_manager_id))
-    answer = owner.send(path)
-    assert (answer.status_code, "something else was changed" in answer.text) == (409, True)
-    assert cells(answer)[0][0] == "Line 3"
-    assert [each.type for each in told()] == ["exit_reason.created"]
+    response = owner.submit(path)
+    assert (response.status_code, "something else was changed" in response.text) == (409, True)
+    assert cells(response)[0][0] == "Line 3"
+    assert [each.type for each in recorded_events()] == ["exit_reason.created"]
 
 
 def test_only_a_manager_imports(
-    owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
-    waiting: Callable[[], list[str]], told: Callable[[], list[Told]],
+    owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    stored_files: Callable[[], list[str]], recorded_events: Callable[[], list[EventRow]],
 ) -> None:  # fmt: skip
-    path = onward(check(owner, PEOPLE))
+    path = import_path(upload(owner, PARTICIPANTS))
     viewer, nobody = new_browser(new_person("viewer")), new_browser()
-    assert HERE not in viewer.get("/console/activity").text
-    assert {viewer.get(each).status_code for each in (HERE, f"{HERE}/participants.csv", path)} == {403}
-    assert (check(viewer, PEOPLE).status_code, viewer.send(path).status_code) == (403, 403)
+    assert PAGE not in viewer.get("/console/activity").text
+    assert {viewer.get(each).status_code for each in (PAGE, f"{PAGE}/participants.csv", path)} == {403}
+    assert (upload(viewer, PARTICIPANTS).status_code, viewer.submit(path).status_code) == (403, 403)
     sent = {"data": {"csrf": nobody.csrf("/console/sign-in")}, "headers": {"Origin": nobody.url}}
-    assert nobody.http.post(HERE, files={"file": ("a.csv", PEOPLE)}, **sent).status_code == 403
+    assert nobody.http.post(PAGE, files={"file": ("a.csv", PARTICIPANTS)}, **sent).status_code == 403
     # What they send is not even read.
-    assert check(viewer, b"x" * (11 * 2**20)).status_code == 403
-    assert (waiting(), told()) == (["people.csv"], [])
+    assert upload(viewer, b"x" * (11 * 2**20)).status_code == 403
+    assert (stored_files(), recorded_events()) == (["people.csv"], [])
 
 
-def test_a_file_is_its_senders_and_its_plan_managers(
+def test_a_file_belongs_to_its_sender_and_plan_manager(
     owner: Browser, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
-    new_person: Callable[..., Person], told: Callable[[], list[Told]],
+    new_person: Callable[..., Account], recorded_events: Callable[[], list[EventRow]],
 ) -> None:  # fmt: skip
-    path = onward(check(owner, PEOPLE))
+    path = import_path(upload(owner, PARTICIPANTS))
     colleague, other = new_browser(new_person("owner")), new_browser(new_person("owner", new_plan_manager()))
     for browser in (colleague, other):
-        assert (browser.get(path).status_code, browser.send(path).status_code) == (404, 404)
-    assert told() == []
-    assert figures(owner.send(path)) == ["2", "0", "0"]
+        assert (browser.get(path).status_code, browser.submit(path).status_code) == (404, 404)
+    assert recorded_events() == []
+    assert shown_counts(owner.submit(path)) == ["2", "0", "0"]
 
 
-def test_a_file_is_kept_for_an_hour_and_few_of_each(
-    server: RunningServer, owner: Browser, waiting: Callable[[], list[str]], plan_manager_id: UUID
+def test_a_file_is_kept_for_an_hour_and_only_a_few_per_account(
+    server: RunningServer, owner: Browser, stored_files: Callable[[], list[str]], plan_manager_id: UUID
 ) -> None:
-    paths = [onward(check(owner, PEOPLE, name=f"{at}.csv")) for at in range(6)]
-    assert waiting() == ["2.csv", "3.csv", "4.csv", "5.csv"]
-    assert owner.send(paths[0]).status_code == 404
+    paths = [import_path(upload(owner, PARTICIPANTS, name=f"{at}.csv")) for at in range(6)]
+    assert stored_files() == ["2.csv", "3.csv", "4.csv", "5.csv"]
+    assert owner.submit(paths[0]).status_code == 404
     age = (
         "update import_files set created_at = created_at - interval '61 minutes' where plan_manager_id = $1 and id = $2"
     )
     server.run(server.db.execute(age, plan_manager_id, UUID(paths[5].rpartition("/")[2])))
-    assert (owner.get(paths[5]).status_code, owner.send(paths[5]).status_code) == (404, 404)
-    wait_until(lambda: waiting() == ["2.csv", "3.csv", "4.csv"])  # a chore removes it
-    assert owner.send(paths[4]).status_code == 200
+    assert (owner.get(paths[5]).status_code, owner.submit(paths[5]).status_code) == (404, 404)
+    wait_until(lambda: stored_files() == ["2.csv", "3.csv", "4.csv"])  # a chore removes it
+    assert owner.submit(paths[4]).status_code == 200
 
 
-def test_two_imports_at_once_are_one(owner: Browser, told: Callable[[], list[Told]]) -> None:
+def test_concurrent_imports_of_a_file_run_once(owner: Browser, recorded_events: Callable[[], list[EventRow]]) -> None:
     content = HEAD + "".join(f"{uuid7()},Ada,x,NSW\n" for _ in range(500))
-    path, form = onward(check(owner, content.encode())), {"csrf": owner.csrf()}
+    path, form = import_path(upload(owner, content.encode())), {"csrf": owner.csrf()}
     headers = {"Origin": owner.url, "Cookie": "; ".join(f"{k}={v}" for k, v in owner.http.cookies.items())}
 
     def send(_number: int) -> int:
@@ -342,13 +349,13 @@ def test_two_imports_at_once_are_one(owner: Browser, told: Callable[[], list[Tol
         found = sorted(pool.map(send, range(4)))
     assert found[0] == 200
     assert set(found[1:]) <= {404, 409}
-    assert len(told()) == 500
+    assert len(recorded_events()) == 500
 
 
-def test_beside_another_import_it_says_so_and_can_be_sent_again(
+def test_a_blocked_import_is_reported_and_can_be_retried(
     server: RunningServer, owner: Browser, plan_manager_id: UUID
 ) -> None:
-    path = onward(check(owner, PEOPLE))
+    path = import_path(upload(owner, PARTICIPANTS))
     free, taken = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
@@ -367,42 +374,42 @@ def test_beside_another_import_it_says_so_and_can_be_sent_again(
         await task
 
     task = server.run(begin())
-    for answer in (owner.send(path), check(owner, PEOPLE)):
-        assert (answer.status_code, "Another import" in answer.text) == (409, True)
-    assert f'action="{path}"' in owner.send(path).text
+    for response in (owner.submit(path), upload(owner, PARTICIPANTS)):
+        assert (response.status_code, "Another import" in response.text) == (409, True)
+    assert f'action="{path}"' in owner.submit(path).text
     server.run(end(task))
-    assert figures(owner.send(path)) == ["2", "0", "0"]
+    assert shown_counts(owner.submit(path)) == ["2", "0", "0"]
 
 
-def test_an_import_that_takes_too_long_is_given_up(
-    owner: Browser, told: Callable[[], list[Told]], monkeypatch: pytest.MonkeyPatch
+def test_an_import_that_takes_too_long_is_cancelled(
+    owner: Browser, recorded_events: Callable[[], list[EventRow]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = (HEAD + "".join(f"{uuid7()},Ada,x,NSW\n" for _ in range(3000))).encode()
-    path = onward(check(owner, content))
+    path = import_path(upload(owner, content))
     for seconds in (0.0, 0.05):
         monkeypatch.setattr(import_preview, "MAX_SECONDS", seconds)
-        for answer in (owner.send(path), check(owner, content)):
-            assert (answer.status_code, "use plankeeper import" in answer.text) == (422, True)
-    assert told() == []
+        for response in (owner.submit(path), upload(owner, content)):
+            assert (response.status_code, "use plankeeper import" in response.text) == (422, True)
+    assert recorded_events() == []
     monkeypatch.undo()
-    assert figures(owner.send(path)) == ["3,000", "0", "0"]
+    assert shown_counts(owner.submit(path)) == ["3,000", "0", "0"]
 
 
-def test_a_worker_has_few_places_for_imports(owner: Browser) -> None:
-    path = onward(check(owner, PEOPLE))
+def test_a_worker_limits_concurrent_imports(owner: Browser) -> None:
+    path = import_path(upload(owner, PARTICIPANTS))
     with import_preview.IMPORT_LIMIT, import_preview.IMPORT_LIMIT:
-        assert (check(owner, PEOPLE).status_code, owner.send(path).status_code) == (503, 503)
-    assert owner.send(path).status_code == 200
+        assert (upload(owner, PARTICIPANTS).status_code, owner.submit(path).status_code) == (503, 503)
+    assert owner.submit(path).status_code == 200
 
 
-def test_a_file_of_ten_mebibytes_is_the_largest(owner: Browser, waiting: Callable[[], list[str]]) -> None:
+def test_a_file_has_at_most_ten_mebibytes(owner: Browser, stored_files: Callable[[], list[str]]) -> None:
     line = b"first_name,note\n"
-    answer = check(owner, line + b"x" * (10 * 2**20 - len(line)))
-    assert (answer.status_code, "no such field" in answer.text) == (422, True)
+    response = upload(owner, line + b"x" * (10 * 2**20 - len(line)))
+    assert (response.status_code, "no such field" in response.text) == (422, True)
     for size in (10 * 2**20 + 300_000, 30 * 2**20):
-        answer = check(owner, b"x" * size)
-        assert (answer.status_code, "larger than 10 MiB" in answer.text) == (413, True)
-    assert waiting() == []
+        response = upload(owner, b"x" * size)
+        assert (response.status_code, "larger than 10 MiB" in response.text) == (413, True)
+    assert stored_files() == []
 
 
 def multipart(*parts: bytes) -> bytes:
@@ -429,17 +436,17 @@ def part(name: bytes, content: bytes = b"x", more: bytes = b"") -> bytes:
         (multipart(part(b"a")), b"multipart/form-data; boundary=b", 403),
     ],
 )  # fmt: skip
-def test_a_body_that_is_no_form_does_nothing(owner: Browser, body: bytes, kind: bytes, status: int) -> None:
+def test_a_malformed_form_body_does_nothing(owner: Browser, body: bytes, kind: bytes, status: int) -> None:
     headers: Any = {"Origin": owner.url, "Content-Type": kind}
-    assert owner.http.post(HERE, content=body, headers=headers).status_code == status
+    assert owner.http.post(PAGE, content=body, headers=headers).status_code == status
 
 
-def test_files_come_with_the_form_of_the_import_alone(owner: Browser) -> None:
+def test_only_the_import_form_accepts_files(owner: Browser) -> None:
     form = {"csrf": owner.csrf(), "note_type": "Call"}
     headers = {"Origin": owner.url}
-    answer = owner.http.post("/console/note-types", data=form, files={"file": ("a", b"x")}, headers=headers)
-    assert answer.status_code == 415
+    response = owner.http.post("/console/note-types", data=form, files={"file": ("a", b"x")}, headers=headers)
+    assert response.status_code == 415
     forged = owner.http.post(
-        HERE, data={"csrf": "wrong", "resource": "participants"}, files={"file": ("a", PEOPLE)}, headers=headers
+        PAGE, data={"csrf": "wrong", "resource": "participants"}, files={"file": ("a", PARTICIPANTS)}, headers=headers
     )
     assert forged.status_code == 403

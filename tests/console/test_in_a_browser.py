@@ -9,11 +9,11 @@ from uuid import UUID
 
 import pytest
 
-from console.people import Person, enter
+from console.people import Account, fill_sign_in_form
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
-from webhooks.work import signed_by, working
+from webhooks.work import running_worker, signature_of
 
 CHROMIUM = next((path for path in ("/usr/bin/chromium", shutil.which("chromium") or "") if Path(path).is_file()), None)
 
@@ -49,10 +49,10 @@ def page(chromium: Any, server: RunningServer) -> Iterator[Any]:
     assert faults == []
 
 
-def test_a_key_is_made_used_and_revoked(
-    server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID
+def test_a_key_is_created_used_and_revoked(
+    server: RunningServer, page: Any, new_person: Callable[..., Account], plan_manager_id: UUID
 ) -> None:
-    enter(page, new_person("manager").email)
+    fill_sign_in_form(page, new_person("manager").email)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("link", name="Create the first key").click()
@@ -79,14 +79,14 @@ def test_a_key_is_made_used_and_revoked(
     page.get_by_role("heading", name="Sign in").wait_for()
 
 
-def test_an_endpoint_is_made_hears_of_events_and_hears_of_them_again(
-    server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID,
+def test_an_endpoint_is_created_receives_events_and_replays_them(
+    server: RunningServer, page: Any, new_person: Callable[..., Account], plan_manager_id: UUID,
     new_key: Callable[..., str],
 ) -> None:  # fmt: skip
     server.run(server.db.execute("delete from webhook_endpoints"))  # a worker sends for all plan managers
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    with Receiver() as receiver, working(server):
-        enter(page, new_person("manager").email, "/console/settings/webhooks")
+    with Receiver() as receiver, running_worker(server):
+        fill_sign_in_form(page, new_person("manager").email, "/console/settings/webhooks")
         page.get_by_role("link", name="Create the first endpoint").click()
         page.get_by_label("Address").fill(receiver.url)
         page.get_by_label("Events").fill("note_type.*")
@@ -94,10 +94,10 @@ def test_an_endpoint_is_made_hears_of_events_and_hears_of_them_again(
         secret = page.get_by_label("The secret", exact=True).inner_text()
         page.get_by_role("link", name="I have kept it").click()
 
-        client.made("/note-types", {"note_type": "Visit"})
+        client.create("/note-types", {"note_type": "Visit"})
         wait_until(lambda: receiver.received, 20)
         [first] = receiver.received
-        assert first.headers["webhook-signature"] == signed_by(secret, first)
+        assert first.headers["webhook-signature"] == signature_of(secret, first)
 
         succeeded = page.get_by_role("row").filter(has_text="note_type.created").filter(has_text="succeeded")
         wait_until(lambda: page.reload() and succeeded.count() == 1, 20)

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import Browser, Person
+from console.people import Account, Browser
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.invoices.checks import recheck
 from support.client import Client
@@ -27,66 +27,68 @@ def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
 
 
 @pytest.fixture
-def world(api: Client) -> dict[str, str]:
+def record_ids(api: Client) -> dict[str, str]:
     """A participant and a provider."""
     return {
-        "participant": api.made("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
-        "provider": api.made("/providers", {"entity_name": "Amber & Sons"})["id"],
+        "participant": api.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
+        "provider": api.create("/providers", {"entity_name": "Amber & Sons"})["id"],
     }
 
 
 @pytest.fixture
-def put(api: Client, world: dict[str, str], import_rows: Callable[..., Any]) -> Put:
+def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callable[..., Any]) -> Put:
     """Imports an invoice that is right in all but what is said: its id."""
 
-    def work(**values: Any) -> str:
+    def import_one(**values: Any) -> str:
         row = {
             "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 1234.5, "tax": 0,
-            "subtotal": 1234.5, "participant_id": world["participant"], "pm_provider_id": world["provider"],
+            "subtotal": 1234.5, "participant_id": record_ids["participant"], "pm_provider_id": record_ids["provider"],
             "line_items": [LINE],
         } | values  # fmt: skip
         report = import_rows(api, "invoices", [row])
         assert not report.bad, report.bad
         return row["id"]
 
-    return work
+    return import_one
 
 
-def shown(browser: Browser, **query: str) -> list[str]:
+def listed_numbers(browser: Browser, **query: str) -> list[str]:
     """The numbers of the invoices on a page of the list."""
     return re.findall(
         r'<a href="/console/invoices/[0-9a-f-]{36}">([^<]+)</a>', browser.get(INVOICES, params=query).text
     )
 
 
-def state(api: Client, ident: str) -> tuple[bool, list[str], list[str]]:
+def warning_state(api: Client, ident: str) -> tuple[bool, list[str], list[str]]:
     invoice = api.get(f"/invoices/{ident}").json()
     return invoice["errors"], invoice["state_management"]["errors"], invoice["state_management"]["ignored_errors"]
 
 
-def test_the_list_is_filtered_as_the_api_filters(owner: Browser, put: Put, world: dict[str, str]) -> None:
+def test_the_list_filters_like_the_api(owner: Browser, import_invoice: Put, record_ids: dict[str, str]) -> None:
     assert "There are no invoices yet." in owner.get(INVOICES).text
-    put(invoice_number="PLAIN", claim_status="paid")
-    put(invoice_number="DATED", invoice_date="2099-01-01", approval_status="pending")
-    put(invoice_number="LOST", participant_id=str(uuid7()), pm_provider_id=None, total=None, invoice_date=None)
-    assert shown(owner) == ["PLAIN", "DATED", "LOST"]
+    import_invoice(invoice_number="PLAIN", claim_status="paid")
+    import_invoice(invoice_number="DATED", invoice_date="2099-01-01", approval_status="pending")
+    import_invoice(
+        invoice_number="LOST", participant_id=str(uuid7()), pm_provider_id=None, total=None, invoice_date=None
+    )
+    assert listed_numbers(owner) == ["PLAIN", "DATED", "LOST"]
     for query, numbers in (
         ({"invoice_number": "PLAIN"}, ["PLAIN"]),
         ({"invoice_number": "plain"}, []),
         ({"claim_status": "new"}, ["DATED", "LOST"]),
         ({"approval_status": "pending"}, ["DATED"]),
-        ({"participant_id": world["participant"]}, ["PLAIN", "DATED"]),
-        ({"provider_id": world["provider"], "claim_status": "paid"}, ["PLAIN"]),
+        ({"participant_id": record_ids["participant"]}, ["PLAIN", "DATED"]),
+        ({"provider_id": record_ids["provider"], "claim_status": "paid"}, ["PLAIN"]),
         ({"warnings": "1"}, ["DATED", "LOST"]),
         ({"warnings": "1", "claim_status": "paid"}, []),
         ({"warnings": "1", "claim_status": "new", "approval_status": "pending"}, ["DATED"]),
         ({"warnings": "1", "approval_status": "not_required"}, ["LOST"]),
-        ({"warnings": "1", "provider_id": world["provider"]}, ["DATED"]),
-        ({"warnings": "1", "participant_id": world["participant"], "invoice_number": "PLAIN"}, []),
-        ({"warnings": "1", "participant_id": world["participant"]}, ["DATED"]),
+        ({"warnings": "1", "provider_id": record_ids["provider"]}, ["DATED"]),
+        ({"warnings": "1", "participant_id": record_ids["participant"], "invoice_number": "PLAIN"}, []),
+        ({"warnings": "1", "participant_id": record_ids["participant"]}, ["DATED"]),
         ({"warnings": "1", "invoice_number": "LOST"}, ["LOST"]),
     ):
-        assert shown(owner, **query) == numbers, query
+        assert listed_numbers(owner, **query) == numbers, query
     page = owner.get(INVOICES).text
     for text in ("Amber &amp; Sons", "Ann Lee", "15 Jan 2026", "$1,234.50", '<span class="tag good">Paid</span>'):
         assert text in page
@@ -94,19 +96,19 @@ def test_the_list_is_filtered_as_the_api_filters(owner: Browser, put: Put, world
     assert (nothing.status_code, "No invoice is like that." in nothing.text) == (200, True)
 
 
-def test_a_wrong_filter_is_named_and_kept(owner: Browser, put: Put) -> None:
-    put()
+def test_an_invalid_filter_is_named_and_kept(owner: Browser, import_invoice: Put) -> None:
+    import_invoice()
     query = {"participant_id": "Ann <Lee>", "claim_status": "odd"}
-    answer = owner.get(INVOICES, params=query)
-    assert (answer.status_code, shown(owner, **query)) == (422, [])
-    assert ("Participant id: must be a UUID" in answer.text, "Claim status: must be one of" in answer.text) == (
+    response = owner.get(INVOICES, params=query)
+    assert (response.status_code, listed_numbers(owner, **query)) == (422, [])
+    assert ("Participant id: must be a UUID" in response.text, "Claim status: must be one of" in response.text) == (
         True,
     ) * 2
-    assert 'value="Ann &lt;Lee&gt;"' in answer.text
+    assert 'value="Ann &lt;Lee&gt;"' in response.text
 
 
 @pytest.mark.parametrize("filters", [{}, {"claim_status": "new"}, {"warnings": "1"}])
-def test_the_list_goes_on_page_by_page_with_its_filters(
+def test_the_list_is_paginated_with_its_filters(
     owner: Browser, api: Client, import_rows: Callable[..., Any], filters: dict[str, str]
 ) -> None:
     rows = [{"id": str(uuid7()), "invoice_number": f"N{number}"} for number in range(60)]
@@ -114,16 +116,16 @@ def test_the_list_goes_on_page_by_page_with_its_filters(
     page = owner.get(INVOICES, params=filters).text
     onward = re.search(r'href="([^"]+)" rel="next"', page)
     assert onward
-    first, second = shown(owner, **filters), owner.get(unescape(onward[1])).text
+    first, second = listed_numbers(owner, **filters), owner.get(unescape(onward[1])).text
     assert first == [f"N{number}" for number in range(50)]
     assert re.findall(r">(N\d+)</a>", second) == [f"N{number}" for number in range(50, 60)]
     assert all(f"{name}={value}" in unescape(onward[1]) for name, value in filters.items())
     assert ('rel="next"' in second, "From the beginning" in second) == (False, True)
 
 
-def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browser, put: Put) -> None:
+def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browser, import_invoice: Put) -> None:
     line = LINE | {"description": "Lawn mowing", "unit_price": 617.255, "claim_status": "on_hold"}
-    ident = put(invoice_date="2099-01-01", tax=10, line_items=[line], s3_key="a/b.pdf")
+    ident = import_invoice(invoice_date="2099-01-01", tax=10, line_items=[line], s3_key="a/b.pdf")
     page = owner.get(f"{INVOICES}/{ident}").text
     for text in (
         "Invoice INV-1", "1 Jan 2099", "Ann Lee", "Amber &amp; Sons", "Lawn mowing", "01_011_0107_1_1", "$617.255",
@@ -132,7 +134,7 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
     ):  # fmt: skip
         assert text in page
     assert "Possible duplicate" not in page
-    bare = put(
+    bare = import_invoice(
         invoice_number=None, invoice_date=None, total=None, tax=None, subtotal=None, line_items=[], is_deleted=True
     )
     page = owner.get(f"{INVOICES}/{bare}").text
@@ -145,30 +147,32 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
         assert text in page
 
 
-def test_a_warning_is_ignored_with_a_reason_and_counts_again(
-    server: RunningServer, new_browser: Callable[..., Browser], new_person: Callable[..., Person], api: Client,
-    plan_manager_id: UUID, put: Put,
+def test_a_warning_is_ignored_with_a_reason_and_restored(
+    server: RunningServer, new_browser: Callable[..., Browser], new_person: Callable[..., Account], api: Client,
+    plan_manager_id: UUID, import_invoice: Put,
 ) -> None:  # fmt: skip
     person = new_person("manager")
-    manager, ident = new_browser(person), put(invoice_date="2099-01-01")
+    manager, ident = new_browser(person), import_invoice(invoice_date="2099-01-01")
     here = f"{INVOICES}/{ident}"
     step = f"{here}/warnings/check_dates"
-    assert state(api, ident) == (True, ["check_dates"], [])
+    assert warning_state(api, ident) == (True, ["check_dates"], [])
     assert f'href="{step}/ignore"' in manager.get(here).text
     assert "outside the dates" in manager.get(f"{step}/ignore").text
-    assert manager.send(f"{step}/ignore", {"reason": f" Agreed with\r\nthe plan {SCRIPT} "}).headers["location"] == here
-    assert state(api, ident) == (False, ["check_dates"], ["check_dates"])
+    assert (
+        manager.submit(f"{step}/ignore", {"reason": f" Agreed with\r\nthe plan {SCRIPT} "}).headers["location"] == here
+    )
+    assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
     page = manager.get(here).text
     assert ("is ignored on this invoice" in page, "No warning is left that counts." in page) == (True, True)
     assert "Agreed with\nthe plan &lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert ("Robin Hale, <time" in page, SCRIPT in page) == (True, False)
-    assert shown(manager, warnings="1") == []
+    assert listed_numbers(manager, warnings="1") == []
 
-    assert manager.send(f"{step}/warn").headers["location"] == here
-    assert state(api, ident) == (True, ["check_dates"], [])
+    assert manager.submit(f"{step}/warn").headers["location"] == here
+    assert warning_state(api, ident) == (True, ["check_dates"], [])
     assert "Agreed with" not in manager.get(here).text
 
-    events = wait_until(lambda: len(found := told(api, ident)) == 2 and found)
+    events = wait_until(lambda: len(found := update_events(api, ident)) == 2 and found)
     assert [each["actor"] for each in events] == [
         {"kind": "user", "id": str(person.account_id), "name": "Robin Hale"}
     ] * 2
@@ -180,83 +184,87 @@ def test_a_warning_is_ignored_with_a_reason_and_counts_again(
     assert (events[1]["data"], events[1]["data"]["errors"]) == (api.get(f"/invoices/{ident}").json(), True)
 
 
-def told(api: Client, ident: str) -> list[Any]:
+def update_events(api: Client, ident: str) -> list[Any]:
     return api.get("/events", resource_id=ident, type="invoice.updated", after="0").json()["data"]
 
 
-def test_a_reason_goes_when_its_warning_counts_again(owner: Browser, api: Client, put: Put) -> None:
-    ident = put(invoice_date="2099-01-01", tax=10)
+def test_a_reason_is_removed_when_its_warning_is_restored(owner: Browser, api: Client, import_invoice: Put) -> None:
+    ident = import_invoice(invoice_date="2099-01-01", tax=10)
     for code in ("check_dates", "check_total"):
         form = {"reason": f"Why {code}"}
-        assert owner.send(f"{INVOICES}/{ident}/warnings/{code}/ignore", form).status_code == 303
-    assert owner.send(f"{INVOICES}/{ident}/warnings/check_dates/warn").status_code == 303
+        assert owner.submit(f"{INVOICES}/{ident}/warnings/{code}/ignore", form).status_code == 303
+    assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/warn").status_code == 303
     # A file that ignores it brings no reason, and not the old one back.
-    put(
+    import_invoice(
         id=ident, invoice_date="2099-01-01", tax=10, state_management={"ignored_errors": ["check_dates", "check_total"]}
     )
     page = owner.get(f"{INVOICES}/{ident}").text
     assert ("Why check_dates" in page, "Why check_total" in page) == (False, True)
 
 
-def test_one_warning_of_two_is_ignored(owner: Browser, api: Client, put: Put) -> None:
-    ident = put(invoice_date="2099-01-01", tax=10)
-    assert owner.send(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "x"}).status_code == 303
-    assert state(api, ident) == (True, ["check_total", "check_dates"], ["check_dates"])
-    assert shown(owner, warnings="1") == ["INV-1"]
+def test_one_warning_of_two_is_ignored(owner: Browser, api: Client, import_invoice: Put) -> None:
+    ident = import_invoice(invoice_date="2099-01-01", tax=10)
+    assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "x"}).status_code == 303
+    assert warning_state(api, ident) == (True, ["check_total", "check_dates"], ["check_dates"])
+    assert listed_numbers(owner, warnings="1") == ["INV-1"]
 
 
 @pytest.mark.parametrize("reason", ["", "  \n ", "x" * 1001])
-def test_a_reason_is_needed_and_not_too_long(owner: Browser, api: Client, put: Put, reason: str) -> None:
-    ident = put(invoice_date="2099-01-01")
-    answer = owner.send(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": reason})
-    assert (answer.status_code, "Reason: must have 1 to 1000 characters" in answer.text) == (422, True)
-    assert reason.strip() in answer.text
-    assert state(api, ident) == (True, ["check_dates"], [])
+def test_a_reason_is_required_and_has_a_maximum_length(
+    owner: Browser, api: Client, import_invoice: Put, reason: str
+) -> None:
+    ident = import_invoice(invoice_date="2099-01-01")
+    response = owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": reason})
+    assert (response.status_code, "Reason: must have 1 to 1000 characters" in response.text) == (422, True)
+    assert reason.strip() in response.text
+    assert warning_state(api, ident) == (True, ["check_dates"], [])
     longest = "\r\n".join(["x" * 499, "y" * 500])
-    assert owner.send(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": longest}).status_code == 303
+    assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": longest}).status_code == 303
 
 
-def test_what_is_not_there_any_more_is_not_ignored(owner: Browser, api: Client, put: Put) -> None:
-    ident = put(invoice_date="2099-01-01")
+def test_a_warning_that_no_longer_exists_cannot_be_ignored(owner: Browser, api: Client, import_invoice: Put) -> None:
+    ident = import_invoice(invoice_date="2099-01-01")
     here = f"{INVOICES}/{ident}"
-    assert owner.send(f"{here}/warnings/check_dates/ignore", {"reason": "First"}).status_code == 303
-    wait_until(lambda: len(told(api, ident)) == 1)
+    assert owner.submit(f"{here}/warnings/check_dates/ignore", {"reason": "First"}).status_code == 303
+    wait_until(lambda: len(update_events(api, ident)) == 1)
     for code in ("check_dates", "check_total"):
-        assert owner.send(f"{here}/warnings/{code}/ignore", {"reason": "Second"}).headers["location"] == here
+        assert owner.submit(f"{here}/warnings/{code}/ignore", {"reason": "Second"}).headers["location"] == here
         assert "Nothing was changed" in owner.get(here).text
         assert owner.get(f"{here}/warnings/{code}/ignore").headers["location"] == here
-    assert owner.send(f"{here}/warnings/check_total/warn").headers["location"] == here
+    assert owner.submit(f"{here}/warnings/check_total/warn").headers["location"] == here
     for code in ("no_such_code", "%3Cscript%3E"):
         assert owner.get(f"{here}/warnings/{code}/ignore").status_code == 404
-        assert owner.send(f"{here}/warnings/{code}/ignore", {"reason": "x"}).status_code == 404
-    assert state(api, ident) == (False, ["check_dates"], ["check_dates"])
+        assert owner.submit(f"{here}/warnings/{code}/ignore", {"reason": "x"}).status_code == 404
+    assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
     page = owner.get(here).text
-    assert ("First" in page, "Second" in page, len(told(api, ident))) == (True, False, 1)
+    assert ("First" in page, "Second" in page, len(update_events(api, ident))) == (True, False, 1)
 
 
-def test_what_is_ignored_survives_a_recheck_and_an_import(
-    server: RunningServer, owner: Browser, api: Client, plan_manager_id: UUID, put: Put
+def test_ignored_warnings_survive_a_recheck_and_an_import(
+    server: RunningServer, owner: Browser, api: Client, plan_manager_id: UUID, import_invoice: Put
 ) -> None:
-    ident = put(invoice_date="2099-01-01")
-    assert owner.send(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "Agreed"}).status_code == 303
+    ident = import_invoice(invoice_date="2099-01-01")
+    assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "Agreed"}).status_code == 303
 
     async def check_all() -> int:
         async with server.db.transaction() as tx:
             return (await recheck(WriteContext(tx, plan_manager_id, server.settings, SYSTEM), UUID(int=0)))[1]
 
     assert server.run(check_all()) == 0
-    put(id=ident, invoice_date="2099-01-01", claim_status="pending")
-    assert state(api, ident) == (False, ["check_dates"], ["check_dates"])
+    import_invoice(id=ident, invoice_date="2099-01-01", claim_status="pending")
+    assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
     assert "Agreed" in owner.get(f"{INVOICES}/{ident}").text
     # A file that says what is ignored has the last word.
-    put(id=ident, invoice_date="2099-01-01", state_management={"ignored_errors": []})
-    assert state(api, ident) == (True, ["check_dates"], [])
+    import_invoice(id=ident, invoice_date="2099-01-01", state_management={"ignored_errors": []})
+    assert warning_state(api, ident) == (True, ["check_dates"], [])
     page = owner.get(f"{INVOICES}/{ident}").text
     assert ("Agreed" in page, "Date needs checking" in page) == (False, True)
 
 
-def test_what_a_file_ignored_has_no_reason_and_can_count_again(owner: Browser, api: Client, put: Put) -> None:
-    ident = put(state_management={"ignored_errors": ["check_dates", "<odd> code"]})
+def test_warnings_ignored_by_a_file_have_no_reason_and_can_be_restored(
+    owner: Browser, api: Client, import_invoice: Put
+) -> None:
+    ident = import_invoice(state_management={"ignored_errors": ["check_dates", "<odd> code"]})
     page = owner.get(f"{INVOICES}/{ident}").text
     assert (page.count("It came in as ignored"), "&lt;odd&gt; code" in page, "Unknown warning" in page) == (
         2,
@@ -264,43 +272,43 @@ def test_what_a_file_ignored_has_no_reason_and_can_count_again(owner: Browser, a
         True,
     )
     for action in re.findall(r'action="([^"]+/warn)"', page):
-        assert owner.send(unescape(action)).status_code == 303
-    assert state(api, ident) == (False, [], [])
+        assert owner.submit(unescape(action)).status_code == 303
+    assert warning_state(api, ident) == (False, [], [])
 
 
-def test_a_viewer_looks_and_changes_nothing(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Person], api: Client, put: Put
+def test_a_viewer_cannot_change_invoices(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Account], api: Client, import_invoice: Put
 ) -> None:
-    ident = put(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
+    ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
     viewer = new_browser(new_person("viewer"))
     page = viewer.get(f"{INVOICES}/{ident}").text
     assert ("Date needs checking" in page, "/ignore" in page, "Warn again" in page) == (True, False, False)
     for step in ("check_dates/ignore", "check_total/warn"):
-        assert viewer.send(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 403
+        assert viewer.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 403
     assert viewer.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 403
-    assert state(api, ident) == (True, ["check_dates"], ["check_total"])
+    assert warning_state(api, ident) == (True, ["check_dates"], ["check_total"])
 
 
-def test_an_invoice_of_another_plan_manager_is_not_there(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Person], new_plan_manager: Callable[[], UUID],
-    api: Client, put: Put, world: dict[str, str],
+def test_an_invoice_of_another_plan_manager_is_not_found(
+    new_browser: Callable[..., Browser], new_person: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    api: Client, import_invoice: Put, record_ids: dict[str, str],
 ) -> None:  # fmt: skip
-    ident = put(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
+    ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
     other = new_browser(new_person("owner", new_plan_manager()))
     assert other.get(f"{INVOICES}/{ident}").status_code == 404
     assert other.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 404
     for step in ("check_dates/ignore", "check_total/warn"):
-        assert other.send(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 404
-    for query in ({}, {"warnings": "1"}, {"participant_id": world["participant"]}, {"invoice_number": "INV-1"}):
-        assert shown(other, **query) == []
-    assert state(api, ident) == (True, ["check_dates"], ["check_total"])
+        assert other.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 404
+    for query in ({}, {"warnings": "1"}, {"participant_id": record_ids["participant"]}, {"invoice_number": "INV-1"}):
+        assert listed_numbers(other, **query) == []
+    assert warning_state(api, ident) == (True, ["check_dates"], ["check_total"])
 
 
-def test_stored_text_is_shown_as_text(owner: Browser, api: Client, put: Put) -> None:
-    who = api.made("/participants", {"first_name": SCRIPT})["id"]
-    by = api.made("/providers", {"entity_name": SCRIPT})["id"]
+def test_stored_text_is_shown_as_text(owner: Browser, api: Client, import_invoice: Put) -> None:
+    who = api.create("/participants", {"first_name": SCRIPT})["id"]
+    by = api.create("/providers", {"entity_name": SCRIPT})["id"]
     line = {"service_item_number": SCRIPT, "description": SCRIPT}
-    ident = put(
+    ident = import_invoice(
         invoice_number=SCRIPT, participant_id=who, pm_provider_id=by, s3_key=SCRIPT, email_message_id=SCRIPT,
         line_items=[line],
     )  # fmt: skip
@@ -309,10 +317,12 @@ def test_stored_text_is_shown_as_text(owner: Browser, api: Client, put: Put) -> 
         assert (SCRIPT in page, "&lt;script&gt;alert(1)" in page) == (False, True), path
 
 
-def test_every_warning_of_the_catalogue_can_be_ignored(owner: Browser, api: Client, put: Put) -> None:
-    ident = put(invoice_number=None, participant_id=None, pm_provider_id=None, invoice_date=None, line_items=[{}])
-    codes = state(api, ident)[1]
+def test_every_warning_of_the_catalogue_can_be_ignored(owner: Browser, api: Client, import_invoice: Put) -> None:
+    ident = import_invoice(
+        invoice_number=None, participant_id=None, pm_provider_id=None, invoice_date=None, line_items=[{}]
+    )
+    codes = warning_state(api, ident)[1]
     assert len(codes) >= 5
     for code in codes:
-        assert owner.send(f"{INVOICES}/{ident}/warnings/{code}/ignore", {"reason": "x"}).status_code == 303
-    assert state(api, ident) == (False, codes, codes)
+        assert owner.submit(f"{INVOICES}/{ident}/warnings/{code}/ignore", {"reason": "x"}).status_code == 303
+    assert warning_state(api, ident) == (False, codes, codes)

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from console.people import Browser, Person
+from console.people import Account, Browser
 from plankeeper.console.colors import parse_color
 from plankeeper.note_types import store
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery
@@ -19,7 +19,7 @@ NOTE_TYPES = "/console/note-types"
 SCRIPT = "<script>alert(1)</script>"
 
 
-class Told(Struct):
+class EventRow(Struct):
     """An event, as it is kept."""
 
     type: str
@@ -28,34 +28,34 @@ class Told(Struct):
 
 
 @pytest.fixture
-def told(server: RunningServer, plan_manager_id: UUID) -> Callable[[str], list[Told]]:
+def recorded_events(server: RunningServer, plan_manager_id: UUID) -> Callable[[str], list[EventRow]]:
     """The events of a kind of resource."""
     statement = """
         select type, actor_kind, actor_name from events where plan_manager_id = $1 and resource_kind = $2 order by id
     """
-    return lambda kind: server.run(server.db.rows(Told, statement, plan_manager_id, kind))
+    return lambda kind: server.run(server.db.rows(EventRow, statement, plan_manager_id, kind))
 
 
 @pytest.fixture
-def kept(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[NoteType]]:
+def stored_note_types(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[NoteType]]:
     return lambda: server.run(store.list_page(server.db, plan_manager_id, NoteTypeListQuery(limit=1000)))
 
 
 @pytest.fixture
-def note_type(owner: Browser, kept: Callable[[], list[NoteType]]) -> NoteType:
+def note_type(owner: Browser, stored_note_types: Callable[[], list[NoteType]]) -> NoteType:
     form = {"note_type": "Call", "badge_color": "teal", "highlight_color": "#0b7285"}
-    assert owner.send(NOTE_TYPES, form).status_code == 303
-    return kept()[0]
+    assert owner.submit(NOTE_TYPES, form).status_code == 303
+    return stored_note_types()[0]
 
 
-def mark(browser: Browser, path: str) -> str:
-    found = re.search(r'name="was" value="([^"]+)"', browser.get(path).text)
-    assert found, path
-    return found[1]
+def version_token(browser: Browser, path: str) -> str:
+    match = re.search(r'name="was" value="([^"]+)"', browser.get(path).text)
+    assert match, path
+    return match[1]
 
 
 @pytest.mark.parametrize(
-    "text, drawn",
+    "text, expected",
     [
         ("#0b7285", "#0b7285"), ("#ABC", "#aabbcc"), ("#abcd", "#aabbccdd"), ("#11223344", "#11223344"),
         (" Teal ", "teal"), ("RebeccaPurple", "rebeccapurple"), ("rgb(1, 2, 3)", "#010203"),
@@ -63,8 +63,8 @@ def mark(browser: Browser, path: str) -> str:
         ("hsl(120, 100%, 25%)", "#008000"), ("hsl(-240deg 100% 25%)", "#008000"), ("hsla(0,0%,100%,1)", "#ffffffff"),
     ],
 )  # fmt: skip
-def test_a_colour_is_drawn_with_a_value_made_anew(text: str, drawn: str) -> None:
-    assert parse_color(text) == drawn
+def test_a_colour_is_rendered_with_a_normalized_value(text: str, expected: str) -> None:
+    assert parse_color(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,18 @@ def test_a_colour_is_drawn_with_a_value_made_anew(text: str, drawn: str) -> None
         "rgb(99999999,1,1)", "notacolour",
     ],
 )  # fmt: skip
-def test_what_is_no_colour_is_drawn_with_nothing(text: str | None) -> None:
+def test_an_invalid_colour_is_not_rendered(text: str | None) -> None:
     assert parse_color(text) is None
 
 
-def test_note_types_are_made_shown_with_their_colours_and_deleted(
-    owner: Browser, kept: Callable[[], list[NoteType]], told: Callable[[str], list[Told]]
+def test_note_types_are_created_shown_with_their_colours_and_deleted(
+    owner: Browser, stored_note_types: Callable[[], list[NoteType]], recorded_events: Callable[[str], list[EventRow]]
 ) -> None:
     assert "There are no note types yet." in owner.get(NOTE_TYPES).text
     colors = {"badge_color": "RGB(1,2,3)", "highlight_color": '"/><script>alert(2)</script>'}
-    answer = owner.send(NOTE_TYPES, {"note_type": SCRIPT} | colors)
-    assert answer.headers["location"] == NOTE_TYPES
-    (made,) = kept()
+    response = owner.submit(NOTE_TYPES, {"note_type": SCRIPT} | colors)
+    assert response.headers["location"] == NOTE_TYPES
+    (made,) = stored_note_types()
     assert (made.note_type, made.badge_color, made.highlight_color) == (SCRIPT, *colors.values())
     paths = (NOTE_TYPES, f"{NOTE_TYPES}/{made.id}/edit", f"{NOTE_TYPES}/{made.id}/delete")
     for path in paths:
@@ -96,29 +96,36 @@ def test_note_types_are_made_shown_with_their_colours_and_deleted(
     listed = owner.get(NOTE_TYPES).text
     assert re.findall(r' fill="([^"]*)"', listed) == ["#010203", "none"]
     assert ("RGB(1,2,3)" in listed, "style=" in listed) == (True, False)
-    assert len(kept()) == 1
-    assert owner.send(paths[2]).headers["location"] == NOTE_TYPES
-    assert kept() == []
-    assert {each.actor_kind for each in told("note_type")} == {"user"}
-    assert [each.type for each in told("note_type")] == ["note_type.created", "note_type.deleted"]
+    assert len(stored_note_types()) == 1
+    assert owner.submit(paths[2]).headers["location"] == NOTE_TYPES
+    assert stored_note_types() == []
+    assert {each.actor_kind for each in recorded_events("note_type")} == {"user"}
+    assert [each.type for each in recorded_events("note_type")] == ["note_type.created", "note_type.deleted"]
 
 
-def test_a_note_type_is_edited_by_who_has_seen_it_as_it_is(
-    owner: Browser, note_type: NoteType, kept: Callable[[], list[NoteType]], told: Callable[[str], list[Told]]
+def test_a_note_type_is_edited_only_from_its_current_version(
+    owner: Browser,
+    note_type: NoteType,
+    stored_note_types: Callable[[], list[NoteType]],
+    recorded_events: Callable[[str], list[EventRow]],
 ) -> None:
     path = f"{NOTE_TYPES}/{note_type.id}/edit"
-    seen = mark(owner, path)
+    seen = version_token(owner, path)
     form = {"note_type": "Phone", "badge_color": "", "highlight_color": "red", "was": seen}
-    assert owner.send(path, form).headers["location"] == NOTE_TYPES
-    (changed,) = kept()
+    assert owner.submit(path, form).headers["location"] == NOTE_TYPES
+    (changed,) = stored_note_types()
     assert (changed.note_type, changed.badge_color, changed.highlight_color) == ("Phone", None, "red")
-    late = owner.send(path, form | {"note_type": "Late"})
+    late = owner.submit(path, form | {"note_type": "Late"})
     assert (late.status_code, "changed by somebody else meanwhile" in late.text) == (409, True)
     assert ('value="Late"' in late.text, "Note type: Phone" in late.text) == (True, True)
-    assert owner.send(path, form | {"was": ""}).status_code == 409
-    assert kept() == [changed]
-    assert owner.send(path, form | {"note_type": "Late", "was": mark(owner, path)}).status_code == 303
-    assert [each.type for each in told("note_type")] == ["note_type.created", "note_type.updated", "note_type.updated"]
+    assert owner.submit(path, form | {"was": ""}).status_code == 409
+    assert stored_note_types() == [changed]
+    assert owner.submit(path, form | {"note_type": "Late", "was": version_token(owner, path)}).status_code == 303
+    assert [each.type for each in recorded_events("note_type")] == [
+        "note_type.created",
+        "note_type.updated",
+        "note_type.updated",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,21 +137,25 @@ def test_a_note_type_is_edited_by_who_has_seen_it_as_it_is(
         ({"highlight_color": "x" * 256}, "Highlight colour: must"),
     ],
 )
-def test_a_wrong_note_type_shows_the_form_again(
-    owner: Browser, note_type: NoteType, kept: Callable[[], list[NoteType]], wrong: dict[str, str], label: str
+def test_an_invalid_note_type_shows_the_form_again(
+    owner: Browser,
+    note_type: NoteType,
+    stored_note_types: Callable[[], list[NoteType]],
+    wrong: dict[str, str],
+    label: str,
 ) -> None:
     form = {"note_type": "Visit", "badge_color": "tan", "highlight_color": "red"} | wrong
     path = f"{NOTE_TYPES}/{note_type.id}/edit"
-    for to, more in ((NOTE_TYPES, {}), (path, {"was": mark(owner, path)})):
-        answer = owner.send(to, form | more)
-        assert (answer.status_code, label in answer.text) == (422, True)
-        assert 'aria-invalid="true"' in answer.text
-    assert kept() == [note_type]
+    for to, more in ((NOTE_TYPES, {}), (path, {"was": version_token(owner, path)})):
+        response = owner.submit(to, form | more)
+        assert (response.status_code, label in response.text) == (422, True)
+        assert 'aria-invalid="true"' in response.text
+    assert stored_note_types() == [note_type]
 
 
-def test_a_viewer_sees_note_types_and_changes_none(
-    note_type: NoteType, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
-    kept: Callable[[], list[NoteType]],
+def test_a_viewer_cannot_change_note_types(
+    note_type: NoteType, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    stored_note_types: Callable[[], list[NoteType]],
 ) -> None:  # fmt: skip
     viewer, here = new_browser(new_person("viewer")), f"{NOTE_TYPES}/{note_type.id}"
     page = viewer.get(NOTE_TYPES).text
@@ -152,24 +163,24 @@ def test_a_viewer_sees_note_types_and_changes_none(
     for path in (f"{NOTE_TYPES}/new", f"{here}/edit", f"{here}/delete"):
         assert viewer.get(path).status_code == 403
     for path in (NOTE_TYPES, f"{here}/edit", f"{here}/delete"):
-        assert viewer.send(path, {"note_type": "Mine"}).status_code == 403
-    assert kept() == [note_type]
+        assert viewer.submit(path, {"note_type": "Mine"}).status_code == 403
+    assert stored_note_types() == [note_type]
 
 
-def test_a_note_type_of_another_plan_manager_is_not_there(
+def test_a_note_type_of_another_plan_manager_is_not_found(
     note_type: NoteType, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
-    new_person: Callable[..., Person], kept: Callable[[], list[NoteType]],
+    new_person: Callable[..., Account], stored_note_types: Callable[[], list[NoteType]],
 ) -> None:  # fmt: skip
     other = new_browser(new_person("owner", new_plan_manager()))
     for number in (str(note_type.id), "0", "x", "9" * 18, "9" * 19, "-1", "²"):
         for step in ("edit", "delete"):
             assert other.get(f"{NOTE_TYPES}/{number}/{step}").status_code == 404
-            assert other.send(f"{NOTE_TYPES}/{number}/{step}", {"note_type": "Mine"}).status_code == 404
+            assert other.submit(f"{NOTE_TYPES}/{number}/{step}", {"note_type": "Mine"}).status_code == 404
     assert "Call" not in other.get(NOTE_TYPES).text
-    assert kept() == [note_type]
+    assert stored_note_types() == [note_type]
 
 
-def test_note_types_go_on_page_by_page(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
+def test_note_types_are_paginated(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
     async def fill() -> None:
         async with server.db.transaction() as tx:
             ids = await store.next_ids(tx, 60)

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 from pyotp import TOTP
 
-from console.furnished import FILES, PAGES, Furnished, furnished, name_of
-from console.people import PASSWORD, enter, made
+from console.furnished import DOWNLOADS, PAGES, SeededPlanManager, route_name, seed_plan_manager
+from console.people import PASSWORD, create_account, fill_sign_in_form
 from console.test_in_a_browser import CHROMIUM, chromium
 from plankeeper.console.routing import PageRoute
 from support.server import RunningServer
@@ -22,46 +22,48 @@ pytestmark = pytest.mark.skipif(
 __all__ = ["chromium"]
 
 AXE = Path(__file__).parent / "axe/axe.min.js"
-MOST = 100_000  # bytes of a page with all that belongs to it
+MAX_PAGE_BYTES = 100_000  # bytes of a page with all that belongs to it
 # A click on what a text made would be needed, or none: whatever a browser does with these by itself calls hit().
-POLYGLOT = "\"'></title></textarea><img src=x onerror=hit()><svg onload=hit()>"
-SHORT = "'\"><svg onload=hit()>"
-SHOWN = [each for each in PAGES if each not in FILES]
+XSS_POLYGLOT = "\"'></title></textarea><img src=x onerror=hit()><svg onload=hit()>"
+SHORT_XSS = "'\"><svg onload=hit()>"
+HTML_PAGES = [each for each in PAGES if each not in DOWNLOADS]
 SCHEMES = ["light", "dark"]
 
 
 @pytest.fixture(scope="module")
-def home(server: RunningServer) -> Iterator[Furnished]:
-    found = furnished(server)
-    yield found
-    found.client.http.close()
+def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
+    created = seed_plan_manager(server)
+    yield created
+    created.client.http.close()
 
 
 @pytest.fixture(scope="module")
-def hostile(server: RunningServer) -> Iterator[Furnished]:
+def adversarial(server: RunningServer) -> Iterator[SeededPlanManager]:
     numbers = count(10)
     short = ("number", "abn")
-    found = furnished(server, lambda name: f"{SHORT if name.endswith(short) else POLYGLOT} {next(numbers)}")
-    yield found
-    found.client.http.close()
+    created = seed_plan_manager(
+        server, lambda name: f"{SHORT_XSS if name.endswith(short) else XSS_POLYGLOT} {next(numbers)}"
+    )
+    yield created
+    created.client.http.close()
 
 
-def opened(chromium: Any, found: Furnished, scheme: str, width: int) -> Any:
+def open_page(chromium: Any, seeded: SeededPlanManager, scheme: str, width: int) -> Any:
     """A page of a browser in which the owner is signed in; `faults` gathers what goes wrong in it."""
     # The policy of the pages keeps scripts out, and axe-core is one: it is let in here, and tried elsewhere.
     context = chromium.new_context(
-        base_url=found.server.url, color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
+        base_url=seeded.server.url, color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
     )
     page = context.new_page()
     page.set_default_timeout(20_000)
-    enter(page, found.owner.email)
+    fill_sign_in_form(page, seeded.owner.email)
     page.get_by_role("button", name="Sign out").wait_for()
     return page
 
 
 @pytest.fixture(scope="module", params=SCHEMES)
-def looked_at(request: pytest.FixtureRequest, chromium: Any, home: Furnished) -> Iterator[Any]:
-    page = opened(chromium, home, request.param, 1280)
+def axe_page(request: pytest.FixtureRequest, chromium: Any, seeded: SeededPlanManager) -> Iterator[Any]:
+    page = open_page(chromium, seeded, request.param, 1280)
     page.add_init_script(path=str(AXE))
     yield page
     page.context.close()
@@ -77,14 +79,14 @@ def violations(page: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_axe_finds_nothing(looked_at: Any, home: Furnished, entry: PageRoute) -> None:
-    looked_at.goto(home.path(entry))
-    assert violations(looked_at) == []
+@pytest.mark.parametrize("entry", HTML_PAGES, ids=route_name)
+def test_page_has_no_axe_violations(axe_page: Any, seeded: SeededPlanManager, entry: PageRoute) -> None:
+    axe_page.goto(seeded.path(entry))
+    assert violations(axe_page) == []
 
 
-def test_axe_finds_nothing_on_answers_to_forms(looked_at: Any) -> None:
-    page, file = looked_at, {"name": "kinds.csv", "mimeType": "text/csv"}
+def test_form_results_have_no_axe_violations(axe_page: Any) -> None:
+    page, file = axe_page, {"name": "kinds.csv", "mimeType": "text/csv"}
     found: list[str] = []
     for path, fields, button in (
         ("/console/settings/keys/new", {"Name": "Report"}, "Create key"),
@@ -110,12 +112,12 @@ def test_axe_finds_nothing_on_answers_to_forms(looked_at: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing_before_somebody_is_inside(chromium: Any, home: Furnished, scheme: str) -> None:
-    person = home.server.run(made(home.server, home.plan_manager_id, "viewer"))
-    context = chromium.new_context(base_url=home.server.url, color_scheme=scheme, bypass_csp=True)
+def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanManager, scheme: str) -> None:
+    person = seeded.server.run(create_account(seeded.server, seeded.plan_manager_id, "viewer"))
+    context = chromium.new_context(base_url=seeded.server.url, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.add_init_script(path=str(AXE))
-    page.goto(f"/console/invitations/{home.ids['token']}")
+    page.goto(f"/console/invitations/{seeded.ids['token']}")
     found = violations(page)
     page.goto("/console/sign-in")
     found += violations(page)
@@ -124,13 +126,13 @@ def test_axe_finds_nothing_before_somebody_is_inside(chromium: Any, home: Furnis
         page.get_by_label("Password").fill(password)
         page.get_by_role("button", name="Sign in").click()
         found += violations(page)
-    page.goto("/console/account/second-step")
+    page.goto("/console/account/two-factor")
     codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
     page.get_by_label("Code").fill(codes.now())
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Turn it on").click()
     found += violations(page)
-    for path in ("/console/account", "/console/account/second-step/off", "/console/account/recovery-codes"):
+    for path in ("/console/account", "/console/account/two-factor/off", "/console/account/recovery-codes"):
         page.goto(path)
         found += violations(page)
     page.get_by_role("button", name="Sign out").click()
@@ -144,29 +146,29 @@ def test_axe_finds_nothing_before_somebody_is_inside(chromium: Any, home: Furnis
 
 
 @pytest.fixture(scope="module")
-def phone(chromium: Any, home: Furnished) -> Iterator[Any]:
-    page = opened(chromium, home, "light", 390)
+def phone_page(chromium: Any, seeded: SeededPlanManager) -> Iterator[Any]:
+    page = open_page(chromium, seeded, "light", 390)
     yield page
     page.context.close()
 
 
-@pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_a_page_fits_a_phone_and_weighs_little(phone: Any, home: Furnished, entry: PageRoute) -> None:
-    answers: list[Any] = []
-    note = lambda answer: answers.append(answer)  # noqa: E731, PLW0108 - Playwright takes no method of a list
-    phone.on("response", note)
-    phone.goto(home.path(entry), wait_until="load")
-    phone.remove_listener("response", note)
-    hosts = {urlsplit(each.url).netloc for each in answers if not each.url.startswith("data:")}
-    assert hosts == {urlsplit(home.server.url).netloc}, "a page loads something from elsewhere"
-    assert sum(len(each.body()) for each in answers if each.status == 200) < MOST
-    width, room = phone.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+@pytest.mark.parametrize("entry", HTML_PAGES, ids=route_name)
+def test_a_page_fits_a_phone_and_stays_small(phone_page: Any, seeded: SeededPlanManager, entry: PageRoute) -> None:
+    responses: list[Any] = []
+    note = lambda response: responses.append(response)  # noqa: E731, PLW0108 - Playwright takes no method of a list
+    phone_page.on("response", note)
+    phone_page.goto(seeded.path(entry), wait_until="load")
+    phone_page.remove_listener("response", note)
+    hosts = {urlsplit(each.url).netloc for each in responses if not each.url.startswith("data:")}
+    assert hosts == {urlsplit(seeded.server.url).netloc}, "a page loads something from elsewhere"
+    assert sum(len(each.body()) for each in responses if each.status == 200) < MAX_PAGE_BYTES
+    width, room = phone_page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert width <= room, "the page is wider than the screen"
 
 
 @pytest.fixture(scope="module")
-def bitten(chromium: Any, hostile: Furnished) -> Iterator[tuple[Any, list[str]]]:
-    page = opened(chromium, hostile, "light", 1280)
+def adversarial_page(chromium: Any, adversarial: SeededPlanManager) -> Iterator[tuple[Any, list[str]]]:
+    page = open_page(chromium, adversarial, "light", 1280)
     hits: list[str] = []
     page.context.expose_function("hit", lambda: hits.append("a text was run"))
     page.on("dialog", lambda dialog: (hits.append(dialog.message), dialog.dismiss()))
@@ -175,19 +177,21 @@ def bitten(chromium: Any, hostile: Furnished) -> Iterator[tuple[Any, list[str]]]
     page.context.close()
 
 
-@pytest.mark.parametrize("entry", SHOWN, ids=name_of)
-def test_no_text_bites(bitten: tuple[Any, list[str]], hostile: Furnished, entry: PageRoute) -> None:
-    page, hits = bitten
-    page.goto(hostile.path(entry), wait_until="load")
+@pytest.mark.parametrize("entry", HTML_PAGES, ids=route_name)
+def test_no_text_executes_as_script(
+    adversarial_page: tuple[Any, list[str]], adversarial: SeededPlanManager, entry: PageRoute
+) -> None:
+    page, hits = adversarial_page
+    page.goto(adversarial.path(entry), wait_until="load")
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert page.evaluate("document.querySelectorAll('[onerror], [onload], [src=x]').length") == 0
     assert hits == []
 
 
-def test_a_text_that_bites_would_be_seen(bitten: tuple[Any, list[str]]) -> None:
+def test_the_sweep_detects_executed_text(adversarial_page: tuple[Any, list[str]]) -> None:
     """So that the tests above can fail."""
-    page, hits = bitten
-    page.set_content(f"<title>{POLYGLOT}</title>")
+    page, hits = adversarial_page
+    page.set_content(f"<title>{XSS_POLYGLOT}</title>")
     page.wait_for_function("document.querySelector('[onerror]') !== null")
     page.wait_for_timeout(200)
     assert hits

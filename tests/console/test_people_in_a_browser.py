@@ -1,4 +1,4 @@
-"""An invitation and a second step in a real browser."""
+"""An invitation and two-factor authentication in a real browser."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pyotp.totp import TOTP
 
-from console.people import PASSWORD, Person, enter
+from console.people import PASSWORD, Account, fill_sign_in_form
 from console.test_in_a_browser import CHROMIUM, chromium, page
 from support.server import RunningServer
 
@@ -24,11 +24,11 @@ def sign_out(page: Any) -> None:
     page.get_by_role("heading", name="Sign in").wait_for()
 
 
-def test_who_is_invited_joins_with_the_link(
-    server: RunningServer, page: Any, new_person: Callable[..., Person], plan_manager_id: UUID
+def test_an_invited_member_joins_with_the_link(
+    server: RunningServer, page: Any, new_person: Callable[..., Account], plan_manager_id: UUID
 ) -> None:
     email = f"{plan_manager_id}@example.com"
-    enter(page, new_person("owner").email)
+    fill_sign_in_form(page, new_person("owner").email)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Invite somebody").click()
     page.get_by_label("Email").fill(email)
@@ -47,13 +47,13 @@ def test_who_is_invited_joins_with_the_link(
     page.get_by_role("status").filter(has_text="You work for").wait_for()
 
 
-def test_a_second_step_is_turned_on_and_asked_for(
-    server: RunningServer, page: Any, new_person: Callable[..., Person]
+def test_two_factor_is_enabled_and_required(
+    server: RunningServer, page: Any, new_person: Callable[..., Account]
 ) -> None:
     person = new_person("viewer")
-    enter(page, person.email)
+    fill_sign_in_form(page, person.email)
     page.get_by_role("link", name="Robin Hale").click()
-    page.get_by_role("link", name="Turn the second step on").click()
+    page.get_by_role("link", name="Turn two-factor authentication on").click()
     picture = page.get_by_role("img", name="A picture that holds the secret below")
     assert picture.evaluate("each => each.complete && each.naturalWidth") > 100
     codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
@@ -70,7 +70,7 @@ def test_a_second_step_is_turned_on_and_asked_for(
     page.get_by_role("heading", name="Your account").wait_for()
     for code in (codes.generate_otp(int(time.time()) // 30 + 1), recovery[3]):
         sign_out(page)
-        enter(page, person.email)
+        fill_sign_in_form(page, person.email)
         page.get_by_label("Code").fill(code)
         page.get_by_role("button", name="Go on").click()
         page.get_by_role("heading", name="Participants").wait_for()

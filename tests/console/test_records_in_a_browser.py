@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from console.people import Person, enter
+from console.people import Account, fill_sign_in_form
 from console.test_in_a_browser import chromium, page, pytestmark
 from support.client import Client
 from support.server import RunningServer
@@ -12,11 +12,11 @@ from support.server import RunningServer
 __all__ = ["chromium", "page", "pytestmark"]
 
 
-def test_a_participant_is_added_found_and_saved_as_it_was(
-    server: RunningServer, page: Any, new_person: Callable[..., Person], new_key: Callable[..., str],
+def test_a_participant_is_added_found_and_saved_unchanged(
+    server: RunningServer, page: Any, new_person: Callable[..., Account], new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    enter(page, new_person("manager").email)
+    fill_sign_in_form(page, new_person("manager").email)
     page.get_by_role("link", name="Add the first participant").click()
     page.get_by_label("First name").fill("Ann")
     page.get_by_label("Last name").fill("Lee")
@@ -44,12 +44,12 @@ def test_a_participant_is_added_found_and_saved_as_it_was(
 
 
 def test_a_team_member_is_added_and_its_permissions_edited(
-    server: RunningServer, page: Any, new_person: Callable[..., Person], new_key: Callable[..., str],
+    server: RunningServer, page: Any, new_person: Callable[..., Account], new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    ann = client.made("/participants", {"first_name": "Ann"})["id"]
-    enter(page, new_person("manager").email)
+    ann = client.create("/participants", {"first_name": "Ann"})["id"]
+    fill_sign_in_form(page, new_person("manager").email)
     page.get_by_role("link", name="Ann").click()
     page.get_by_role("link", name="Add a team member").click()
     page.get_by_label("First name").fill("Pat")

@@ -9,26 +9,26 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import Browser, Person
+from console.people import Account, Browser
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.api_keys.format import hash_key
 from plankeeper.http.schemas import to_json
 from plankeeper.request_log import store
-from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, RequestBatchInsert, LoggedRequest
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from support.client import Client
 from support.server import RunningServer, wait_until
 
-REQUESTS = "/console/requests"
+PAGE = "/console/requests"
 NOW = datetime.now(UTC)
 
-Write = Callable[..., None]
+WriteRequests = Callable[..., None]
 
 
 @pytest.fixture
-def write(server: RunningServer, plan_manager_id: UUID) -> Write:
+def write_requests(server: RunningServer, plan_manager_id: UUID) -> WriteRequests:
     """Writes batches of requests: each is a list of so many, numbered on; the last is the newest."""
 
-    def work(*sizes: int, owner: UUID | None = None, **more: object) -> None:
+    def write_batches(*sizes: int, owner: UUID | None = None, **more: object) -> None:
         number, batches = 0, list[RequestBatchInsert]()
         for size in sizes:
             requests = list[LoggedRequest]()
@@ -43,7 +43,7 @@ def write(server: RunningServer, plan_manager_id: UUID) -> Write:
 
         server.run(insert())
 
-    return work
+    return write_batches
 
 
 def request(number: int, **more: object) -> LoggedRequest:
@@ -54,75 +54,82 @@ def request(number: int, **more: object) -> LoggedRequest:
     return made
 
 
-def ids_on(page: str) -> list[str]:
+def listed_ids(page: str) -> list[str]:
     return re.findall(r"<code>(r-\d+)</code>", page)
 
 
-def walked(browser: Browser, path: str) -> list[list[str]]:
+def walk_pages(browser: Browser, path: str) -> list[list[str]]:
     """The request ids on each page, from one to the next older."""
     pages = list[list[str]]()
-    following: str | None = path
-    while following:
-        page = browser.get(following)
+    next_path: str | None = path
+    while next_path:
+        page = browser.get(next_path)
         assert page.status_code == 200
-        pages.append(ids_on(page.text))
+        pages.append(listed_ids(page.text))
         link = re.search(r'href="([^"]+)">Older', page.text)
-        following = unescape(link[1]) if link else None
+        next_path = unescape(link[1]) if link else None
     return pages
 
 
-def numbered(*numbers: int) -> list[str]:
+def request_ids(*numbers: int) -> list[str]:
     return [f"r-{each}" for each in numbers]
 
 
-def test_a_request_shows_within_moments_of_its_answer(
+def test_a_request_is_listed_shortly_after_its_response(
     server: RunningServer, owner: Browser, new_key: Callable[..., str], plan_manager_id: UUID
 ) -> None:
-    assert "No API key has asked for anything lately" in owner.get(REQUESTS).text
+    assert "No API key has asked for anything lately" in owner.get(PAGE).text
     secret = new_key(plan_manager_id)
     client = Client(server.url, secret, plan_manager_id)
-    answer = client.get(f"/participants/{uuid7()}", view="full")
+    response = client.get(f"/participants/{uuid7()}", view="full")
     client.http.close()
-    page = wait_until(lambda: (found := owner.get(REQUESTS).text).count("<tr>") > 1 and found, 20)
-    path = str(answer.request.url.path)
-    for told in (f"GET {path}</code>", ">404<", f"test <code>…{secret[-4:]}<", answer.headers["x-request-id"]):
+    page = wait_until(lambda: (found := owner.get(PAGE).text).count("<tr>") > 1 and found, 20)
+    path = str(response.request.url.path)
+    for told in (f"GET {path}</code>", ">404<", f"test <code>…{secret[-4:]}<", response.headers["x-request-id"]):
         assert told in page, told
     assert ("view=full" in page, secret in page) == (False, False)
 
 
-def test_the_newest_come_first_a_hundred_a_page_and_each_once(owner: Browser, write: Write) -> None:
-    write(70, 1, 100, 1, 79)
-    assert walked(owner, REQUESTS) == [
-        numbered(*range(251, 151, -1)), numbered(*range(151, 51, -1)), numbered(*range(51, 0, -1)),
+def test_requests_are_listed_newest_first_a_hundred_a_page_without_repeats(
+    owner: Browser, write_requests: WriteRequests
+) -> None:
+    write_requests(70, 1, 100, 1, 79)
+    assert walk_pages(owner, PAGE) == [
+        request_ids(*range(251, 151, -1)), request_ids(*range(151, 51, -1)), request_ids(*range(51, 0, -1)),
     ]  # fmt: skip
 
 
-def test_many_rows_of_few_requests_are_walked_too(owner: Browser, write: Write) -> None:
-    write(*[1] * 650)
-    assert [len(each) for each in walked(owner, REQUESTS)] == [100] * 6 + [50]
-    assert walked(owner, f"{REQUESTS}?text=/a/3") == [
-        numbered(*(each for each in range(650, 0, -1) if str(each).startswith("3")))[at : at + 100] for at in (0, 100)
+def test_many_small_batches_are_listed_completely(owner: Browser, write_requests: WriteRequests) -> None:
+    write_requests(*[1] * 650)
+    assert [len(each) for each in walk_pages(owner, PAGE)] == [100] * 6 + [50]
+    assert walk_pages(owner, f"{PAGE}?text=/a/3") == [
+        request_ids(*(each for each in range(650, 0, -1) if str(each).startswith("3")))[at : at + 100]
+        for at in (0, 100)
     ]
 
 
-def test_of_more_than_are_promised_the_newest_are_shown(owner: Browser, write: Write) -> None:
-    write(600, MAX_KEPT_REQUESTS)
-    assert owner.get(f"{REQUESTS}?request_id=r-600").text.count("<tr>") == 0
-    assert ids_on(owner.get(f"{REQUESTS}?request_id=r-601").text) == ["r-601"]
-    sizes = [len(each) for each in walked(owner, REQUESTS)]
+def test_only_the_newest_requests_within_the_limit_are_listed(owner: Browser, write_requests: WriteRequests) -> None:
+    write_requests(600, MAX_KEPT_REQUESTS)
+    assert owner.get(f"{PAGE}?request_id=r-600").text.count("<tr>") == 0
+    assert listed_ids(owner.get(f"{PAGE}?request_id=r-601").text) == ["r-601"]
+    sizes = [len(each) for each in walk_pages(owner, PAGE)]
     assert (len(sizes), set(sizes)) == (MAX_KEPT_REQUESTS // 100 + 6, {100})
 
 
-def test_filters_let_through_what_they_say_and_stay_in_the_links(
-    server: RunningServer, owner: Browser, write: Write, new_key: Callable[..., str], plan_manager_id: UUID
+def test_filters_apply_and_stay_in_the_links(
+    server: RunningServer,
+    owner: Browser,
+    write_requests: WriteRequests,
+    new_key: Callable[..., str],
+    plan_manager_id: UUID,
 ) -> None:
     key = server.run(api_key_store.get_by_hash(server.db, hash_key(new_key(plan_manager_id))))
     assert key
-    write(120, key_id=str(key.id), status=404, method="PUT")
-    write(3, status=503)
-    write(2, status=201, path="/Other/way")
+    write_requests(120, key_id=str(key.id), status=404, method="PUT")
+    write_requests(3, status=503)
+    write_requests(2, status=201, path="/Other/way")
     found = {
-        query: sum(map(len, walked(owner, f"{REQUESTS}?{query}")))
+        query: sum(map(len, walk_pages(owner, f"{PAGE}?{query}")))
         for query in (
             "", f"key={key.id}", "status=4xx", "status=404", "status=405", "status=5XX", "status=2xx", "status=abc",
             "text=put", "text=PUT+/a/{id}", "text=other", "text=put+other", "request_id=r-1", "request_id=r",
@@ -130,29 +137,29 @@ def test_filters_let_through_what_they_say_and_stay_in_the_links(
         )
     }  # fmt: skip
     assert list(found.values()) == [125, 120, 120, 120, 0, 3, 2, 0, 120, 120, 2, 0, 3, 0, 1, 0]
-    page = owner.get(f"{REQUESTS}?status=4xx&text=put").text
+    page = owner.get(f"{PAGE}?status=4xx&text=put").text
     assert re.search(r'href="/console/requests\?status=4xx&amp;text=put&amp;before=[0-9a-f.-]+">Older', page)
-    assert "No request is like that" in owner.get(f"{REQUESTS}?text=zzz").text
+    assert "No request is like that" in owner.get(f"{PAGE}?text=zzz").text
     for odd in ("before=x", "before=x.y", f"before={uuid7()}.99999999", "before=.", "status=%00"):
-        assert owner.get(f"{REQUESTS}?{odd}").status_code in (200, 400)
+        assert owner.get(f"{PAGE}?{odd}").status_code in (200, 400)
 
 
-def test_nobody_elses_requests_are_shown(
-    owner: Browser, write: Write, new_plan_manager: Callable[[], UUID], server: RunningServer
+def test_requests_of_other_plan_managers_are_not_shown(
+    owner: Browser, write_requests: WriteRequests, new_plan_manager: Callable[[], UUID], server: RunningServer
 ) -> None:
     foreign = new_plan_manager()
-    write(5, owner=foreign)
+    write_requests(5, owner=foreign)
     (theirs,) = server.run(store.list_latest(server.db, foreign, None, 10))
-    assert walked(owner, REQUESTS) == [[]]
-    assert ids_on(owner.get(f"{REQUESTS}?before={theirs.id}.3").text) == []
+    assert walk_pages(owner, PAGE) == [[]]
+    assert listed_ids(owner.get(f"{PAGE}?before={theirs.id}.3").text) == []
 
 
-def test_a_viewer_sees_requests(new_browser: Callable[..., Browser], new_person: Callable[..., Person]) -> None:
-    page = new_browser(new_person("viewer")).get(REQUESTS)
+def test_a_viewer_sees_requests(new_browser: Callable[..., Browser], new_person: Callable[..., Account]) -> None:
+    page = new_browser(new_person("viewer")).get(PAGE)
     assert (page.status_code, "/console/settings/keys" in page.text) == (200, False)
 
 
-def test_what_clients_send_is_text(owner: Browser, write: Write) -> None:
-    write(1, path="/<script>alert(1)</script>", method="<b>")
-    page = owner.get(f"{REQUESTS}?text=%3Cscript%3E").text
+def test_values_from_clients_are_shown_as_text(owner: Browser, write_requests: WriteRequests) -> None:
+    write_requests(1, path="/<script>alert(1)</script>", method="<b>")
+    page = owner.get(f"{PAGE}?text=%3Cscript%3E").text
     assert ("<script>alert" in page, "<b>" in page, "&lt;script&gt;alert(1)" in page) == (False, False, True)

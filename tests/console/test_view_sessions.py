@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import Browser, Person
+from console.people import Account, Browser
 from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.rules import Durations, clamp
 from support.client import Client
 from support.server import RunningServer, wait_until
 
-HELD = {"active_ms": "0", "engaged_ms": "0", "idle_count": "0"}
+ZERO_REPORT = {"active_ms": "0", "engaged_ms": "0", "idle_count": "0"}
 
 
 @pytest.fixture
@@ -30,25 +30,25 @@ def invoice_id(api: Client, import_rows: Callable[..., Any]) -> str:
 
 
 @pytest.fixture
-def person(new_person: Callable[..., Person]) -> Person:
+def account(new_person: Callable[..., Account]) -> Account:
     return new_person("viewer")
 
 
 @pytest.fixture
-def viewer(new_browser: Callable[..., Browser], person: Person) -> Browser:
-    return new_browser(person)
+def viewer(new_browser: Callable[..., Browser], account: Account) -> Browser:
+    return new_browser(account)
 
 
 @pytest.fixture
 def session_id(viewer: Browser, invoice_id: str) -> str:
-    answer = viewer.send(f"/console/invoices/{invoice_id}/view-session")
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
-    assert list(answer.json()) == ["id"]
-    return answer.json()["id"]
+    response = viewer.submit(f"/console/invoices/{invoice_id}/view-session")
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/json")
+    assert list(response.json()) == ["id"]
+    return response.json()["id"]
 
 
 @pytest.fixture
-def age(server: RunningServer) -> Callable[..., None]:
+def age_session(server: RunningServer) -> Callable[..., None]:
     """Lets a session have begun so many seconds earlier, and been heard of so many seconds ago."""
     statement = """
         update invoice_view_sessions set session_started = session_started - $2::interval,
@@ -56,27 +56,27 @@ def age(server: RunningServer) -> Callable[..., None]:
         where id = $1
     """
 
-    def work(session_id: str, begun: int, heard: int = 0) -> None:
-        times = timedelta(seconds=begun), timedelta(seconds=heard)
+    def shift(session_id: str, started_ago: int, heartbeat_ago: int = 0) -> None:
+        times = timedelta(seconds=started_ago), timedelta(seconds=heartbeat_ago)
         server.run(server.db.execute(statement, session_id, *times))
 
-    return work
+    return shift
 
 
-def told(viewer: Browser, session_id: str, step: str = "heartbeat", **figures: int) -> int:
-    sent = HELD | {name: str(value) for name, value in figures.items()}
-    answer = viewer.send(f"/console/view-sessions/{session_id}/{step}", sent)
-    assert answer.content == b"" or answer.status_code not in (204, 409)
-    return answer.status_code
+def report(viewer: Browser, session_id: str, step: str = "heartbeat", **values: int) -> int:
+    form = ZERO_REPORT | {name: str(value) for name, value in values.items()}
+    response = viewer.submit(f"/console/view-sessions/{session_id}/{step}", form)
+    assert response.content == b"" or response.status_code not in (204, 409)
+    return response.status_code
 
 
-def read(api: Client, session_id: str) -> dict[str, Any]:
-    answer = api.get(f"/invoice-view-sessions/{session_id}")
-    assert answer.status_code == 200
-    return answer.json()
+def get_session(api: Client, session_id: str) -> dict[str, Any]:
+    response = api.get(f"/invoice-view-sessions/{session_id}")
+    assert response.status_code == 200
+    return response.json()
 
 
-def figures(session: dict[str, Any]) -> tuple[int, int, int, int]:
+def durations(session: dict[str, Any]) -> tuple[int, int, int, int]:
     names = ("duration_seconds", "active_duration_seconds", "engaged_duration_seconds", "idle_count")
     return tuple(session[name] for name in names)  # type: ignore[return-value]
 
@@ -85,82 +85,82 @@ def events(api: Client, session_id: str) -> list[Any]:
     return api.get("/events", resource_id=session_id, after="0").json()["data"]
 
 
-def test_a_session_begins_for_the_account_that_looks(
-    api: Client, person: Person, invoice_id: str, session_id: str
+def test_a_session_starts_for_the_viewing_account(
+    api: Client, account: Account, invoice_id: str, session_id: str
 ) -> None:
-    session = read(api, session_id)
+    session = get_session(api, session_id)
     assert session == {
-        "id": session_id, "invoice_id": invoice_id, "user_id": str(person.account_id), "user_name": "Robin Hale",
+        "id": session_id, "invoice_id": invoice_id, "user_id": str(account.account_id), "user_name": "Robin Hale",
         "session_started": session["created_at"], "session_ended": None, "last_heartbeat": session["created_at"],
         "duration_seconds": 0, "created_at": session["created_at"], "active_duration_seconds": 0,
         "engaged_duration_seconds": 0, "idle_count": 0,
     }  # fmt: skip
 
 
-def test_looking_at_the_page_alone_begins_nothing(viewer: Browser, api: Client, invoice_id: str) -> None:
+def test_opening_the_page_alone_starts_no_session(viewer: Browser, api: Client, invoice_id: str) -> None:
     here = f"/console/invoices/{invoice_id}"
     assert viewer.http.head(here).status_code == viewer.get(here).status_code == 200
     assert viewer.get(f"{here}/view-session").status_code == 405
     assert api.get("/invoice-view-sessions").json()["data"] == []
 
 
-def test_a_heartbeat_brings_the_figures_and_no_event(
-    api: Client, viewer: Browser, session_id: str, age: Callable[..., None]
+def test_a_heartbeat_updates_the_durations_without_an_event(
+    api: Client, viewer: Browser, session_id: str, age_session: Callable[..., None]
 ) -> None:
-    age(session_id, 300)
-    assert told(viewer, session_id, active_ms=200_999, engaged_ms=100_500, idle_count=2) == 204
-    session = read(api, session_id)
+    age_session(session_id, 300)
+    assert report(viewer, session_id, active_ms=200_999, engaged_ms=100_500, idle_count=2) == 204
+    session = get_session(api, session_id)
     assert session["session_ended"] is None
     assert session["last_heartbeat"] > session["created_at"]
     assert session["duration_seconds"] in range(300, 330)
-    assert figures(session)[1:] == (200, 100, 2)
+    assert durations(session)[1:] == (200, 100, 2)
     wait_until(lambda: events(api, session_id))
     assert [each["type"] for each in events(api, session_id)] == ["invoice_view_session.started"]
 
 
-def test_closing_ends_it_with_the_last_figures(
-    api: Client, person: Person, viewer: Browser, session_id: str, age: Callable[..., None]
+def test_closing_ends_the_session_with_the_last_durations(
+    api: Client, account: Account, viewer: Browser, session_id: str, age_session: Callable[..., None]
 ) -> None:
-    age(session_id, 120)
-    assert told(viewer, session_id, active_ms=30_000, engaged_ms=20_000) == 204
-    assert told(viewer, session_id, "end", active_ms=90_000, engaged_ms=60_000, idle_count=1) == 204
-    session = read(api, session_id)
+    age_session(session_id, 120)
+    assert report(viewer, session_id, active_ms=30_000, engaged_ms=20_000) == 204
+    assert report(viewer, session_id, "end", active_ms=90_000, engaged_ms=60_000, idle_count=1) == 204
+    session = get_session(api, session_id)
     assert session["session_ended"] == session["last_heartbeat"]
-    assert figures(session)[1:] == (90, 60, 1)
-    assert session["duration_seconds"] == seconds_of(session)
+    assert durations(session)[1:] == (90, 60, 1)
+    assert session["duration_seconds"] == total_seconds(session)
     began, ended = wait_until(lambda: len(found := events(api, session_id)) == 2 and found)
     assert [each["type"] for each in (began, ended)] == ["invoice_view_session.started", "invoice_view_session.ended"]
-    assert {each["actor"]["id"] for each in (began, ended)} == {str(person.account_id)}
+    assert {each["actor"]["id"] for each in (began, ended)} == {str(account.account_id)}
     assert (ended["data"], ended["previous"]["session_ended"]) == (session, None)
 
 
-def seconds_of(session: dict[str, Any]) -> int:
+def total_seconds(session: dict[str, Any]) -> int:
     lasted = datetime.fromisoformat(session["session_ended"]) - datetime.fromisoformat(session["session_started"])
     return int(lasted.total_seconds())
 
 
-def test_an_ended_session_is_not_begun_again(api: Client, viewer: Browser, session_id: str) -> None:
-    assert told(viewer, session_id, "end") == 204
-    ended = read(api, session_id)
+def test_an_ended_session_cannot_be_resumed(api: Client, viewer: Browser, session_id: str) -> None:
+    assert report(viewer, session_id, "end") == 204
+    ended = get_session(api, session_id)
     for step in ("heartbeat", "end"):
-        assert told(viewer, session_id, step, active_ms=1000) == 409
-    assert read(api, session_id) == ended
+        assert report(viewer, session_id, step, active_ms=1000) == 409
+    assert get_session(api, session_id) == ended
 
 
-def test_figures_are_never_more_than_can_be_and_never_less_than_before(
-    api: Client, viewer: Browser, session_id: str, age: Callable[..., None]
+def test_durations_are_plausible_and_never_decrease(
+    api: Client, viewer: Browser, session_id: str, age_session: Callable[..., None]
 ) -> None:
-    assert told(viewer, session_id, active_ms=3_600_000, engaged_ms=3_600_000, idle_count=9) == 204
-    assert max(figures(read(api, session_id))) < 30
-    age(session_id, 600)
-    assert told(viewer, session_id, active_ms=100_000, engaged_ms=400_000, idle_count=99) == 204
-    assert figures(read(api, session_id))[1:] == (100, 100, 10)
-    assert told(viewer, session_id, active_ms=50_000, engaged_ms=10_000, idle_count=0) == 204
-    assert figures(read(api, session_id))[1:] == (100, 100, 10)
+    assert report(viewer, session_id, active_ms=3_600_000, engaged_ms=3_600_000, idle_count=9) == 204
+    assert max(durations(get_session(api, session_id))) < 30
+    age_session(session_id, 600)
+    assert report(viewer, session_id, active_ms=100_000, engaged_ms=400_000, idle_count=99) == 204
+    assert durations(get_session(api, session_id))[1:] == (100, 100, 10)
+    assert report(viewer, session_id, active_ms=50_000, engaged_ms=10_000, idle_count=0) == 204
+    assert durations(get_session(api, session_id))[1:] == (100, 100, 10)
 
 
 @pytest.mark.parametrize(
-    "sent, elapsed, before, kept",
+    "sent, elapsed, before, clamped",
     [
         ((0, 0, 0), 0, (0, 0, 0), (0, 0, 0)),
         ((1_999, 999, 0), 60, (0, 0, 0), (1, 0, 0)),
@@ -171,95 +171,99 @@ def test_figures_are_never_more_than_can_be_and_never_less_than_before(
         ((0, 0, 0), 3600, (3, 2, 1), (3, 2, 1)),
     ],
 )
-def test_what_is_possible(
-    sent: tuple[int, int, int], elapsed: int, before: tuple[int, int, int], kept: tuple[int, int, int]
+def test_reports_are_clamped(
+    sent: tuple[int, int, int], elapsed: int, before: tuple[int, int, int], clamped: tuple[int, int, int]
 ) -> None:
-    assert clamp(*sent, timedelta(seconds=elapsed), Durations(*before)) == kept
+    assert clamp(*sent, timedelta(seconds=elapsed), Durations(*before)) == clamped
 
 
 @pytest.mark.parametrize("wrong", ["", "-1", "1.5", "1e3", "x", "٣", "1" * 13, "NaN", "+1", "1_0"])
-@pytest.mark.parametrize("name", HELD)
-def test_a_figure_is_a_whole_number(api: Client, viewer: Browser, session_id: str, name: str, wrong: str) -> None:
-    before = read(api, session_id)
-    answer = viewer.send(f"/console/view-sessions/{session_id}/heartbeat", HELD | {name: wrong})
-    assert (answer.status_code, name in answer.text) == (400, True)
-    assert viewer.send(f"/console/view-sessions/{session_id}/heartbeat", {}).status_code == 400
-    assert read(api, session_id) == before
+@pytest.mark.parametrize("name", ZERO_REPORT)
+def test_a_duration_must_be_a_whole_number(
+    api: Client, viewer: Browser, session_id: str, name: str, wrong: str
+) -> None:
+    before = get_session(api, session_id)
+    response = viewer.submit(f"/console/view-sessions/{session_id}/heartbeat", ZERO_REPORT | {name: wrong})
+    assert (response.status_code, name in response.text) == (400, True)
+    assert viewer.submit(f"/console/view-sessions/{session_id}/heartbeat", {}).status_code == 400
+    assert get_session(api, session_id) == before
 
 
-def test_only_who_began_a_session_keeps_it(
-    api: Client, session_id: str, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+def test_only_the_viewer_can_continue_a_session(
+    api: Client, session_id: str, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
-    before = read(api, session_id)
+    before = get_session(api, session_id)
     for other in (new_person("owner"), new_person("owner", new_plan_manager())):
         browser = new_browser(other)
         for step in ("heartbeat", "end"):
-            assert told(browser, session_id, step) == 404
-    assert read(api, session_id) == before
+            assert report(browser, session_id, step) == 404
+    assert get_session(api, session_id) == before
 
 
-def test_an_imported_session_is_nobodys_to_keep_or_to_end(
-    server: RunningServer, api: Client, viewer: Browser, person: Person, invoice_id: str,
+def test_an_imported_session_cannot_be_continued_or_ended(
+    server: RunningServer, api: Client, viewer: Browser, account: Account, invoice_id: str,
     import_rows: Callable[..., Any],
 ) -> None:  # fmt: skip
     row = {
-        "id": str(uuid7()), "invoice_id": invoice_id, "user_id": str(person.account_id), "user_name": "Robin Hale",
+        "id": str(uuid7()), "invoice_id": invoice_id, "user_id": str(account.account_id), "user_name": "Robin Hale",
         "session_started": "2026-03-01T00:00:00Z",
     }  # fmt: skip
     assert not import_rows(api, "invoice-view-sessions", [row]).bad
-    before = read(api, row["id"])
+    before = get_session(api, row["id"])
     for step in ("heartbeat", "end"):
-        assert told(viewer, row["id"], step) == 404
+        assert report(viewer, row["id"], step) == 404
     server.run(service.end_stale(server.db, server.settings))
-    assert read(api, row["id"]) == before
+    assert get_session(api, row["id"]) == before
 
 
-def test_no_session_begins_on_what_is_another_plan_managers(
-    api: Client, invoice_id: str, new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+def test_no_session_starts_on_an_invoice_of_another_plan_manager(
+    api: Client, invoice_id: str, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
     stranger = new_browser(new_person("owner", new_plan_manager()))
-    assert stranger.send(f"/console/invoices/{invoice_id}/view-session").status_code == 404
+    assert stranger.submit(f"/console/invoices/{invoice_id}/view-session").status_code == 404
     assert api.get("/invoice-view-sessions").json()["data"] == []
 
 
-def test_silence_ends_a_session_where_it_was_last_heard_of(
-    server: RunningServer, api: Client, viewer: Browser, session_id: str, age: Callable[..., None]
+def test_a_timed_out_session_ends_at_its_last_heartbeat(
+    server: RunningServer, api: Client, viewer: Browser, session_id: str, age_session: Callable[..., None]
 ) -> None:
-    age(session_id, 90)
-    assert told(viewer, session_id, active_ms=80_000, engaged_ms=70_000, idle_count=1) == 204
+    age_session(session_id, 90)
+    assert report(viewer, session_id, active_ms=80_000, engaged_ms=70_000, idle_count=1) == 204
     server.run(service.end_stale(server.db, server.settings))
-    assert read(api, session_id)["session_ended"] is None
-    age(session_id, 61, 61)
+    assert get_session(api, session_id)["session_ended"] is None
+    age_session(session_id, 61, 61)
     # The sequencer's process does it too, every second.
     server.run(service.end_stale(server.db, server.settings))
-    session = wait_until(lambda: (found := read(api, session_id))["session_ended"] and found)
+    session = wait_until(lambda: (found := get_session(api, session_id))["session_ended"] and found)
     assert session["session_ended"] == session["last_heartbeat"]
-    assert figures(session)[1:] == (80, 70, 1)
+    assert durations(session)[1:] == (80, 70, 1)
     ended = wait_until(lambda: len(found := events(api, session_id)) == 2 and found[1])
     assert (ended["type"], ended["actor"]["kind"]) == ("invoice_view_session.ended", "system")
     assert ended["data"] == session
-    assert told(viewer, session_id) == 409
+    assert report(viewer, session_id) == 409
 
 
-def test_the_chores_end_silent_sessions(api: Client, session_id: str, age: Callable[..., None]) -> None:
-    age(session_id, 100, 61)
-    wait_until(lambda: read(api, session_id)["session_ended"], 20)
-
-
-def test_a_heartbeat_that_comes_too_late_ends_the_session(
-    server: RunningServer, api: Client, viewer: Browser, session_id: str, age: Callable[..., None]
+def test_the_periodic_task_ends_timed_out_sessions(
+    api: Client, session_id: str, age_session: Callable[..., None]
 ) -> None:
-    age(session_id, 100, 61)
-    silent = read(api, session_id)["last_heartbeat"]
-    assert told(viewer, session_id, active_ms=90_000) == 409
-    session = read(api, session_id)
+    age_session(session_id, 100, 61)
+    wait_until(lambda: get_session(api, session_id)["session_ended"], 20)
+
+
+def test_a_late_heartbeat_ends_the_session(
+    server: RunningServer, api: Client, viewer: Browser, session_id: str, age_session: Callable[..., None]
+) -> None:
+    age_session(session_id, 100, 61)
+    silent = get_session(api, session_id)["last_heartbeat"]
+    assert report(viewer, session_id, active_ms=90_000) == 409
+    session = get_session(api, session_id)
     assert (session["session_ended"], session["active_duration_seconds"]) == (silent, 0)
     ended = wait_until(lambda: len(found := events(api, session_id)) == 2 and found[1])
     assert ended["actor"]["kind"] == "system"
 
 
-def test_nobody_begins_sessions_without_end(viewer: Browser, invoice_id: str) -> None:
-    found = [viewer.send(f"/console/invoices/{invoice_id}/view-session").status_code for _ in range(62)]
+def test_the_number_of_sessions_is_limited(viewer: Browser, invoice_id: str) -> None:
+    found = [viewer.submit(f"/console/invoices/{invoice_id}/view-session").status_code for _ in range(62)]
     assert found == [200] * service.MAX_STARTS_PER_MINUTE + [429] * 2

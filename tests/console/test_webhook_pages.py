@@ -10,15 +10,15 @@ from uuid import UUID
 import httpx
 import pytest
 
-from console.people import Browser, Person
+from console.people import Account, Browser
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import WebhookEndpoint
 from support.client import Client
 from support.server import RunningServer, wait_until
 
-HOOKS = "/console/settings/webhooks"
-NEW = {
+PAGE = "/console/settings/webhooks"
+NEW_ENDPOINT = {
     "url": "https://example.com/hooks",
     "description": "Ledger",
     "event_types": "note_type.*, webhook_endpoint.tested",
@@ -26,23 +26,23 @@ NEW = {
 
 
 @pytest.fixture
-def endpoints(server: RunningServer) -> Callable[[UUID], list[WebhookEndpoint]]:
+def list_endpoints(server: RunningServer) -> Callable[[UUID], list[WebhookEndpoint]]:
     return lambda owner: server.run(endpoint_store.list_page(server.db, owner, UuidListQuery()))
 
 
 @pytest.fixture
-def endpoint(owner: Browser, plan_manager_id: UUID, endpoints: Any) -> WebhookEndpoint:
-    assert owner.send(HOOKS, NEW).status_code == 200
-    return endpoints(plan_manager_id)[0]
+def endpoint(owner: Browser, plan_manager_id: UUID, list_endpoints: Any) -> WebhookEndpoint:
+    assert owner.submit(PAGE, NEW_ENDPOINT).status_code == 200
+    return list_endpoints(plan_manager_id)[0]
 
 
-def secret_on(answer: httpx.Response) -> str:
-    found = re.search(r'<pre id="secret"[^>]*>([^<]+)</pre>', answer.text)
-    assert found, answer.text
-    return unescape(found[1])
+def secret_in(response: httpx.Response) -> str:
+    match = re.search(r'<pre id="secret"[^>]*>([^<]+)</pre>', response.text)
+    assert match, response.text
+    return unescape(match[1])
 
 
-def settle(server: RunningServer, endpoint: WebhookEndpoint) -> UUID:
+def fail_delivery(server: RunningServer, endpoint: WebhookEndpoint) -> UUID:
     """Let the endpoint's one delivery fail, as a worker would: its id."""
     attempt = '[{"at":"2026-11-21T04:04:00Z","status_code":500,"error":null,"duration_ms":12}]'
     statement = """
@@ -52,16 +52,18 @@ def settle(server: RunningServer, endpoint: WebhookEndpoint) -> UUID:
     return server.run(server.db.one(UUID, statement, endpoint.id, attempt))
 
 
-def test_an_endpoint_is_made_and_its_secret_shown_once(owner: Browser, plan_manager_id: UUID, endpoints: Any) -> None:
-    answer = owner.send(HOOKS, NEW)
-    secret = secret_on(answer)
-    (made,) = endpoints(plan_manager_id)
+def test_an_endpoint_is_created_and_its_secret_shown_once(
+    owner: Browser, plan_manager_id: UUID, list_endpoints: Any
+) -> None:
+    response = owner.submit(PAGE, NEW_ENDPOINT)
+    secret = secret_in(response)
+    (made,) = list_endpoints(plan_manager_id)
     assert secret.startswith("whsec_")
     assert (made.url, made.description, made.event_types, made.payload) == (
         "https://example.com/hooks", "Ledger", ["note_type.*", "webhook_endpoint.tested"], "thin",
     )  # fmt: skip
     wait_until(lambda: "Webhook endpoint created" in owner.get("/console/activity").text)
-    for page in (owner.get(HOOKS).text, owner.get(f"{HOOKS}/{made.id}").text, owner.activity()):
+    for page in (owner.get(PAGE).text, owner.get(f"{PAGE}/{made.id}").text, owner.activity()):
         assert (secret in page, "https://example.com/hooks" in page) == (False, True)
 
 
@@ -69,99 +71,103 @@ def test_an_endpoint_is_made_and_its_secret_shown_once(owner: Browser, plan_mana
     "wrong",
     [{"url": "http://example.com"}, {"url": "https://10.0.0.1/"}, {"url": ""}, {"event_types": "A!"}, {"payload": "x"}],
 )  # fmt: skip
-def test_a_wrong_endpoint_shows_the_form_again(
-    owner: Browser, plan_manager_id: UUID, endpoints: Any, wrong: dict[str, str]
+def test_an_invalid_endpoint_shows_the_form_again(
+    owner: Browser, plan_manager_id: UUID, list_endpoints: Any, wrong: dict[str, str]
 ) -> None:
-    answer = owner.send(HOOKS, NEW | wrong)
-    assert (answer.status_code, "put right first" in answer.text, 'value="Ledger"' in answer.text) == (422, True, True)
-    assert endpoints(plan_manager_id) == []
+    response = owner.submit(PAGE, NEW_ENDPOINT | wrong)
+    assert (response.status_code, "put right first" in response.text, 'value="Ledger"' in response.text) == (
+        422,
+        True,
+        True,
+    )
+    assert list_endpoints(plan_manager_id) == []
 
 
-def test_a_test_is_sent_fails_and_is_attempted_again(
+def test_a_test_event_is_sent_fails_and_is_retried(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint
 ) -> None:
-    here = f"{HOOKS}/{endpoint.id}"
+    here = f"{PAGE}/{endpoint.id}"
     assert "Nothing has been sent here yet." in owner.get(here).text
-    assert owner.send(f"{here}/test").headers["location"] == here
+    assert owner.submit(f"{here}/test").headers["location"] == here
     assert "pending" in owner.get(here).text
-    delivery = settle(server, endpoint)
+    delivery = fail_delivery(server, endpoint)
     page = owner.get(here).text
     assert ("1, last: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
     assert str(delivery) not in owner.get(here, params={"status": "succeeded"}).text
-    assert owner.send(f"{here}/deliveries/{delivery}/retry").headers["location"] == here
+    assert owner.submit(f"{here}/deliveries/{delivery}/retry").headers["location"] == here
     status = "select status from webhook_deliveries where id = $1"
     assert server.run(server.db.one(str, status, delivery)) == "pending"
 
 
 def test_an_endpoint_is_paused_resumed_and_deleted(
-    server: RunningServer, owner: Browser, plan_manager_id: UUID, endpoint: WebhookEndpoint, endpoints: Any
+    server: RunningServer, owner: Browser, plan_manager_id: UUID, endpoint: WebhookEndpoint, list_endpoints: Any
 ) -> None:
-    here = f"{HOOKS}/{endpoint.id}"
-    assert owner.send(f"{here}/pause").headers["location"] == here
-    assert not endpoints(plan_manager_id)[0].active
-    refused = owner.send(f"{here}/test")
+    here = f"{PAGE}/{endpoint.id}"
+    assert owner.submit(f"{here}/pause").headers["location"] == here
+    assert not list_endpoints(plan_manager_id)[0].active
+    refused = owner.submit(f"{here}/test")
     assert (refused.status_code, "is not active" in refused.text) == (409, True)
-    assert owner.send(f"{here}/resume").status_code == 303
-    assert endpoints(plan_manager_id)[0].active
+    assert owner.submit(f"{here}/resume").status_code == 303
+    assert list_endpoints(plan_manager_id)[0].active
     assert owner.get(f"{here}/delete").status_code == 200
-    assert len(endpoints(plan_manager_id)) == 1
-    assert owner.send(f"{here}/delete").headers["location"] == HOOKS
-    assert endpoints(plan_manager_id) == []
+    assert len(list_endpoints(plan_manager_id)) == 1
+    assert owner.submit(f"{here}/delete").headers["location"] == PAGE
+    assert list_endpoints(plan_manager_id) == []
 
 
-def test_a_secret_is_changed_for_another(owner: Browser, endpoint: WebhookEndpoint) -> None:
-    here = f"{HOOKS}/{endpoint.id}/rotate-secret"
+def test_a_secret_is_rotated(owner: Browser, endpoint: WebhookEndpoint) -> None:
+    here = f"{PAGE}/{endpoint.id}/rotate-secret"
     assert "Make a new secret?" in owner.get(here).text
-    assert secret_on(owner.send(here)) != secret_on(owner.send(here))
+    assert secret_in(owner.submit(here)) != secret_in(owner.submit(here))
 
 
-def test_a_replay_takes_a_moment_in_the_time_zone_of_the_settings(
+def test_a_replay_takes_a_time_in_the_configured_time_zone(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, new_key: Callable[..., str], plan_manager_id: UUID
 ) -> None:
-    client, here = Client(server.url, new_key(plan_manager_id), plan_manager_id), f"{HOOKS}/{endpoint.id}"
-    client.made("/note-types", {"note_type": "Call"})
+    client, here = Client(server.url, new_key(plan_manager_id), plan_manager_id), f"{PAGE}/{endpoint.id}"
+    client.create("/note-types", {"note_type": "Call"})
     client.http.close()
     wait_until(lambda: "Note type created" in owner.get("/console/activity").text)
     since = datetime.now(server.settings.time_zone).replace(tzinfo=None) - timedelta(minutes=5)
-    assert owner.send(f"{here}/replay", {"since": since.isoformat(timespec="minutes")}).status_code == 303
+    assert owner.submit(f"{here}/replay", {"since": since.isoformat(timespec="minutes")}).status_code == 303
     assert "1 event is sent again." in owner.get(here).text
     for wrong in ("", "x", (since + timedelta(days=1)).isoformat()):
-        answer = owner.send(f"{here}/replay", {"since": wrong})
-        assert (answer.status_code, "Since: must" in answer.text) == (422, True)
+        response = owner.submit(f"{here}/replay", {"since": wrong})
+        assert (response.status_code, "Since: must" in response.text) == (422, True)
 
 
-def test_an_endpoint_of_another_plan_manager_is_not_there(
+def test_an_endpoint_of_another_plan_manager_is_not_found(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, new_plan_manager: Callable[[], UUID],
-    new_browser: Callable[..., Browser], new_person: Callable[..., Person],
+    new_browser: Callable[..., Browser], new_person: Callable[..., Account],
 ) -> None:  # fmt: skip
-    owner.send(f"{HOOKS}/{endpoint.id}/test")
-    delivery = settle(server, endpoint)
+    owner.submit(f"{PAGE}/{endpoint.id}/test")
+    delivery = fail_delivery(server, endpoint)
     other = new_browser(new_person("owner", new_plan_manager()))
-    here = f"{HOOKS}/{endpoint.id}"
+    here = f"{PAGE}/{endpoint.id}"
     for path in (here, f"{here}/delete", f"{here}/rotate-secret"):
         assert other.get(path).status_code == 404
     for step in ("test", "pause", "resume", "delete", "rotate-secret", f"deliveries/{delivery}/retry"):
-        assert other.send(f"{here}/{step}").status_code == 404
-    assert other.send(f"{here}/replay", {"since": "2026-01-01T00:00"}).status_code == 404
+        assert other.submit(f"{here}/{step}").status_code == 404
+    assert other.submit(f"{here}/replay", {"since": "2026-01-01T00:00"}).status_code == 404
     # Nor is a delivery there under another's endpoint.
-    assert other.send(HOOKS, NEW).status_code == 200
-    mine = re.search(rf"{HOOKS}/([0-9a-f-]{{36}})", other.get(HOOKS).text)
+    assert other.submit(PAGE, NEW_ENDPOINT).status_code == 200
+    mine = re.search(rf"{PAGE}/([0-9a-f-]{{36}})", other.get(PAGE).text)
     assert mine
-    assert other.send(f"{HOOKS}/{mine[1]}/deliveries/{delivery}/retry").status_code == 404
+    assert other.submit(f"{PAGE}/{mine[1]}/deliveries/{delivery}/retry").status_code == 404
     # Nor under another endpoint of the same plan manager.
-    assert owner.send(HOOKS, NEW).status_code == 200
-    for second in set(re.findall(rf"{HOOKS}/([0-9a-f-]{{36}})", owner.get(HOOKS).text)) - {str(endpoint.id)}:
-        assert owner.send(f"{HOOKS}/{second}/deliveries/{delivery}/retry").status_code == 404
+    assert owner.submit(PAGE, NEW_ENDPOINT).status_code == 200
+    for second in set(re.findall(rf"{PAGE}/([0-9a-f-]{{36}})", owner.get(PAGE).text)) - {str(endpoint.id)}:
+        assert owner.submit(f"{PAGE}/{second}/deliveries/{delivery}/retry").status_code == 404
     status = "select status from webhook_deliveries where id = $1"
     assert server.run(server.db.one(str, status, delivery)) == "failed"
     assert endpoint.url not in other.get("/console/activity?resource_id=" + str(endpoint.id)).text
 
 
-def test_activity_is_newest_first_filtered_and_says_before_and_after(
+def test_activity_is_newest_first_filtered_and_shows_before_and_after(
     server: RunningServer, owner: Browser, new_key: Callable[..., str], plan_manager_id: UUID
 ) -> None:
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    note = client.made("/note-types", {"note_type": "Call", "badge_color": "#0F6B66"})
+    note = client.create("/note-types", {"note_type": "Call", "badge_color": "#0F6B66"})
     client.put(f"/note-types/{note['id']}", {"note_type": "Phone <b>call</b>"})
     client.http.close()
     filtered = f"/console/activity?resource_id={note['id']}"
@@ -175,12 +181,12 @@ def test_activity_is_newest_first_filtered_and_says_before_and_after(
     assert "Nothing is like that." in owner.get("/console/activity?type=nothing.done").text
 
 
-def test_activity_goes_on_page_by_page_without_a_gap(
+def test_activity_is_paginated_without_gaps(
     server: RunningServer, owner: Browser, new_key: Callable[..., str], plan_manager_id: UUID
 ) -> None:
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     for number in range(60):
-        client.made("/note-types", {"note_type": f"Kind {number}"})
+        client.create("/note-types", {"note_type": f"Kind {number}"})
     wait_until(lambda: len(client.get("/events", limit=100, type="note_type.created").json()["data"]) == 60)
     client.http.close()
     path = "/console/activity?type=note_type.created"
@@ -195,8 +201,10 @@ def test_activity_goes_on_page_by_page_without_a_gap(
     assert set(re.findall(r">(Kind \d+)<", said)) == {f"Kind {number}" for number in range(60)}
 
 
-def test_a_replay_from_the_beginning_of_time_is_refused(owner: Browser, plan_manager_id: UUID, endpoints: Any) -> None:
-    owner.send(HOOKS, NEW)
-    (made,) = endpoints(plan_manager_id)
+def test_a_replay_from_an_implausible_time_is_rejected(
+    owner: Browser, plan_manager_id: UUID, list_endpoints: Any
+) -> None:
+    owner.submit(PAGE, NEW_ENDPOINT)
+    (made,) = list_endpoints(plan_manager_id)
     for since in ("0001-01-01", "0001-01-01T00:00", "9999-12-31T23:59"):
-        assert owner.send(f"{HOOKS}/{made.id}/replay", {"since": since}).status_code == 422
+        assert owner.submit(f"{PAGE}/{made.id}/replay", {"since": since}).status_code == 422

@@ -7,35 +7,35 @@ from uuid import UUID
 
 import pytest
 
-from contract.world import World, filled, new_client
+from contract.world import Tenant, new_client, seed_tenant
 from support.client import Client
 from support.server import RunningServer, wait_until
 
 
 @pytest.fixture(scope="module")
-def world(server: RunningServer) -> Iterator[World]:
+def tenant(server: RunningServer) -> Iterator[Tenant]:
     """One of everything, for tests that leave it as it is."""
-    yield from _kept(server)
+    yield from _new_tenant(server)
 
 
 @pytest.fixture(scope="module")
-def stranger(server: RunningServer) -> Iterator[World]:
+def other_tenant(server: RunningServer) -> Iterator[Tenant]:
     """Another plan manager with one of everything."""
-    yield from _kept(server)
+    yield from _new_tenant(server)
 
 
-def _kept(server: RunningServer) -> Iterator[World]:
+def _new_tenant(server: RunningServer) -> Iterator[Tenant]:
     client = server.run(new_client(server))
     with closing(client.http):
-        made = filled(server, client)
+        tenant = seed_tenant(server, client)
         wait_until(lambda: len(client.get("/events").json()["data"]) >= 8)
-        yield made
+        yield tenant
 
 
 @pytest.fixture
-def fresh(server: RunningServer, api: Client) -> World:
+def fresh_tenant(server: RunningServer, api: Client) -> Tenant:
     """One of everything, to be changed."""
-    return filled(server, api)
+    return seed_tenant(server, api)
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def tenant_tables(server: RunningServer) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def contents(server: RunningServer, tenant_tables: list[str]) -> Callable[[UUID | str], Any]:
+def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[[UUID | str], Any]:
     """All that a plan manager has, row by row: `contents(plan_manager_id)`. Not the log of what was asked."""
 
     async def read(plan_manager_id: UUID | str) -> dict[str, list[str]]:

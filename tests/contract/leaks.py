@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from contract.world import World
+from contract.world import Tenant
 
 # What could only come from the inside: SQL and its errors, Python, paths of files, addresses, names of classes.
 INTERNAL = re.compile(
@@ -20,46 +20,52 @@ INTERNAL = re.compile(
     """,
     re.VERBOSE,
 )
-REFUSAL = {"success", "error", "detail", "errors", "request_id"}
+ERROR_MEMBERS = {"success", "error", "detail", "errors", "request_id"}
 # The headers of a refusal; what it may say besides depends on its status.
-HEADERS = {
+ERROR_HEADERS = {
     "cache-control", "content-length", "content-type", "date", "server", "x-content-type-options", "x-request-id",
 }  # fmt: skip
-QUOTA = {"ratelimit", "ratelimit-policy"}
+RATE_LIMIT_HEADERS = {"ratelimit", "ratelimit-policy"}
 
 
-def texts(body: Any) -> list[str]:
+def all_strings(body: Any) -> list[str]:
     """Every text in a body, names of members too."""
     if isinstance(body, dict):
-        return [*body, *(text for value in body.values() for text in texts(value))]
+        return [*body, *(text for value in body.values() for text in all_strings(value))]
     if isinstance(body, list):
-        return [text for value in body for text in texts(value)]
+        return [text for value in body for text in all_strings(value)]
     return [str(body)]
 
 
-def assert_plain(answer: httpx.Response) -> None:
+def assert_error_leaks_nothing(response: httpx.Response) -> None:
     """A refusal has the members and the headers that refusals have, and says nothing of the inside."""
-    assert answer.status_code >= 400
-    allowed = HEADERS | QUOTA | {"allow", "retry-after", "www-authenticate"}
-    assert set(answer.headers) <= allowed, answer.headers
-    if answer.request.method == "HEAD":
+    assert response.status_code >= 400
+    allowed = ERROR_HEADERS | RATE_LIMIT_HEADERS | {"allow", "retry-after", "www-authenticate"}
+    assert set(response.headers) <= allowed, response.headers
+    if response.request.method == "HEAD":
         return
-    body = answer.json()
-    assert {"success", "error", "detail", "request_id"} <= set(body) <= REFUSAL
-    said = texts({k: v for k, v in body.items() if k not in ("error", "request_id")})
-    found = [match[0] for text in said if (match := INTERNAL.search(text))]
-    assert not found, (found, body)
+    body = response.json()
+    assert {"success", "error", "detail", "request_id"} <= set(body) <= ERROR_MEMBERS
+    strings = all_strings({k: v for k, v in body.items() if k not in ("error", "request_id")})
+    leaks = [match[0] for text in strings if (match := INTERNAL.search(text))]
+    assert not leaks, (leaks, body)
 
 
-def assert_nothing_of(world: World, answer: httpx.Response) -> None:
+def assert_no_data_of(tenant: Tenant, response: httpx.Response) -> None:
     """An answer holds no id of a plan manager's things, nor its key, nor its own id."""
-    told = "\n".join([answer.text, *(f"{name}: {value}" for name, value in answer.headers.items())]).lower()
-    own = {world.client.plan_manager_id, world.client.key, *(each for each in world.ids.values() if len(each) == 36)}
-    assert not [each for each in own if each.lower() in told], answer.text
+    message = "\n".join([response.text, *(f"{name}: {value}" for name, value in response.headers.items())]).lower()
+    secrets = {
+        tenant.client.plan_manager_id,
+        tenant.client.key,
+        *(each for each in tenant.ids.values() if len(each) == 36),
+    }
+    assert not [each for each in secrets if each.lower() in message], response.text
 
 
-def without_moment(answer: httpx.Response) -> tuple[int, Any, dict[str, str]]:
+def without_volatile_parts(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
     """Status, body and headers, but for what is another with every request."""
-    body = {name: value for name, value in answer.json().items() if name != "request_id"} if answer.content else None
+    body = (
+        {name: value for name, value in response.json().items() if name != "request_id"} if response.content else None
+    )
     volatile = {"date", "x-request-id", "ratelimit", "content-length"}
-    return answer.status_code, body, {name: each for name, each in answer.headers.items() if name not in volatile}
+    return response.status_code, body, {name: each for name, each in response.headers.items() if name not in volatile}

@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[2]
 METHODS = ("rows", "one", "one_or_none", "stream", "execute")
 
 # Where a statement that comes from elsewhere is run.
-RUNNERS = {
+RUNS_FOR_OTHERS = {
     "database.pool": "the methods themselves",
     "database.connections": "what they run on",
     "database.migrations.env": "Alembic's lock",
@@ -52,11 +52,11 @@ class Statement(NamedTuple):
 
 @cache
 def modules() -> tuple[Module, ...]:
-    found: list[Module] = []
+    result: list[Module] = []
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        found.append(Module(".".join(parts), path, ast.parse(path.read_text())))
-    return tuple(found)
+        result.append(Module(".".join(parts), path, ast.parse(path.read_text())))
+    return tuple(result)
 
 
 def imports(module: Module) -> Iterator[str]:
@@ -74,58 +74,58 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 @cache
-def statements() -> tuple[Statement, ...]:
+def all_statements() -> tuple[Statement, ...]:
     """Every call of a method that runs SQL, in the whole package."""
     return tuple(
-        _statement(module, _enclosing(module, node), node)
+        _parse_statement(module, _enclosing_function(module, node), node)
         for module in modules()
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
     )
 
 
-def in_stores() -> list[Statement]:
-    return [each for each in statements() if not runs_for_others(each.module)]
+def store_statements() -> list[Statement]:
+    return [each for each in all_statements() if not is_runner(each.module)]
 
 
-def named(each: Statement) -> str:
+def location_of(each: Statement) -> str:
     return f"{each.name}:{each.line}"
 
 
-def runs_for_others(module: str) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in RUNNERS)
+def is_runner(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in RUNS_FOR_OTHERS)
 
 
-def _enclosing(module: Module, node: ast.Call) -> str:
+def _enclosing_function(module: Module, node: ast.Call) -> str:
     around = [each for each in functions(module.tree) if each.lineno <= node.lineno <= (each.end_lineno or 0)]
     return around[-1].name if around else ""
 
 
-def _statement(module: Module, function: str, node: ast.Call) -> Statement:
+def _parse_statement(module: Module, function: str, node: ast.Call) -> Statement:
     assert isinstance(node.func, ast.Attribute)
-    shaped = node.func.attr != "execute"
-    shape = _resolved(module, node.args[0]) if shaped and node.args else None
-    given = node.args[1:] if shaped else node.args
-    sql, values = given[0] if given else None, given[1:]
+    has_row_type = node.func.attr != "execute"
+    shape = _resolve(module, node.args[0]) if has_row_type and node.args else None
+    rest = node.args[1:] if has_row_type else node.args
+    sql, values = rest[0] if rest else None, rest[1:]
     literal = sql.value if isinstance(sql, ast.Constant) and isinstance(sql.value, str) else None
     counted = None if any(isinstance(value, ast.Starred) for value in values) else len(values)
     first = ast.unparse(values[0]) if values else ""
     return Statement(module.name, function, node.lineno, node.func.attr, shape, literal, counted, first)
 
 
-def copies() -> list[tuple[str, Any, Any]]:
+def bulk_inserts() -> list[tuple[str, Any, Any]]:
     """Every call that appends many rows at once: its module, its table (null where it is no literal), its shape."""
-    found: list[tuple[str, Any, Any]] = []
+    result: list[tuple[str, Any, Any]] = []
     for module in modules():
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "insert_rows":
                 table, shape = node.args[:2]
                 literal = table.value if isinstance(table, ast.Constant) else None
-                found.append((module.name, literal, _resolved(module, shape)))
-    return found
+                result.append((module.name, literal, _resolve(module, shape)))
+    return result
 
 
-def _resolved(module: Module, node: ast.expr) -> Any:
+def _resolve(module: Module, node: ast.expr) -> Any:
     """What a name at the place of a shape stands for in its module; null where it is no name of the module's."""
     if not isinstance(node, ast.Name):
         return None

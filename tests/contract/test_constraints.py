@@ -6,11 +6,11 @@ from plankeeper.app import ROUTERS
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from support.server import RunningServer
 
-_OWN_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"
-_CHECKED_SHAPE = "the shape of the request takes no other value"
-_NEW_ID = "the id was made for this row, or a conflict on it is an update"
-_NOT_IN_THE_API = "no request of the API writes accounts"
-_NOT_OVER_HTTP = "written by import or the command line alone"
+_EXISTING_TENANT = "a key acts only for plan managers that there are, and none is ever deleted"
+_VALIDATED_BY_SCHEMA = "the shape of the request takes no other value"
+_GENERATED_ID = "the id was made for this row, or a conflict on it is an update"
+_NOT_IN_API = "no request of the API writes accounts"
+_NO_HTTP_WRITES = "written by import or the command line alone"
 
 # Constraints that no request can break.
 UNBREAKABLE = {
@@ -23,7 +23,7 @@ UNBREAKABLE = {
             "participant_counts_plan_manager_id_fkey", "webhook_deliveries_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
-        _OWN_TENANT,
+        _EXISTING_TENANT,
     ),
     **dict.fromkeys(
         [
@@ -31,7 +31,7 @@ UNBREAKABLE = {
             "team_members_contact_priority_check", "webhook_endpoints_payload_check",
             "webhook_deliveries_status_check",
         ],
-        _CHECKED_SHAPE,
+        _VALIDATED_BY_SCHEMA,
     ),
     **dict.fromkeys(
         [
@@ -39,7 +39,7 @@ UNBREAKABLE = {
             "participant_counts_pkey", "providers_pkey", "users_pkey",
             "webhook_endpoints_pkey", "webhook_deliveries_pkey",
         ],
-        _NEW_ID,
+        _GENERATED_ID,
     ),
     **dict.fromkeys(
         [
@@ -48,7 +48,7 @@ UNBREAKABLE = {
             "invoice_lines_pkey", "invoice_lines_invoice_id_fkey", "invoice_view_sessions_pkey", "invoices_pkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",
         ],
-        _NOT_OVER_HTTP,
+        _NO_HTTP_WRITES,
     ),
     **dict.fromkeys(
         [
@@ -62,7 +62,7 @@ UNBREAKABLE = {
             "account_invitations_plan_manager_id_fkey", "account_roles_plan_manager_id_fkey",
             "account_invitations_role_check", "account_roles_role_check",
         ],
-        _NOT_IN_THE_API,
+        _NOT_IN_API,
     ),
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",
     "users_email_key": "the one insert takes the user that has the email; the console answers its update",
@@ -74,7 +74,7 @@ UNBREAKABLE = {
     "permissions_pkey": "filled by a migration",
     "permissions_name_key": "filled by a migration",
     "permissions_order_key": "filled by a migration",
-    "api_keys_rate_limit_check": _NOT_OVER_HTTP,
+    "api_keys_rate_limit_check": _NO_HTTP_WRITES,
     "rate_limits_pkey": "opened with on conflict do nothing",
     "idempotency_records_pkey": "the claim waits for the one that has it",
     "idempotency_records_plan_manager_id_fkey": "a key's grants name plan managers that there are",
@@ -96,7 +96,7 @@ class Constraint(Struct):
 
 def constraints(server: RunningServer) -> dict[str, str]:
     """The table of each constraint that a row can break; NOT NULL is the shapes' business."""
-    found = server.run(
+    rows = server.run(
         server.db.rows(
             Constraint,
             """
@@ -110,17 +110,17 @@ def constraints(server: RunningServer) -> dict[str, str]:
             """,
         )
     )
-    return {each.name: each.table_name for each in found}
+    return {each.name: each.table_name for each in rows}
 
 
-def test_every_constraint_has_an_answer_or_a_reason(server: RunningServer) -> None:
+def test_every_constraint_has_an_error_handler_or_a_reason(server: RunningServer) -> None:
     answered = {name for slice_ in ROUTERS for name in slice_.constraint_errors}
     assert answered
     assert not answered & set(UNBREAKABLE)
     assert set(constraints(server)) == answered | set(UNBREAKABLE)
 
 
-def test_a_slice_answers_for_its_own_tables(server: RunningServer) -> None:
+def test_a_package_handles_only_constraints_of_its_own_tables(server: RunningServer) -> None:
     tables = constraints(server)
     foreign = {
         name for slice_ in ROUTERS for name in slice_.constraint_errors if not tables[name].startswith(slice_.tag)
@@ -128,7 +128,7 @@ def test_a_slice_answers_for_its_own_tables(server: RunningServer) -> None:
     assert foreign == set()
 
 
-def test_an_import_explains_what_the_slices_answer_and_what_only_a_file_can_break(server: RunningServer) -> None:
+def test_an_import_explains_every_constraint_that_a_file_can_violate(server: RunningServer) -> None:
     answered = {name for slice_ in ROUTERS for name in slice_.constraint_errors}
     assert set(CONSTRAINT_ERRORS) == answered | BREAKABLE_BY_IMPORT
     assert set(UNBREAKABLE) >= BREAKABLE_BY_IMPORT

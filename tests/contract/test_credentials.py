@@ -13,8 +13,14 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from contract.leaks import HEADERS, QUOTA, assert_nothing_of, assert_plain, without_moment
-from contract.world import OPERATIONS, WRITES, World, filled, new_client, send
+from contract.leaks import (
+    ERROR_HEADERS,
+    RATE_LIMIT_HEADERS,
+    assert_error_leaks_nothing,
+    assert_no_data_of,
+    without_volatile_parts,
+)
+from contract.world import OPERATIONS, WRITES, Tenant, new_client, seed_tenant, send
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.database import schema
@@ -25,12 +31,12 @@ from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation
 from support.server import RunningServer, wait_until
 
-Contents = Callable[[UUID | str], Any]
+ReadTenantData = Callable[[UUID | str], Any]
 POSTS = [name for name, each in WRITES.items() if each.method == "POST"]
-SINGLES = [name for name, each in OPERATIONS.items() if each.has_etag]
+HAS_ETAG = [name for name, each in OPERATIONS.items() if each.has_etag]
 
 # What each credential gets on every route.
-REFUSALS = {
+CREDENTIAL_ERRORS = {
     "no key": (401, "missing_api_key"),
     "junk": (401, "invalid_api_key"),
     "a key that nobody has": (401, "invalid_api_key"),
@@ -43,46 +49,46 @@ REFUSALS = {
 }
 
 
-class Makes:
+class KeyFactory:
     """Keys of a plan manager, made, ended and rotated."""
 
     def __init__(self, server: RunningServer, owner: UUID) -> None:
         self._server, self._owner = server, owner
 
     def key(self, *scopes: str, lasts: timedelta | None = None) -> str:
-        return self._done(lambda call: service.create(call, "test", [self._owner], scopes or ("read", "write"), lasts))
+        return self._run(lambda ctx: service.create(ctx, "test", [self._owner], scopes or ("read", "write"), lasts))
 
     def revoke(self, key: str) -> None:
         ident = self._id(key)
-        self._done(lambda call: service.revoke(call, ident))
+        self._run(lambda ctx: service.revoke(ctx, ident))
 
     def rotate(self, key: str, overlap: timedelta) -> str:
         ident = self._id(key)
 
-        async def work(call: WriteContext) -> str:
-            old = await store.select_for_update(call.tx, ident)
+        async def work(ctx: WriteContext) -> str:
+            old = await store.select_for_update(ctx.tx, ident)
             assert old
-            return await service.rotate(call, old, overlap, None)
+            return await service.rotate(ctx, old, overlap, None)
 
-        return self._done(work)
+        return self._run(work)
 
     def _id(self, key: str) -> UUID:
-        found = self._server.run(store.get_by_hash(self._server.db, hash_key(key)))
-        assert found
-        return found.id
+        api_key = self._server.run(store.get_by_hash(self._server.db, hash_key(key)))
+        assert api_key
+        return api_key.id
 
-    def _done(self, work: Callable[[WriteContext], Any]) -> Any:
+    def _run(self, operation: Callable[[WriteContext], Any]) -> Any:
         async def run() -> Any:
             async with self._server.db.transaction() as tx:
-                return await work(WriteContext(tx, self._owner, self._server.settings, SYSTEM))
+                return await operation(WriteContext(tx, self._owner, self._server.settings, SYSTEM))
 
         return self._server.run(run())
 
 
 @pytest.fixture(scope="module")
-def credentials(server: RunningServer, world: World, stranger: World) -> dict[str, Callable[[Operation], Any]]:
+def credentials(server: RunningServer, tenant: Tenant, other_tenant: Tenant) -> dict[str, Callable[[Operation], Any]]:
     """The headers of each credential. Keys that have ended were used before, so that servers remember them."""
-    owner, makes = world.client.plan_manager_id, Makes(server, world.plan_manager_id)
+    owner, makes = tenant.client.plan_manager_id, KeyFactory(server, tenant.plan_manager_id)
     revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=5))
 
     def headers(key: str | None, whose: str = owner) -> Callable[[Operation], dict[str, str]]:
@@ -90,7 +96,7 @@ def credentials(server: RunningServer, world: World, stranger: World) -> dict[st
         return lambda _operation: found
 
     def status(key: str) -> int:
-        return world.client.send(
+        return tenant.client.send(
             "GET", "/participants", headers=headers(key)(OPERATIONS["GET /participants"])
         ).status_code
 
@@ -106,88 +112,94 @@ def credentials(server: RunningServer, world: World, stranger: World) -> dict[st
         "a revoked key": headers(revoked),
         "an expired key": headers(expired),
         "a rotated key after its overlap": headers(rotated),
-        "another plan manager's key": headers(stranger.client.key),
-        "the own key for another plan manager": headers(world.client.key, stranger.client.plan_manager_id),
+        "another plan manager's key": headers(other_tenant.client.key),
+        "the own key for another plan manager": headers(tenant.client.key, other_tenant.client.plan_manager_id),
         "a key without the scope": lambda each: scopes["read" if each.required_scope == "write" else "write"](each),
     }
 
 
 @pytest.fixture(scope="module")
-def owners_headers(world: World) -> dict[str, dict[str, str]]:
+def owner_headers(tenant: Tenant) -> dict[str, dict[str, str]]:
     """For each route the headers with which its owner would get an answer from memory, or pass a condition."""
-    kept = f"kept-{uuid7()}"
+    idempotency_key = f"kept-{uuid7()}"
     for name in POSTS:
-        assert send(world.client, name, world.ids, world.client.headers() | {"Idempotency-Key": kept}).is_success
+        assert send(
+            tenant.client, name, tenant.ids, tenant.client.headers() | {"Idempotency-Key": idempotency_key}
+        ).is_success
     tags: dict[str, str] = {}
-    for name in SINGLES:
-        tags[OPERATIONS[name].path] = send(world.client, name, world.ids).headers["etag"]
+    for name in HAS_ETAG:
+        tags[OPERATIONS[name].path] = send(tenant.client, name, tenant.ids).headers["etag"]
     return {
-        name: {"Idempotency-Key": kept}
+        name: {"Idempotency-Key": idempotency_key}
         | ({"If-None-Match": tags[each.path], "If-Match": tags[each.path]} if each.path in tags else {})
         for name, each in OPERATIONS.items()
     }
 
 
-def test_every_credential_is_one_that_is_expected_to_fail(credentials: dict[str, Any]) -> None:
-    assert set(credentials) == set(REFUSALS)
+def test_every_credential_is_expected_to_fail(credentials: dict[str, Any]) -> None:
+    assert set(credentials) == set(CREDENTIAL_ERRORS)
 
 
-@pytest.mark.parametrize("name", [*POSTS, *SINGLES])
-def test_the_headers_do_get_the_owner_more(world: World, owners_headers: dict[str, dict[str, str]], name: str) -> None:
+@pytest.mark.parametrize("name", [*POSTS, *HAS_ETAG])
+def test_the_owner_headers_have_an_effect_for_the_owner(
+    tenant: Tenant, owner_headers: dict[str, dict[str, str]], name: str
+) -> None:
     """Else the sweep below would prove nothing of them."""
-    answer = send(world.client, name, world.ids, world.client.headers() | owners_headers[name])
-    assert answer.status_code == 304 if name in SINGLES else answer.headers["idempotent-replayed"] == "true"
+    response = send(tenant.client, name, tenant.ids, tenant.client.headers() | owner_headers[name])
+    assert response.status_code == 304 if name in HAS_ETAG else response.headers["idempotent-replayed"] == "true"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_no_credential_opens_a_route_that_it_should_not(
-    world: World, stranger: World, contents: Contents, name: str,
-    credentials: dict[str, Callable[[Operation], Any]], owners_headers: dict[str, dict[str, str]],
+def test_no_invalid_credential_opens_a_route(
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, name: str,
+    credentials: dict[str, Callable[[Operation], Any]], owner_headers: dict[str, dict[str, str]],
 ) -> None:  # fmt: skip
-    before = contents(world.plan_manager_id), contents(stranger.plan_manager_id)
+    before = tenant_data(tenant.plan_manager_id), tenant_data(other_tenant.plan_manager_id)
     for credential, headers_for in credentials.items():
-        status, code = REFUSALS[credential]
-        for more in ({}, owners_headers[name]):
-            answer = send(world.client, name, world.ids, headers_for(OPERATIONS[name]) | more)
-            assert (answer.status_code, answer.json()["error"]) == (status, code), credential
-            _assert_tells_nothing(answer, world, stranger)
-            assert answer.json()["detail"] == CODES[code].description or code == "insufficient_scope"
-    assert (contents(world.plan_manager_id), contents(stranger.plan_manager_id)) == before
+        status, code = CREDENTIAL_ERRORS[credential]
+        for more in ({}, owner_headers[name]):
+            response = send(tenant.client, name, tenant.ids, headers_for(OPERATIONS[name]) | more)
+            assert (response.status_code, response.json()["error"]) == (status, code), credential
+            _assert_leaks_nothing(response, tenant, other_tenant)
+            assert response.json()["detail"] == CODES[code].description or code == "insufficient_scope"
+    assert (tenant_data(tenant.plan_manager_id), tenant_data(other_tenant.plan_manager_id)) == before
 
 
-def _assert_tells_nothing(answer: httpx.Response, *worlds: World) -> None:
-    assert_plain(answer)
+def _assert_leaks_nothing(response: httpx.Response, *worlds: Tenant) -> None:
+    assert_error_leaks_nothing(response)
     for each in worlds:
-        assert_nothing_of(each, answer)
+        assert_no_data_of(each, response)
     # Only who holds a key of ours is told its quota; only who holds none, what is needed.
-    more = {"www-authenticate"} if answer.status_code == 401 else QUOTA
-    assert set(answer.headers) <= HEADERS | more
-    assert answer.headers.get("www-authenticate") == ("Bearer" if answer.status_code == 401 else None)
+    more = {"www-authenticate"} if response.status_code == 401 else RATE_LIMIT_HEADERS
+    assert set(response.headers) <= ERROR_HEADERS | more
+    assert response.headers.get("www-authenticate") == ("Bearer" if response.status_code == 401 else None)
 
 
 @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.method == "GET"])
-def test_a_head_is_refused_like_its_get(
-    world: World, name: str, credentials: dict[str, Callable[[Operation], Any]]
+def test_a_head_request_is_rejected_like_its_get(
+    tenant: Tenant, name: str, credentials: dict[str, Callable[[Operation], Any]]
 ) -> None:
-    path = OPERATIONS[name].path.removeprefix(PREFIX).format(**world.ids)
+    path = OPERATIONS[name].path.removeprefix(PREFIX).format(**tenant.ids)
     for credential, headers_for in credentials.items():
-        answer = world.client.send("HEAD", path, headers=headers_for(OPERATIONS[name]))
-        assert (answer.status_code, answer.content) == (REFUSALS[credential][0], b"")
-        assert_plain(answer)
+        response = tenant.client.send("HEAD", path, headers=headers_for(OPERATIONS[name]))
+        assert (response.status_code, response.content) == (CREDENTIAL_ERRORS[credential][0], b"")
+        assert_error_leaks_nothing(response)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_plan_manager_that_there_is_is_refused_like_one_that_there_is_not(
-    world: World, stranger: World, name: str
+def test_an_existing_plan_manager_is_rejected_like_an_unknown_one(
+    tenant: Tenant, other_tenant: Tenant, name: str
 ) -> None:
-    def ask(plan_manager_id: str) -> httpx.Response:
-        return send(world.client, name, world.ids, world.client.headers() | {"X-Plan-Manager-Id": plan_manager_id})
+    def request_as(plan_manager_id: str) -> httpx.Response:
+        return send(tenant.client, name, tenant.ids, tenant.client.headers() | {"X-Plan-Manager-Id": plan_manager_id})
 
-    assert without_moment(ask(stranger.client.plan_manager_id)) == without_moment(ask(str(uuid7())))
+    assert without_volatile_parts(request_as(other_tenant.client.plan_manager_id)) == without_volatile_parts(
+        request_as(str(uuid7()))
+    )
 
 
 # Requests that are wrong in ways that tempt a server to tell of itself: query, body, headers.
-ODD: dict[str, tuple[str, bytes, dict[str, str]]] = {
+MALFORMED_REQUESTS: dict[str, tuple[str, bytes, dict[str, str]]] = {
     "a quote in the query": ("limit=1'%20or%201=1--", b"{}", {}),
     "a null byte in the query": ("limit=%00", b"{}", {}),
     "bytes that are no UTF-8 in the query": ("limit=%ff%fe", b"{}", {}),
@@ -207,43 +219,43 @@ ODD: dict[str, tuple[str, bytes, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_no_odd_request_makes_the_server_tell_of_its_inside(stranger: World, name: str) -> None:
-    operation, client = OPERATIONS[name], stranger.client
+def test_malformed_requests_do_not_reveal_internals(other_tenant: Tenant, name: str) -> None:
+    operation, client = OPERATIONS[name], other_tenant.client
     odd_ids = [dict.fromkeys(operation.path_ids, each) for each in ("1'--", "%00", "%ff", "9" * 40, "a%0Ab", "..%2f")]
     refused = 0
     for ids in [{each: str(uuid7()) for each in operation.path_ids}, *(odd_ids if operation.path_ids else [])]:
-        for query, body, more in ODD.values():
+        for query, body, more in MALFORMED_REQUESTS.values():
             path = operation.path.format(**ids) + (f"?{query}" if query else "")
             headers = client.headers() | {"Content-Type": "application/json"} | more
             content = body if operation.body else None
-            answer = client.http.request(operation.method, path, headers=headers, content=content)
-            assert answer.status_code < 500, (path, body, answer.text)
-            if answer.status_code >= 400:
+            response = client.http.request(operation.method, path, headers=headers, content=content)
+            assert response.status_code < 500, (path, body, response.text)
+            if response.status_code >= 400:
                 refused += 1
-                assert_plain(answer)
+                assert_error_leaks_nothing(response)
     assert refused >= 5
 
 
-def shapes_of(secret: str) -> dict[str, re.Pattern[str]]:
+def encodings_of(secret: str) -> dict[str, re.Pattern[str]]:
     """Every way in which a text could stand in a dump: as it is, in hexadecimal, in base64 wherever it begins."""
-    ways = {"as it is": re.escape(secret), "hexadecimal": f"(?i:{secret.encode().hex()})"}
+    patterns = {"as it is": re.escape(secret), "hexadecimal": f"(?i:{secret.encode().hex()})"}
     for shift in range(3):
         # The first and the last characters also depend on what stands around.
-        coded = base64.b64encode(b"\0" * shift + secret.encode()).decode().rstrip("=")
-        ways[f"base64, {shift}"] = re.escape(coded[4 if shift else 0 : -1])
-    return {way: re.compile(pattern) for way, pattern in ways.items()}
+        encoded = base64.b64encode(b"\0" * shift + secret.encode()).decode().rstrip("=")
+        patterns[f"base64, {shift}"] = re.escape(encoded[4 if shift else 0 : -1])
+    return {way: re.compile(pattern) for way, pattern in patterns.items()}
 
 
-def test_the_ways_of_finding_a_secret_find_it() -> None:
+def test_the_secret_search_finds_every_encoding() -> None:
     secret = new_key()
     hidden = [secret, f"\\x{('Bearer ' + secret).encode().hex()}", f"\\x{secret.encode().hex().upper()}"]
     hidden += [base64.b64encode(("a" * shift + secret + "z").encode()).decode() for shift in range(6)]
     for text in hidden:
-        assert [way for way, pattern in shapes_of(secret).items() if pattern.search(text)], text
+        assert [way for way, pattern in encodings_of(secret).items() if pattern.search(text)], text
 
 
 @pytest.fixture
-def dumped(cluster: Cluster, server: RunningServer) -> Iterator[tuple[RunningServer, Callable[[], str]]]:
+def dumped_server(cluster: Cluster, server: RunningServer) -> Iterator[tuple[RunningServer, Callable[[], str]]]:
     """A server on a database of its own, and its dump."""
     server.run(server.db.execute("create database dumped"))
     dsn = server.dsn.replace("/plankeeper?", "/dumped?")
@@ -258,12 +270,12 @@ def dumped(cluster: Cluster, server: RunningServer) -> Iterator[tuple[RunningSer
     running.stop()
 
 
-def test_a_dump_of_the_database_opens_nothing(dumped: tuple[RunningServer, Callable[[], str]]) -> None:
-    server, dump = dumped
+def test_a_database_dump_contains_no_credentials(dumped_server: tuple[RunningServer, Callable[[], str]]) -> None:
+    server, dump = dumped_server
     client = server.run(new_client(server))
-    makes = Makes(server, UUID(client.plan_manager_id))
+    makes = KeyFactory(server, UUID(client.plan_manager_id))
     with closing(client.http):
-        world = filled(server, client)
+        world = seed_tenant(server, client)
         revoked, expired, rotated = makes.key(), makes.key(lasts=timedelta(seconds=-1)), makes.key()
         keys = [client.key, revoked, expired, rotated, makes.rotate(rotated, timedelta(hours=1)), makes.key("read")]
         for key in keys:
@@ -279,12 +291,12 @@ def test_a_dump_of_the_database_opens_nothing(dumped: tuple[RunningServer, Calla
         assert {hash_key(key).hex() in text for key in keys} == {True}
         for key in keys:
             for secret in (key, key[:-6], key[4:], key[4:-6]):
-                assert not [way for way, pattern in shapes_of(secret).items() if pattern.search(text)]
+                assert not [way for way, pattern in encodings_of(secret).items() if pattern.search(text)]
         tries = set(re.findall(r"plk_[0-9A-Za-z]*", text))
         assert planted in tries
         rows = text.partition("COPY public.api_keys ")[2].partition("\n\\.\n")[0].splitlines()[1:]
         assert len(rows) == len(keys)
         tries |= {value.removeprefix("\\\\x") for row in rows for value in row.split("\t")} | {*rows}
         for each in {*tries, *(f"plk_{each}" for each in tries)}:
-            answer = client.request("GET", "/participants", headers={"Authorization": f"Bearer {each}".encode()})
-            assert (answer.status_code, answer.json()["error"]) == (401, "invalid_api_key"), each
+            response = client.request("GET", "/participants", headers={"Authorization": f"Bearer {each}".encode()})
+            assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key"), each

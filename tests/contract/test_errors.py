@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from contract.sources import Module, modules
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.http.errors import CODES, ValidationError, NotFound, ApiError
+from plankeeper.http.errors import CODES, ApiError, NotFound, ValidationError
 from plankeeper.invoices.warnings import WARNINGS
 
 # The codes and statuses that were decided (decisions, section 8).
-DECIDED = {
+EXPECTED_CODES = {
     400: {
         "invalid_request", "invalid_json", "missing_plan_manager_id", "invalid_plan_manager_id",
         "permission_requires_email",
@@ -29,7 +29,7 @@ DECIDED = {
 RAISING = {"ApiError", "unauthenticated_error"}
 
 
-def calls(module: Module) -> Iterator[tuple[str, ast.Call]]:
+def calls_in(module: Module) -> Iterator[tuple[str, ast.Call]]:
     """Each call of a plain name or of `super().__init__`, with that name."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -38,32 +38,32 @@ def calls(module: Module) -> Iterator[tuple[str, ast.Call]]:
             yield "super", node
 
 
-def raised() -> dict[str, set[str]]:
+def raised_codes() -> dict[str, set[str]]:
     """Every code that the source raises, with the modules that do; a code that is no literal is `?`."""
-    found: dict[str, set[str]] = {}
+    codes: dict[str, set[str]] = {}
     for module in modules():
-        for name, call in calls(module):
+        for name, call in calls_in(module):
             if name in RAISING or (name == "super" and module.name == "edge.errors"):
                 code = call.args[0] if call.args else None
                 literal = code.value if isinstance(code, ast.Constant) else "?"
-                found.setdefault(str(literal), set()).add(module.name)
-    return found
+                codes.setdefault(str(literal), set()).add(module.name)
+    return codes
 
 
-def test_the_catalogue_has_the_codes_that_were_decided_and_no_other() -> None:
-    decided = {code: status for status, codes in DECIDED.items() for code in codes}
+def test_the_catalogue_has_exactly_the_expected_codes() -> None:
+    decided = {code: status for status, codes in EXPECTED_CODES.items() for code in codes}
     assert {code: each.status for code, each in CODES.items()} == decided
 
 
-def test_every_code_that_is_raised_is_the_catalogues_and_every_one_of_the_catalogue_is_raised() -> None:
-    codes = raised()
+def test_raised_codes_and_catalogue_codes_are_the_same() -> None:
+    codes = raised_codes()
     # `unauthenticated_error` passes its code on, and an ApiError its message to Exception: both once.
     assert codes.pop("?") == {"edge.authentication", "edge.errors"}
     assert set(codes) == set(CODES)
 
 
-def test_an_error_is_made_in_one_place() -> None:
-    making = {module.name for module in modules() for name, _ in calls(module) if name == "Error"}
+def test_error_responses_are_built_in_one_place() -> None:
+    making = {module.name for module in modules() for name, _ in calls_in(module) if name == "Error"}
     assert making == {"edge.errors"}
 
 

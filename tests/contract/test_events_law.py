@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from contract.world import BODIES, OPERATIONS, WRITES, World, absent_ids, send
+from contract.world import BODIES, OPERATIONS, WRITES, Tenant, send, unknown_ids
 from plankeeper.http.routing import PREFIX
 
-Contents = Callable[[UUID], Any]
+ReadTenantData = Callable[[UUID], Any]
 
 # The events that each write makes. One that a new operation lacks fails the sweep: say here what it records.
 EVENTS = {
@@ -37,11 +37,11 @@ EVENTS = {
     "DELETE /providers/{provider_id}": ["provider.deleted"],
 }
 # Writes that touch another table than their tag's.
-ELSEWHERE = {"POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries"}
+RECORDED_ELSEWHERE = {"POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries"}
 UPDATES = [name for name, operation in WRITES.items() if operation.method == "PUT"]
 
 
-class Recorded(Struct):
+class EventRow(Struct):
     """An event as it is kept."""
 
     type: str
@@ -52,21 +52,21 @@ class Recorded(Struct):
     previous: str | None
 
 
-def recorded(world: World, request_id: str) -> list[Recorded]:
-    return world.server.run(
-        world.server.db.rows(
-            Recorded,
+def recorded_events(tenant: Tenant, request_id: str) -> list[EventRow]:
+    return tenant.server.run(
+        tenant.server.db.rows(
+            EventRow,
             """
             select type, resource_kind, resource_id, actor_kind, data::text, previous::text
             from events where plan_manager_id = $1 and request_id = $2 order by type
             """,
-            world.plan_manager_id,
+            tenant.plan_manager_id,
             request_id,
         )
     )
 
 
-def failing(world: World, how: str, table: str) -> AbstractContextManager[None]:
+def rejecting_writes(tenant: Tenant, how: str, table: str) -> AbstractContextManager[None]:
     """The database refuses what is written to a table: at once, or when the transaction commits."""
     # Not the update of an event: that is the sequencer's.
     what = "insert" if table == "events" else "insert or update or delete"
@@ -74,45 +74,45 @@ def failing(world: World, how: str, table: str) -> AbstractContextManager[None]:
         "at once": ("trigger", f"before {what} on {table}"),
         "at the commit": ("constraint trigger", f"after {what} on {table} deferrable initially deferred"),
     }[how]
-    return _refusing(
-        world,
+    return _rejecting_trigger(
+        tenant,
         f"create {kind} refusing {when} for each row execute function refuse()",
         f"drop trigger refusing on {table}",
     )
 
 
 @contextmanager
-def _refusing(world: World, begin: str, end: str) -> Iterator[None]:
+def _rejecting_trigger(tenant: Tenant, begin: str, end: str) -> Iterator[None]:
     async def run(*statements: Any) -> None:
         for statement in statements:
-            await world.server.db.execute(statement)
+            await tenant.server.db.execute(statement)
 
-    refuse = """
+    create_function = """
         create function refuse() returns trigger language plpgsql as
         $$ begin raise exception 'refused by the test' using errcode = 'P0001'; end $$
     """
-    world.server.run(run(refuse, begin))
+    tenant.server.run(run(create_function, begin))
     try:
         yield
     finally:
-        world.server.run(run(end, "drop function refuse()"))
+        tenant.server.run(run(end, "drop function refuse()"))
 
 
-def test_every_write_says_what_it_records() -> None:
+def test_every_write_declares_the_events_it_records() -> None:
     assert set(EVENTS) == set(WRITES)
     assert {name for name in WRITES if OPERATIONS[name].body} <= set(BODIES)
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_records_its_events(fresh: World, name: str) -> None:
-    answer = send(fresh.client, name, fresh.ids)
-    assert answer.status_code == WRITES[name].status
-    events = recorded(fresh, answer.headers["x-request-id"])
+def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
+    response = send(fresh_tenant.client, name, fresh_tenant.ids)
+    assert response.status_code == WRITES[name].status
+    events = recorded_events(fresh_tenant, response.headers["x-request-id"])
     assert [each.type for each in events] == EVENTS[name]
     assert {each.actor_kind for each in events} == {"api_key"}
     kind = re.sub("ie$", "y", WRITES[name].tag.removesuffix("s"))
     main = next(each for each in events if each.resource_kind == kind)
-    own_id = str(answer.json().get("id") or fresh.ids[list(WRITES[name].path_ids)[-1]])
+    own_id = str(response.json().get("id") or fresh_tenant.ids[list(WRITES[name].path_ids)[-1]])
     assert main.resource_id == own_id
     told = (main.data is not None, main.previous is not None)
     assert told == {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]
@@ -120,49 +120,56 @@ def test_a_write_records_its_events(fresh: World, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["at once", "at the commit"])
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_whose_event_cannot_be_kept_is_not_done(world: World, contents: Contents, name: str, how: str) -> None:
-    before = contents(world.plan_manager_id)
-    with failing(world, how, "events"):
-        answer = send(world.client, name, world.ids)
-    assert (answer.status_code, answer.json()["error"]) == (500, "internal_error")
-    assert "refused by the test" not in answer.text
-    assert contents(world.plan_manager_id) == before
+def test_a_write_is_rolled_back_when_its_event_cannot_be_stored(
+    tenant: Tenant, tenant_data: ReadTenantData, name: str, how: str
+) -> None:
+    before = tenant_data(tenant.plan_manager_id)
+    with rejecting_writes(tenant, how, "events"):
+        response = send(tenant.client, name, tenant.ids)
+    assert (response.status_code, response.json()["error"]) == (500, "internal_error")
+    assert "refused by the test" not in response.text
+    assert tenant_data(tenant.plan_manager_id) == before
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_that_fails_when_it_is_committed_leaves_no_event(world: World, contents: Contents, name: str) -> None:
-    before = contents(world.plan_manager_id)
-    with failing(world, "at the commit", ELSEWHERE.get(name, WRITES[name].tag)):
-        answer = send(world.client, name, world.ids)
-    assert (answer.status_code, answer.json()["error"]) == (500, "internal_error")
-    assert contents(world.plan_manager_id) == before
+def test_a_write_that_fails_at_commit_leaves_no_event(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
+    before = tenant_data(tenant.plan_manager_id)
+    with rejecting_writes(tenant, "at the commit", RECORDED_ELSEWHERE.get(name, WRITES[name].tag)):
+        response = send(tenant.client, name, tenant.ids)
+    assert (response.status_code, response.json()["error"]) == (500, "internal_error")
+    assert tenant_data(tenant.plan_manager_id) == before
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_refused_write_makes_no_event(world: World, contents: Contents, name: str) -> None:
-    before = contents(world.plan_manager_id)
+def test_a_rejected_write_records_no_event(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
+    before = tenant_data(tenant.plan_manager_id)
     if WRITES[name].path_ids:
-        assert send(world.client, name, absent_ids(world)).status_code == 404
+        assert send(tenant.client, name, unknown_ids(tenant)).status_code == 404
     if WRITES[name].body:
-        path = WRITES[name].path.removeprefix(PREFIX).format(**world.ids)
-        refused = world.client.request(WRITES[name].method, path, json=BODIES[name] | {"unknown": 1})
+        path = WRITES[name].path.removeprefix(PREFIX).format(**tenant.ids)
+        refused = tenant.client.request(WRITES[name].method, path, json=BODIES[name] | {"unknown": 1})
         assert refused.status_code == 400
-    assert contents(world.plan_manager_id) == before
+    assert tenant_data(tenant.plan_manager_id) == before
 
 
-def test_a_write_that_breaks_a_constraint_makes_no_event(fresh: World, contents: Contents) -> None:
-    team = f"/participants/{fresh.ids['participant_id']}/team-members"
-    fresh.client.made(team, {"first_name": "First", "contact_priority": 1})
-    before = contents(fresh.plan_manager_id)
+def test_a_write_that_violates_a_constraint_records_no_event(fresh_tenant: Tenant, tenant_data: ReadTenantData) -> None:
+    team = f"/participants/{fresh_tenant.ids['participant_id']}/team-members"
+    fresh_tenant.client.create(team, {"first_name": "First", "contact_priority": 1})
+    before = tenant_data(fresh_tenant.plan_manager_id)
     for taken in ({"first_name": "Second", "contact_priority": 1}, {"email": "member@example.com"}):
-        assert fresh.client.post(team, taken).status_code == 409
-    assert fresh.client.put(f"{team}/{fresh.ids['team_member_id']}", {"contact_priority": 1}).status_code == 409
-    assert contents(fresh.plan_manager_id) == before
+        assert fresh_tenant.client.post(team, taken).status_code == 409
+    assert (
+        fresh_tenant.client.put(f"{team}/{fresh_tenant.ids['team_member_id']}", {"contact_priority": 1}).status_code
+        == 409
+    )
+    assert tenant_data(fresh_tenant.plan_manager_id) == before
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_an_update_that_changes_nothing_makes_no_event(fresh: World, contents: Contents, name: str) -> None:
-    assert send(fresh.client, name, fresh.ids).status_code == 200
-    before = contents(fresh.plan_manager_id)["events"]
-    assert send(fresh.client, name, fresh.ids).status_code == 200
-    assert contents(fresh.plan_manager_id)["events"] == before
+def test_an_update_that_changes_nothing_records_no_event(
+    fresh_tenant: Tenant, tenant_data: ReadTenantData, name: str
+) -> None:
+    assert send(fresh_tenant.client, name, fresh_tenant.ids).status_code == 200
+    before = tenant_data(fresh_tenant.plan_manager_id)["events"]
+    assert send(fresh_tenant.client, name, fresh_tenant.ids).status_code == 200
+    assert tenant_data(fresh_tenant.plan_manager_id)["events"] == before

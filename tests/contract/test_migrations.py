@@ -24,7 +24,7 @@ LOCK = 7_526_541_001  # of database/migrations/env.py
 
 
 @pytest.fixture
-async def empty(cluster: Cluster) -> AsyncIterator[str]:
+async def empty_dsn(cluster: Cluster) -> AsyncIterator[str]:
     """The address of a database that has nothing yet."""
     name = f"empty_{uuid7().hex}"
     connection: Any = await asyncpg.connect(cluster.dsn)
@@ -34,7 +34,7 @@ async def empty(cluster: Cluster) -> AsyncIterator[str]:
     await connection.close()
 
 
-async def objects(dsn: str) -> list[Any]:
+async def schema_objects(dsn: str) -> list[Any]:
     """Every table, index, sequence and constraint, with the transaction that last wrote its entry."""
     connection: Any = await asyncpg.connect(dsn)
     try:
@@ -55,7 +55,7 @@ async def version(dsn: str) -> str | None:
         return await schema.current_revision(db)
 
 
-def migrating(dsn: str) -> "subprocess.Popen[str]":
+def start_migration(dsn: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "plankeeper", "migrate"],
         env={**os.environ, "PLANKEEPER_DATABASE_URL": dsn},
@@ -74,43 +74,43 @@ def test_the_code_expects_the_newest_migration() -> None:
     assert revisions == {Path(path).name.split("_", maxsplit=1)[0] for path in (MIGRATIONS / "versions").glob("*.py")}
 
 
-async def test_an_empty_database_is_brought_to_the_expected_schema_and_then_left_alone(empty: str) -> None:
-    async with Database(empty).open() as db:
+async def test_an_empty_database_is_migrated_once_and_then_unchanged(empty_dsn: str) -> None:
+    async with Database(empty_dsn).open() as db:
         assert await schema.current_revision(db) is None
-        assert await schema.migrate_if_needed(db, empty) is True
+        assert await schema.migrate_if_needed(db, empty_dsn) is True
         assert await schema.current_revision(db) == schema.LATEST_REVISION
-        made = await objects(empty)
+        made = await schema_objects(empty_dsn)
         assert len(made) > 50
-        assert await schema.migrate_if_needed(db, empty) is False
-        schema_is_current = migrating(empty)
+        assert await schema.migrate_if_needed(db, empty_dsn) is False
+        schema_is_current = start_migration(empty_dsn)
         output, _ = schema_is_current.communicate(timeout=30)
-        assert (schema_is_current.returncode, await objects(empty)) == (0, made), output
+        assert (schema_is_current.returncode, await schema_objects(empty_dsn)) == (0, made), output
 
 
-async def test_of_two_programs_that_migrate_at_once_one_does_it_and_the_other_waits(empty: str) -> None:
-    connection: Any = await asyncpg.connect(empty)
+async def test_of_two_concurrent_migrations_one_runs_and_the_other_waits(empty_dsn: str) -> None:
+    connection: Any = await asyncpg.connect(empty_dsn)
     await connection.execute("select pg_advisory_lock($1)", LOCK)
-    programs = [migrating(empty), migrating(empty)]
+    programs = [start_migration(empty_dsn), start_migration(empty_dsn)]
     waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
     while await connection.fetchval(waiting) < 2:
         assert [program.poll() for program in programs] == [None, None]
-    assert await version(empty) is None
+    assert await version(empty_dsn) is None
     await connection.execute("select pg_advisory_unlock($1)", LOCK)
     for program in programs:
         output, _ = program.communicate(timeout=30)
         assert program.returncode == 0, output
-    assert await version(empty) == schema.LATEST_REVISION
+    assert await version(empty_dsn) == schema.LATEST_REVISION
     assert await connection.fetchval("select count(*) from permissions") == 6
     assert await connection.fetchval("select count(*) from alembic_version") == 1
     await connection.close()
 
 
-async def test_a_migration_that_fails_leaves_nothing_behind(empty: str) -> None:
-    connection: Any = await asyncpg.connect(empty)
+async def test_a_migration_that_fails_leaves_nothing_behind(empty_dsn: str) -> None:
+    connection: Any = await asyncpg.connect(empty_dsn)
     await connection.execute("create table events (in_the_way integer)")
-    before = await objects(empty)
-    program = migrating(empty)
+    before = await schema_objects(empty_dsn)
+    program = start_migration(empty_dsn)
     output, _ = program.communicate(timeout=30)
     assert program.returncode != 0, output
-    assert await objects(empty) == before
+    assert await schema_objects(empty_dsn) == before
     await connection.close()

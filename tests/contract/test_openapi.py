@@ -19,27 +19,27 @@ EXTENSION = "x-plankeeper-extension"
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 
 # The contract's statuses (section 7): 401 and 429 apply to all.
-_MAKE = {400, 403, 500}
-_FIND = {400, 403, 404, 500}
+_CREATE_STATUSES = {400, 403, 500}
+_GET_STATUSES = {400, 403, 404, 500}
 STATUSES = {
-    "GET /participants": _MAKE, "GET /account-managers": _MAKE,
-    "POST /participants": _MAKE, "POST /providers": _MAKE, "POST /note-types": _MAKE,
-    "GET /participants/{participant_id}": _FIND, "PUT /participants/{participant_id}": _FIND,
-    "DELETE /participants/{participant_id}": _FIND, "GET /providers/{provider_id}": _FIND,
-    "DELETE /providers/{provider_id}": _FIND, "GET /note-types/{note_type_id}": _FIND,
-    "GET /account-managers/{account_manager_id}": _FIND, "GET /invoice-view-sessions/{session_id}": _FIND,
-    "GET /participants/{participant_id}/team-members": _FIND,
-    "PUT /participants/{participant_id}/team-members/{team_member_id}": _FIND | {409},
+    "GET /participants": _CREATE_STATUSES, "GET /account-managers": _CREATE_STATUSES,
+    "POST /participants": _CREATE_STATUSES, "POST /providers": _CREATE_STATUSES, "POST /note-types": _CREATE_STATUSES,
+    "GET /participants/{participant_id}": _GET_STATUSES, "PUT /participants/{participant_id}": _GET_STATUSES,
+    "DELETE /participants/{participant_id}": _GET_STATUSES, "GET /providers/{provider_id}": _GET_STATUSES,
+    "DELETE /providers/{provider_id}": _GET_STATUSES, "GET /note-types/{note_type_id}": _GET_STATUSES,
+    "GET /account-managers/{account_manager_id}": _GET_STATUSES, "GET /invoice-view-sessions/{session_id}": _GET_STATUSES,
+    "GET /participants/{participant_id}/team-members": _GET_STATUSES,
+    "PUT /participants/{participant_id}/team-members/{team_member_id}": _GET_STATUSES | {409},
 }  # fmt: skip
 # Statuses beyond the contract's (decisions, section 1): HTTP's own, and what answers a header of ours.
-BEYOND = {409, 412, 413, 415, 422, 503}
+EXTRA_STATUSES = {409, 412, 413, 415, 422, 503}
 
 # The query parameters that the contract gives its endpoints.
-_LIST = {"limit", "offset", "after"}
+_LIST_PARAMETERS = {"limit", "offset", "after"}
 PARAMETERS = {
-    "GET /participants": _LIST | {"status", "state", "account_manager", "participant_number"},
-    "GET /participants/{participant_id}/team-members": _LIST,
-    "GET /account-managers": _LIST | {"active", "email"},
+    "GET /participants": _LIST_PARAMETERS | {"status", "state", "account_manager", "participant_number"},
+    "GET /participants/{participant_id}/team-members": _LIST_PARAMETERS,
+    "GET /account-managers": _LIST_PARAMETERS | {"active", "email"},
 }
 # The members that the contract gives its bodies and answers.
 BODIES = {
@@ -78,7 +78,7 @@ BODIES = {
 }  # fmt: skip
 
 
-def entry_of(name: str) -> dict[str, Any]:
+def operation_of(name: str) -> dict[str, Any]:
     method, path = name.split(" ")
     entry: dict[str, Any] = DOCUMENT["paths"][PREFIX + path][method.lower()]
     return entry
@@ -115,7 +115,7 @@ def test_every_schema_is_json_schema() -> None:
                 Draft202012Validator.check_schema(parameter.get("schema", {}))
 
 
-def test_every_component_is_referenced_and_every_reference_leads_to_one() -> None:
+def test_every_component_is_referenced_and_every_reference_resolves() -> None:
     there = {
         f"#/components/{kind}/{name}"
         for kind, members in DOCUMENT["components"].items()
@@ -126,7 +126,7 @@ def test_every_component_is_referenced_and_every_reference_leads_to_one() -> Non
 
 
 def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() -> None:
-    entries = {name: entry_of(name) for name in OPERATIONS}
+    entries = {name: operation_of(name) for name in OPERATIONS}
     ids = [entry["operationId"] for entry in entries.values()]
     assert len(ids) == len(set(ids))
     assert {tag for entry in entries.values() for tag in entry["tags"]} == {each["name"] for each in DOCUMENT["tags"]}
@@ -139,10 +139,10 @@ def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() ->
 
 @pytest.mark.parametrize("name", sorted(CONTRACT))
 def test_the_contracts_statuses_are_documented(name: str) -> None:
-    responses = {int(status): each for status, each in entry_of(name)["responses"].items() if int(status) >= 400}
+    responses = {int(status): each for status, each in operation_of(name)["responses"].items() if int(status) >= 400}
     contract = STATUSES[name] | {401, 429}
     assert set(responses) >= contract
-    assert set(responses) - contract <= BEYOND
+    assert set(responses) - contract <= EXTRA_STATUSES
     assert {status for status, each in responses.items() if each.get(EXTENSION)} == set(responses) - contract
 
 
@@ -150,32 +150,32 @@ def test_every_endpoint_of_the_contract_has_its_statuses() -> None:
     assert set(STATUSES) == CONTRACT
 
 
-def test_a_new_note_type_is_answered_with_201_and_the_rest_of_the_contract_with_200() -> None:
-    successes = {name: [each for each in entry_of(name)["responses"] if each < "300"] for name in CONTRACT}
+def test_a_new_note_type_returns_201_and_the_rest_of_the_contract_200() -> None:
+    successes = {name: [each for each in operation_of(name)["responses"] if each < "300"] for name in CONTRACT}
     assert successes == {name: ["201" if name == "POST /note-types" else "200"] for name in CONTRACT}
 
 
 @pytest.mark.parametrize("name", sorted(CONTRACT))
-def test_a_query_parameter_is_the_contracts_or_marked_as_an_extension(name: str) -> None:
-    found = {each["name"]: each for each in entry_of(name)["parameters"] if each.get("in") == "query"}
+def test_a_query_parameter_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
+    found = {each["name"]: each for each in operation_of(name)["parameters"] if each.get("in") == "query"}
     contract = PARAMETERS.get(name, set())
     assert {parameter for parameter, entry in found.items() if not entry.get(EXTENSION)} == contract
 
 
 @pytest.mark.parametrize("name", sorted(BODIES))
-def test_a_member_is_the_contracts_or_marked_as_an_extension(name: str) -> None:
+def test_a_member_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
     members = SCHEMAS[name]["properties"]
     assert {member for member, schema in members.items() if not schema.get(EXTENSION)} == BODIES[name]
 
 
-def test_the_bodies_of_the_contract_are_all_looked_at() -> None:
-    taken = {ref for name in CONTRACT for ref in references(entry_of(name).get("requestBody", {}))}
+def test_every_body_of_the_contract_is_checked() -> None:
+    taken = {ref for name in CONTRACT for ref in references(operation_of(name).get("requestBody", {}))}
     assert {ref.rpartition("/")[2] for ref in taken} <= set(BODIES)
 
 
 @pytest.mark.parametrize("name", sorted(CONTRACT))
 def test_a_body_of_the_contract_requires_what_the_contract_requires(name: str) -> None:
-    for ref in references(entry_of(name).get("requestBody", {})):
+    for ref in references(operation_of(name).get("requestBody", {})):
         body = ref.rpartition("/")[2]
         assert SCHEMAS[body].get("required", []) == (["note_type"] if body == "NoteTypeCreate" else [])
         assert SCHEMAS[body]["additionalProperties"] is False

@@ -29,9 +29,9 @@ from plankeeper.providers.schemas import ProviderListQuery
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
 # Rows looked at in vain: a walk that must pass over most of a plan manager to fill a page has the wrong index.
-IN_VAIN = 2000
+MAX_FILTERED_ROWS = 2000
 
-FILL = """
+FILL_SQL = """
 insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
 insert into users (plan_manager_id, id)
 select '017a5f00-0000-7000-8000-00000000da7a', ('017a5f00-0000-7000-8000-0000000000' || to_char(n, 'FM00'))::uuid
@@ -67,7 +67,7 @@ select plan_manager_id, status, state, count(*) from participants group by 1, 2,
 """
 
 
-class Catcher(Executor):
+class ExplainingExecutor(Executor):
     """Explains every statement that a list sends, planned as the pool's connections plan it."""
 
     def __init__(self, connection: Any) -> None:
@@ -87,21 +87,21 @@ class Catcher(Executor):
         """By name: a plain `explain` with values is planned for them, which no prepared statement is."""
         name = f"caught_{next(self._numbers)}"
         await self._connection.execute(f"prepare {name} as {statement}")
-        given = ", ".join(literal(value) for value in values)
-        told = await self._connection.fetchval(f"explain (format json, analyze) execute {name}({given})")
-        self.plans.append(json.loads(told)[0]["Plan"])
+        arguments = ", ".join(to_sql_literal(value) for value in values)
+        plan = await self._connection.fetchval(f"explain (format json, analyze) execute {name}({arguments})")
+        self.plans.append(json.loads(plan)[0]["Plan"])
 
 
-def literal(value: object) -> str:
+def to_sql_literal(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, list):
-        return literal("{" + ",".join(str(each) for each in value) + "}")
+        return to_sql_literal("{" + ",".join(str(each) for each in value) + "}")
     return "'" + str(value).replace("'", "''") + "'"
 
 
 @pytest.fixture(scope="module")
-def crowded(cluster: Cluster) -> Iterator[str]:
+def large_database(cluster: Cluster) -> Iterator[str]:
     """A database with 100,000 participants, providers and invoices in one plan manager."""
 
     async def run(dsn: str, script: str) -> None:
@@ -112,20 +112,20 @@ def crowded(cluster: Cluster) -> Iterator[str]:
     dsn = cluster.dsn.replace("/plankeeper?", "/crowded?")
     asyncio.run(run(cluster.dsn, "create database crowded"))
     schema.migrate(dsn)
-    asyncio.run(run(dsn, FILL))
+    asyncio.run(run(dsn, FILL_SQL))
     asyncio.run(run(dsn, "vacuum analyze"))
     yield dsn
     asyncio.run(run(cluster.dsn, "drop database crowded with (force)"))
 
 
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for inner in plan.get("Plans", []):
-        yield from nodes(inner)
+        yield from plan_nodes(inner)
 
 
 MANAGER = "017a5f00-0000-7000-8000-000000000011"
-DEEP = "01900000-0000-7000-8000-000000090000"
+DEEP_CURSOR = "01900000-0000-7000-8000-000000090000"
 LISTS: dict[str, tuple[type[Any], Any, Any]] = {
     "participants": (ParticipantListQuery, participants.list_page, participant_totals.count),
     "providers": (ProviderListQuery, providers.list_page, providers.count),
@@ -133,38 +133,38 @@ LISTS: dict[str, tuple[type[Any], Any, Any]] = {
     "invoices with warnings": (InvoiceListQuery, doubtful.list_page, None),
 }
 # A total without any filter, or with what most rows have, is counted over an index: there is no other way.
-ASKED = {
+LIST_CASES = {
     "participants": (
-        "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP}", "status=Lead", "state=nsw", "state=tas",
-        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP}", "participant_number=430050000",
+        "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP_CURSOR}", "status=Lead", "state=nsw", "state=tas",
+        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP_CURSOR}", "participant_number=430050000",
         "email=P50000@example.com", f"account_manager={MANAGER}", f"account_manager={MANAGER}&status=Active",
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "providers": (
-        "limit=20", f"limit=1000&after={DEEP}", "abn=51824803556", "email=P50000@example.com",
+        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "abn=51824803556", "email=P50000@example.com",
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices": (
-        "limit=20", f"limit=1000&after={DEEP}", "invoice_number=INV-500", f"participant_id={DEEP[:-6]}000500",
-        f"provider_id={DEEP[:-6]}000500", "claim_status=on_hold", "claim_status=paid&after=0",
+        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "invoice_number=INV-500", f"participant_id={DEEP_CURSOR[:-6]}000500",
+        f"provider_id={DEEP_CURSOR[:-6]}000500", "claim_status=on_hold", "claim_status=paid&after=0",
         "approval_status=pending", "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices with warnings": (
-        "limit=50&after=0", f"limit=50&after={DEEP}", "invoice_number=INV-500&after=0",
-        f"participant_id={DEEP[:-6]}000501&after=0", f"provider_id={DEEP[:-6]}000501&after=0",
+        "limit=50&after=0", f"limit=50&after={DEEP_CURSOR}", "invoice_number=INV-500&after=0",
+        f"participant_id={DEEP_CURSOR[:-6]}000501&after=0", f"provider_id={DEEP_CURSOR[:-6]}000501&after=0",
         "claim_status=on_hold&after=0", "claim_status=paid&after=0", "approval_status=pending&after=0",
         "approval_status=not_required&limit=1000&after=0",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("resource, query", [(name, query) for name, asked in ASKED.items() for query in asked])
-def test_a_list_is_read_off_an_index(crowded: str, resource: str, query: str) -> None:
+@pytest.mark.parametrize("resource, query", [(name, query) for name, asked in LIST_CASES.items() for query in asked])
+def test_a_list_uses_an_index(large_database: str, resource: str, query: str) -> None:
     shape, page, count = LISTS[resource]
 
     async def plans() -> list[dict[str, Any]]:
-        async with Database(crowded).open() as db, db.transaction() as tx:
-            catcher = Catcher(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            catcher = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
             asked = parse_query(shape, query.encode())
             assert asked is not None
             rows = await page(catcher, OWNER, asked)
@@ -174,10 +174,10 @@ def test_a_list_is_read_off_an_index(crowded: str, resource: str, query: str) ->
             return catcher.plans
 
     for plan in asyncio.run(plans()):
-        for node in nodes(plan):
+        for node in plan_nodes(plan):
             scanned = node["Node Type"] == "Seq Scan" and node["Relation Name"] == resource.partition(" ")[0]
             assert not scanned, plan
-            assert node.get("Rows Removed by Filter", 0) <= IN_VAIN, plan
+            assert node.get("Rows Removed by Filter", 0) <= MAX_FILTERED_ROWS, plan
             assert "Sort" not in node["Node Type"] or node["Actual Rows"] <= PAGE, plan
             if node["Node Type"] == "Sort":
                 assert max(inner["Actual Rows"] for inner in node["Plans"]) <= PAGE, plan
@@ -199,19 +199,19 @@ SEARCHES: tuple[tuple[str, Any, type[Any], str, str, int], ...] = (
 )
 
 
-@pytest.mark.parametrize("resource, page, shape, text, query, found", SEARCHES)
-def test_a_search_is_read_off_an_index(
-    crowded: str, resource: str, page: Any, shape: type[Any], text: str, query: str, found: int
+@pytest.mark.parametrize("resource, page, shape, text, query, expected", SEARCHES)
+def test_a_search_uses_an_index(
+    large_database: str, resource: str, page: Any, shape: type[Any], text: str, query: str, expected: int
 ) -> None:
     async def plans() -> list[dict[str, Any]]:
-        async with Database(crowded).open() as db, db.transaction() as tx:
-            catcher = Catcher(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
-            assert len(await page(catcher, OWNER, text, parse_query(shape, query.encode()))) == found
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            catcher = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            assert len(await page(catcher, OWNER, text, parse_query(shape, query.encode()))) == expected
             return catcher.plans
 
     for plan in asyncio.run(plans()):
-        for node in nodes(plan):
+        for node in plan_nodes(plan):
             scanned = node["Node Type"] == "Seq Scan" and node["Relation Name"] == resource
             assert not scanned, plan
-            assert node.get("Rows Removed by Filter", 0) <= IN_VAIN, plan
-            assert node.get("Rows Removed by Join Filter", 0) <= IN_VAIN, plan
+            assert node.get("Rows Removed by Filter", 0) <= MAX_FILTERED_ROWS, plan
+            assert node.get("Rows Removed by Join Filter", 0) <= MAX_FILTERED_ROWS, plan

@@ -16,15 +16,15 @@ from msgspec.structs import fields
 
 from contract.sources import (
     METHODS,
-    RUNNERS,
+    RUNS_FOR_OTHERS,
     Statement,
-    copies,
+    all_statements,
+    bulk_inserts,
     imports,
-    in_stores,
+    is_runner,
+    location_of,
     modules,
-    named,
-    runs_for_others,
-    statements,
+    store_statements,
 )
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_mapping import columns
@@ -48,14 +48,14 @@ OTHER_STORES = {
     "database.schema": "the schema's version, which is asked before there is any slice",
 }
 # What opens connections past the pool's methods.
-CONNECTING = {
+CONNECTING_MODULES = {
     "database.pool": "what the pool connects with",
     "database.connections": "the pool itself, which is told how",
     "database.migrations.env": "Alembic brings its own engine",
 }
 
 # The types of PostgreSQL and what asyncpg makes of them.
-PYTHON: dict[str, Any] = {
+PYTHON_TYPES: dict[str, Any] = {
     "uuid": UUID, "text": str, "int4": int, "int8": int, "bool": bool, "date": date, "timestamptz": datetime,
     "float8": float, "numeric": Decimal, "bytea": bytes, "json": Raw, "varchar": str, "text[]": list[str],
     "uuid[]": list[UUID],
@@ -64,12 +64,12 @@ PYTHON: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 async def connection(cluster: Cluster) -> AsyncIterator[Any]:
-    connected: Any = await asyncpg.connect(cluster.dsn)
-    yield connected
-    await connected.close()
+    opened: Any = await asyncpg.connect(cluster.dsn)
+    yield opened
+    await opened.close()
 
 
-def test_the_sweep_knows_every_method_that_runs_a_statement() -> None:
+def test_every_method_that_runs_a_statement_is_covered() -> None:
     taking = {
         name
         for kind in (Executor, Transaction)
@@ -77,21 +77,23 @@ def test_the_sweep_knows_every_method_that_runs_a_statement() -> None:
         if "statement" in getattr(method, "__annotations__", {})
     }
     assert taking == set(METHODS)
-    assert len(in_stores()) > 50
+    assert len(store_statements()) > 50
 
 
-def test_statements_stand_in_stores_alone() -> None:
-    elsewhere = {each.module for each in in_stores() if not each.module.endswith(".store")}
+def test_statements_occur_only_in_stores() -> None:
+    elsewhere = {each.module for each in store_statements() if not each.module.endswith(".store")}
     assert elsewhere == set(OTHER_STORES)
 
 
-def test_what_runs_statements_for_others_still_does() -> None:
-    running = {each.module for each in statements() if runs_for_others(each.module)}
-    assert {name for name in RUNNERS if any(module.startswith(name) for module in running)} == set(RUNNERS)
+def test_runners_still_run_statements_for_others() -> None:
+    running = {each.module for each in all_statements() if is_runner(each.module)}
+    assert {name for name in RUNS_FOR_OTHERS if any(module.startswith(name) for module in running)} == set(
+        RUNS_FOR_OTHERS
+    )
 
 
 def test_every_statement_is_a_plain_literal() -> None:
-    built = [named(each) for each in in_stores() if each.sql is None]
+    built = [location_of(each) for each in store_statements() if each.sql is None]
     assert built == []
 
 
@@ -101,15 +103,19 @@ def test_only_the_pool_and_the_migrations_connect() -> None:
         for module in modules()
         if "asyncpg" in set(imports(module)) and re.search(r"\b(connect|create_pool)\b", module.path.read_text())
     }
-    assert connecting == set(CONNECTING)
+    assert connecting == set(CONNECTING_MODULES)
 
 
-def test_every_row_has_a_shape_that_the_sweep_can_read() -> None:
-    unknown = [named(each) for each in in_stores() if each.method != "execute" and not isinstance(each.shape, type)]
+def test_every_row_type_can_be_resolved() -> None:
+    unknown = [
+        location_of(each)
+        for each in store_statements()
+        if each.method != "execute" and not isinstance(each.shape, type)
+    ]
     assert unknown == []
 
 
-@pytest.mark.parametrize("statement", in_stores(), ids=named)
+@pytest.mark.parametrize("statement", store_statements(), ids=location_of)
 async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, statement: Statement) -> None:
     prepared = await connection.prepare(statement.sql)
     if statement.values is not None:
@@ -118,65 +124,65 @@ async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, state
         return
     found = prepared.get_attributes()
     if not issubclass(statement.shape, Struct):
-        assert [PYTHON[each.type.name] for each in found] == [statement.shape]
+        assert [PYTHON_TYPES[each.type.name] for each in found] == [statement.shape]
         return
     assert [each.name for each in found] == columns(statement.shape)
     wrong = {
         attribute.name: (attribute.type.name, kinds)
-        for attribute, kinds in zip(found, _kinds(statement.shape), strict=True)
-        if not _fits(attribute.type.name, kinds)
+        for attribute, kinds in zip(found, _column_types(statement.shape), strict=True)
+        if not _is_compatible(attribute.type.name, kinds)
     }
     assert wrong == {}
 
 
-async def test_rows_that_are_appended_at_once_fit_their_table(connection: Any) -> None:
-    assert copies()
-    for module, table, shape in copies():
+async def test_bulk_inserted_rows_fit_their_table(connection: Any) -> None:
+    assert bulk_inserts()
+    for module, table, shape in bulk_inserts():
         assert module.endswith(".store")
         prepared = await connection.prepare(f"select {', '.join(columns(shape))} from {table}")  # noqa: S608
         types = [each.type.name for each in prepared.get_attributes()]
         # JSON is handed over as text.
-        wanted = [PYTHON["text" if each == "json" else each] for each in types]
-        assert all(each in kinds for each, kinds in zip(wanted, _kinds(shape), strict=True))
+        wanted = [PYTHON_TYPES["text" if each == "json" else each] for each in types]
+        assert all(each in kinds for each, kinds in zip(wanted, _column_types(shape), strict=True))
         assert columns(shape)[0] == "plan_manager_id"
 
 
-def _kinds(shape: type[Struct]) -> Iterator[set[Any]]:
+def _column_types(shape: type[Struct]) -> Iterator[set[Any]]:
     """The plain types of each column that fills a struct, those of a nested struct in its place."""
     for field in fields(shape):
-        kinds = set(_plain(field.type))
+        kinds = set(_plain_types(field.type))
         nested = [each for each in kinds if isinstance(each, type) and issubclass(each, Struct)]
         if nested:
             assert kinds <= {nested[0], msgspec.UnsetType}, (shape, field.name)
-            yield from _kinds(nested[0])
+            yield from _column_types(nested[0])
         else:
             yield kinds
 
 
-def _plain(annotation: Any) -> Iterator[Any]:
+def _plain_types(annotation: Any) -> Iterator[Any]:
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         for each in get_args(annotation):
-            yield from _plain(each)
+            yield from _plain_types(each)
     elif origin is Annotated:
-        yield from _plain(get_args(annotation)[0])
+        yield from _plain_types(get_args(annotation)[0])
     elif origin is Literal:
         yield from {type(each) for each in get_args(annotation)}
     elif origin is list:
-        [item] = set(_plain(get_args(annotation)[0]))
+        [item] = set(_plain_types(get_args(annotation)[0]))
         yield list[item]
     elif isinstance(annotation, NewType):
-        yield from _plain(annotation.__supertype__)
+        yield from _plain_types(annotation.__supertype__)
     elif annotation is not NoneType:
         yield annotation
 
 
-def _fits(postgresql: str, kinds: set[Any]) -> bool:
+def _is_compatible(postgresql: str, kinds: set[Any]) -> bool:
     """Whether asyncpg's value of a column is of one of the types; a list of structs is read from JSON."""
     if postgresql == "json":
-        return all(kind is Raw or _of_structs(kind) for kind in kinds)
-    return PYTHON[postgresql] in kinds
+        return all(kind is Raw or _is_struct_list(kind) for kind in kinds)
+    return PYTHON_TYPES[postgresql] in kinds
 
 
-def _of_structs(kind: Any) -> bool:
+def _is_struct_list(kind: Any) -> bool:
     return get_origin(kind) is list and issubclass(get_args(kind)[0], Struct)

@@ -16,70 +16,70 @@ from contract.world import (
     OPERATIONS,
     PROVIDER_EMAIL,
     READS,
-    World,
-    absent_ids,
-    name_of,
+    Tenant,
+    operation_name,
     send,
+    unknown_ids,
 )
 from plankeeper.http.routing import PREFIX
 from support.client import Client
 
-Contents = Callable[[UUID | str], Any]
+ReadTenantData = Callable[[UUID | str], Any]
 
 WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 READS_WITH_ID = [name for name in WITH_ID if name in READS]
 # An endpoint that wants what never happens: it has no deliveries, also of what happened just before it was made.
-UNHEARD = BODIES["POST /webhook-endpoints"] | {"event_types": ["nothing.happened"]}
+SILENT_ENDPOINT = BODIES["POST /webhook-endpoints"] | {"event_types": ["nothing.happened"]}
 # One's own of what a list belongs to.
-MADE: dict[str, Callable[[Client], str]] = {
-    "participant_id": lambda api: api.made("/participants", {})["id"],
-    "webhook_endpoint_id": lambda api: api.made("/webhook-endpoints", UNHEARD)["id"],
+CREATE_IN_LIST: dict[str, Callable[[Client], str]] = {
+    "participant_id": lambda api: api.create("/participants", {})["id"],
+    "webhook_endpoint_id": lambda api: api.create("/webhook-endpoints", SILENT_ENDPOINT)["id"],
 }
 # Lists that are the same for every plan manager.
 SHARED_LISTS = {"GET /error-catalogue": "the catalogue explains the API, and holds nobody's data"}
 
 
-def answer_of(answer: httpx.Response) -> tuple[int, dict[str, Any]]:
-    return answer.status_code, {name: value for name, value in answer.json().items() if name != "request_id"}
+def stable_response(response: httpx.Response) -> tuple[int, dict[str, Any]]:
+    return response.status_code, {name: value for name, value in response.json().items() if name != "request_id"}
 
 
 @pytest.mark.parametrize("name", WITH_ID)
-def test_another_plan_managers_id_is_answered_like_one_that_nobody_has(
-    world: World, stranger: World, contents: Contents, name: str
+def test_a_foreign_id_returns_the_same_response_as_an_unknown_id(
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, name: str
 ) -> None:
-    before = contents(stranger.plan_manager_id), contents(world.plan_manager_id)
-    absent = answer_of(send(world.client, name, absent_ids(world)))
+    before = tenant_data(other_tenant.plan_manager_id), tenant_data(tenant.plan_manager_id)
+    absent = stable_response(send(tenant.client, name, unknown_ids(tenant)))
     assert absent[0] == 404
     assert absent[1]["error"] == "not_found"
-    assert answer_of(send(world.client, name, stranger.ids)) == absent
+    assert stable_response(send(tenant.client, name, other_tenant.ids)) == absent
     for own in OPERATIONS[name].path_ids if len(OPERATIONS[name].path_ids) > 1 else ():
-        mixed = stranger.ids | {own: world.ids[own]}
-        assert answer_of(send(world.client, name, mixed)) == absent
-    assert (contents(stranger.plan_manager_id), contents(world.plan_manager_id)) == before
+        mixed = other_tenant.ids | {own: tenant.ids[own]}
+        assert stable_response(send(tenant.client, name, mixed)) == absent
+    assert (tenant_data(other_tenant.plan_manager_id), tenant_data(tenant.plan_manager_id)) == before
 
 
 @pytest.mark.parametrize("name", READS_WITH_ID)
-def test_each_id_is_found_by_its_own_plan_manager(world: World, name: str) -> None:
-    assert send(world.client, name, world.ids).status_code == 200
+def test_each_id_is_found_by_its_own_plan_manager(tenant: Tenant, name: str) -> None:
+    assert send(tenant.client, name, tenant.ids).status_code == 200
 
 
 @pytest.mark.parametrize("name", [name for name in LISTS if name not in SHARED_LISTS])
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])
 def test_a_list_shows_nothing_of_another_plan_manager(
-    api: Client, stranger: World, name: str, params: dict[str, str]
+    api: Client, other_tenant: Tenant, name: str, params: dict[str, str]
 ) -> None:
-    theirs = {each["id"] for each in _items(stranger.client, LISTS[name].path, stranger.ids)}
+    theirs = {each["id"] for each in _items(other_tenant.client, LISTS[name].path, other_tenant.ids)}
     assert theirs
-    ids = {path_id: MADE[path_id](api) for path_id in LISTS[name].path_ids}
-    answer = api.get(LISTS[name].path.removeprefix(PREFIX).format(**ids), limit="1000", **params).json()
-    shown = {each["id"] for each in answer["data"]}
+    ids = {path_id: CREATE_IN_LIST[path_id](api) for path_id in LISTS[name].path_ids}
+    response = api.get(LISTS[name].path.removeprefix(PREFIX).format(**ids), limit="1000", **params).json()
+    shown = {each["id"] for each in response["data"]}
     assert not shown & theirs
     if name != "GET /events":  # where its key's own event may stand by now
-        assert answer["data"] == []
-    assert answer["pagination"]["total"] == (None if params or name == "GET /events" else 0)
+        assert response["data"] == []
+    assert response["pagination"]["total"] == (None if params or name == "GET /events" else 0)
 
 
-def test_the_lists_that_all_share_are_still_there() -> None:
+def test_the_shared_lists_still_exist() -> None:
     assert set(SHARED_LISTS) <= set(LISTS)
 
 
@@ -89,31 +89,31 @@ def _items(client: Client, path: str, ids: dict[str, str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", sorted(LISTS))
-def test_an_after_of_another_plan_manager_stands_for_its_place_alone(world: World, stranger: World, name: str) -> None:
+def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenant, name: str) -> None:
     """An id need not exist to begin behind it; whose it is must make no difference to what is shown."""
     path = LISTS[name].path
-    own = _items(world.client, path, world.ids)
+    own = _items(tenant.client, path, tenant.ids)
     cursor = "error_code" if name in SHARED_LISTS else "id"
-    foreign = _items(stranger.client, path, stranger.ids)[0][cursor]
-    answer = world.client.get(path.removeprefix(PREFIX).format(**world.ids), after=str(foreign))
-    assert answer.status_code == 200
-    assert all(each in own for each in answer.json()["data"])
+    foreign = _items(other_tenant.client, path, other_tenant.ids)[0][cursor]
+    response = tenant.client.get(path.removeprefix(PREFIX).format(**tenant.ids), after=str(foreign))
+    assert response.status_code == 200
+    assert all(each in own for each in response.json()["data"])
 
 
 @pytest.mark.parametrize("member", ["account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"])
-def test_a_reference_to_another_plan_managers_resource_is_refused_like_an_absent_one(
-    world: World, stranger: World, contents: Contents, member: str
+def test_a_reference_to_a_foreign_resource_is_rejected_like_an_unknown_one(
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, member: str
 ) -> None:
-    before = contents(world.plan_manager_id)
-    own = f"/participants/{world.ids['participant_id']}"
-    absent = absent_ids(world)[member]
-    for send_ in (lambda body: world.client.post("/participants", body), lambda body: world.client.put(own, body)):
-        refused = send_({member: stranger.ids[member]})
+    before = tenant_data(tenant.plan_manager_id)
+    own = f"/participants/{tenant.ids['participant_id']}"
+    absent = unknown_ids(tenant)[member]
+    for send_ in (lambda body: tenant.client.post("/participants", body), lambda body: tenant.client.put(own, body)):
+        refused = send_({member: other_tenant.ids[member]})
         assert refused.status_code == 400
         assert [each["field"] for each in refused.json()["errors"]] == [member]
-        assert answer_of(refused) == answer_of(send_({member: absent}))
-    assert contents(world.plan_manager_id) == before
-    assert world.client.put(own, {member: world.ids[member]}).status_code == 200
+        assert stable_response(refused) == stable_response(send_({member: absent}))
+    assert tenant_data(tenant.plan_manager_id) == before
+    assert tenant.client.put(own, {member: tenant.ids[member]}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -126,20 +126,20 @@ def test_a_reference_to_another_plan_managers_resource_is_refused_like_an_absent
         ("/events", "resource_id", "participant_id"),
     ],
 )
-def test_a_filter_by_another_plan_managers_id_finds_nothing(
-    world: World, stranger: World, path: str, parameter: str, whose: str
+def test_a_filter_by_a_foreign_id_finds_nothing(
+    tenant: Tenant, other_tenant: Tenant, path: str, parameter: str, whose: str
 ) -> None:
-    own = f"/participants/{world.ids['participant_id']}"
-    assert world.client.put(own, {"account_manager_id": world.ids["account_manager_id"]}).status_code == 200
-    for params in ({parameter: stranger.ids[whose]}, {parameter: stranger.ids[whose], "after": "0"}):
-        assert world.client.get(path, **params).json()["data"] == []
+    own = f"/participants/{tenant.ids['participant_id']}"
+    assert tenant.client.put(own, {"account_manager_id": tenant.ids["account_manager_id"]}).status_code == 200
+    for params in ({parameter: other_tenant.ids[whose]}, {parameter: other_tenant.ids[whose], "after": "0"}):
+        assert tenant.client.get(path, **params).json()["data"] == []
     if path != "/events":
-        assert len(world.client.get(path, **{parameter: world.ids[whose]}).json()["data"]) == 1
+        assert len(tenant.client.get(path, **{parameter: tenant.ids[whose]}).json()["data"]) == 1
 
 
-def test_every_filter_by_an_id_is_tried() -> None:
+def test_every_id_filter_is_tested() -> None:
     takes_ids = {
-        (name_of(operation), field)
+        (operation_name(operation), field)
         for operation in LISTS.values()
         if operation.query
         for field in operation.query.__struct_fields__
@@ -155,18 +155,18 @@ def test_every_filter_by_an_id_is_tried() -> None:
     }
 
 
-def test_the_status_of_another_plan_managers_invoice_is_not_told(api: Client, stranger: World) -> None:
+def test_the_status_of_a_foreign_invoice_is_not_revealed(api: Client, other_tenant: Tenant) -> None:
     question = {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER}
-    assert stranger.client.post("/invoices/status", question).status_code == 200
+    assert other_tenant.client.post("/invoices/status", question).status_code == 200
     assert api.post("/invoices/status", question).status_code == 404
 
 
-def test_one_email_can_be_a_user_of_two_plan_managers(world: World, stranger: World) -> None:
-    team = f"/participants/{world.ids['participant_id']}/team-members"
-    assert [each["email"] for each in world.client.get(team).json()["data"]] == [MEMBER_EMAIL]
-    [theirs] = _items(stranger.client, f"/participants/{stranger.ids['participant_id']}/team-members", {})
+def test_one_email_can_be_a_user_of_two_plan_managers(tenant: Tenant, other_tenant: Tenant) -> None:
+    team = f"/participants/{tenant.ids['participant_id']}/team-members"
+    assert [each["email"] for each in tenant.client.get(team).json()["data"]] == [MEMBER_EMAIL]
+    [theirs] = _items(other_tenant.client, f"/participants/{other_tenant.ids['participant_id']}/team-members", {})
     assert theirs["email"] == MEMBER_EMAIL
-    assert theirs["user_id"] != world.ids["team_member_id"]
+    assert theirs["user_id"] != tenant.ids["team_member_id"]
 
 
 @pytest.mark.parametrize(
@@ -178,15 +178,15 @@ def test_one_email_can_be_a_user_of_two_plan_managers(world: World, stranger: Wo
         ("exit-reasons", {"parent_id": "exit_reason_category_id", "name": ""}, "parent_id"),
     ],
 )
-def test_an_import_cannot_point_to_another_plan_managers_row(
-    world: World, stranger: World, contents: Contents, import_rows: Callable[..., Any],
+def test_an_import_cannot_reference_a_foreign_row(
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, import_rows: Callable[..., Any],
     resource: str, row: dict[str, str], field: str,
 ) -> None:  # fmt: skip
-    before = contents(world.plan_manager_id)
-    line = {name: stranger.ids[value] if value else "Name" for name, value in row.items()}
-    report = import_rows(world.client, resource, [line])
+    before = tenant_data(tenant.plan_manager_id)
+    line = {name: other_tenant.ids[value] if value else "Name" for name, value in row.items()}
+    report = import_rows(tenant.client, resource, [line])
     assert [each.field for each in report.bad] == [field]
-    assert contents(world.plan_manager_id) == before
+    assert tenant_data(tenant.plan_manager_id) == before
 
 
 @pytest.mark.parametrize(
@@ -205,24 +205,24 @@ def test_an_import_cannot_point_to_another_plan_managers_row(
         ),
     ],
 )
-def test_an_import_with_another_plan_managers_id_makes_a_row_of_its_own(
-    api: Client, stranger: World, contents: Contents, import_rows: Callable[..., Any],
+def test_an_import_with_a_foreign_id_creates_its_own_row(
+    api: Client, other_tenant: Tenant, tenant_data: ReadTenantData, import_rows: Callable[..., Any],
     resource: str, whose: str, more: dict[str, str],
 ) -> None:  # fmt: skip
-    before = contents(stranger.plan_manager_id)
+    before = tenant_data(other_tenant.plan_manager_id)
     line = {name: value or str(uuid7()) for name, value in more.items()}
-    ident: Any = stranger.ids[whose] if whose != "note_type_id" else int(stranger.ids[whose])
+    ident: Any = other_tenant.ids[whose] if whose != "note_type_id" else int(other_tenant.ids[whose])
     report = import_rows(api, resource, [{"id": ident, **line}])
     assert (report.bad, report.tally.created, report.tally.changed) == ([], 1, 0)
-    assert contents(stranger.plan_manager_id) == before
+    assert tenant_data(other_tenant.plan_manager_id) == before
 
 
-def test_an_invoice_of_another_plan_managers_participant_and_provider_has_neither(
-    api: Client, stranger: World, import_rows: Callable[..., Any]
+def test_an_invoice_with_a_foreign_participant_and_provider_has_neither(
+    api: Client, other_tenant: Tenant, import_rows: Callable[..., Any]
 ) -> None:
     line = {
         "invoice_number": "N-2", "invoice_date": "2026-01-02",
-        "participant_id": stranger.ids["participant_id"], "pm_provider_id": stranger.ids["provider_id"],
+        "participant_id": other_tenant.ids["participant_id"], "pm_provider_id": other_tenant.ids["provider_id"],
     }  # fmt: skip
     assert not import_rows(api, "invoices", [line]).bad
     [invoice] = api.get("/invoices", invoice_number="N-2").json()["data"]

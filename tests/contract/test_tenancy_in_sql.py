@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from msgspec import Struct
 
-from contract.sources import Statement, in_stores, named
+from contract.sources import Statement, location_of, store_statements
 from support.server import RunningServer
 
 # Tables that belong to no plan manager.
@@ -33,7 +33,7 @@ GLOBAL_REFERENCES = {
 UNBOUND = {
     "accounts.store.get_session": "a session knows all plan managers of its account, and lets choose",
     "accounts.memberships.list_memberships": "what an account does is told to all its plan managers",
-    "accounts.memberships.list_accounts": "`users list` is the operator's, for all plan managers",
+    "accounts.memberships.list_accounts": "`accounts list` is the operator's, for all plan managers",
     "accounts.memberships.get_open_invitation": "an invitation is found by its token before it is known whose it is",
     "api_keys.store.get_by_hash": "a key is looked up before it is known for whom it may act",
     "api_keys.store.list_all": "`keys list` is the operator's, for all plan managers",
@@ -110,7 +110,7 @@ def keys(server: RunningServer) -> list[Key]:
 @pytest.fixture(scope="module")
 def tables(server: RunningServer) -> dict[str, bool]:
     """Every table, and whether it has a plan_manager_id."""
-    found = server.run(
+    rows = server.run(
         server.db.rows(
             _Table,
             """
@@ -120,7 +120,7 @@ def tables(server: RunningServer) -> dict[str, bool]:
             """,
         )
     )
-    return {each.name: each.of_a_tenant for each in found}
+    return {each.name: each.of_a_tenant for each in rows}
 
 
 class _Table(Struct):
@@ -128,7 +128,7 @@ class _Table(Struct):
     of_a_tenant: bool
 
 
-def test_every_table_is_a_plan_managers_or_global_for_a_reason(tables: dict[str, bool]) -> None:
+def test_every_table_is_tenant_data_or_global_for_a_reason(tables: dict[str, bool]) -> None:
     assert {name for name, of_a_tenant in tables.items() if not of_a_tenant} == set(GLOBAL)
     assert len(tables) > len(GLOBAL)
 
@@ -150,11 +150,11 @@ def test_every_unique_index_carries_the_plan_manager(tables: dict[str, bool], ke
 def test_every_foreign_key_carries_the_plan_manager(tables: dict[str, bool], keys: list[Key]) -> None:
     foreign = [key for key in keys if key.kind == "foreign" and tables[key.table_name]]
     assert len(foreign) > 10
-    without = {key.name for key in foreign if not _carries(key)}
+    without = {key.name for key in foreign if not _carries_tenant(key)}
     assert without == set(GLOBAL_REFERENCES)
 
 
-def _carries(key: Key) -> bool:
+def _carries_tenant(key: Key) -> bool:
     """The plan manager of the row is the plan manager of the row that it points to."""
     pairs = dict(zip(key.columns, key.target_columns, strict=True))
     return pairs.get("plan_manager_id") in ("plan_manager_id", "id") and (len(pairs) == 1) == (
@@ -178,22 +178,22 @@ def _carries(key: Key) -> bool:
         "insert into users (plan_manager_id, id) select id, $1 from users where plan_manager_id = $1",
     ],
 )
-def test_the_sweep_sees_a_statement_that_forgets_the_plan_manager(sql: str) -> None:
+def test_a_statement_without_the_plan_manager_is_detected(sql: str) -> None:
     forgetting = Statement("users.store", "forgetting", 1, "execute", None, sql, 1, "plan_manager_id")
     assert not _is_bound(forgetting, {"users", "account_managers"})
 
 
 def test_every_statement_on_a_tenant_table_is_bound_to_one_plan_manager(tables: dict[str, bool]) -> None:
     tenant_tables = {name for name, of_a_tenant in tables.items() if of_a_tenant}
-    on_them = [each for each in in_stores() if _references(each, tenant_tables)]
+    on_them = [each for each in store_statements() if _references(each, tenant_tables)]
     assert len(on_them) > 50
     assert {each.name for each in on_them if not _is_bound(each, tenant_tables)} == set(UNBOUND)
 
 
 def test_the_first_value_of_a_bound_statement_is_the_plan_manager(tables: dict[str, bool]) -> None:
     tenant_tables = {name for name, of_a_tenant in tables.items() if of_a_tenant}
-    bound = [each for each in in_stores() if each.name not in UNBOUND and _references(each, tenant_tables)]
-    wrong = [named(each) for each in bound if each.first.rpartition(".")[2] != "plan_manager_id"]
+    bound = [each for each in store_statements() if each.name not in UNBOUND and _references(each, tenant_tables)]
+    wrong = [location_of(each) for each in bound if each.first.rpartition(".")[2] != "plan_manager_id"]
     assert wrong == []
 
 
@@ -203,12 +203,14 @@ def _references(statement: Statement, tenant_tables: set[str]) -> list[Reference
 
 _KEYWORDS = re.compile("|where|set|on|join|left|order|for|using|returning|values|limit|select", re.IGNORECASE)
 # The alias is only looked at: it may be the next place's keyword.
-_PLACE = re.compile(r"(\bfrom|\bjoin|\binto|\bupdate|\busing|,)\s+(\w+)(?=(?:\s+(?:as\s+)?(\w+))?)", re.IGNORECASE)
+_TABLE_REFERENCE = re.compile(
+    r"(\bfrom|\bjoin|\binto|\bupdate|\busing|,)\s+(\w+)(?=(?:\s+(?:as\s+)?(\w+))?)", re.IGNORECASE
+)
 
 
 def _tables_of(sql: str) -> Iterator[Reference]:
     plain = re.sub(r"--[^\n]*|'[^']*'", " ", sql)
-    for match in _PLACE.finditer(plain):
+    for match in _TABLE_REFERENCE.finditer(plain):
         verb, table, alias = match[1].lower(), match[2], match[3] or ""
         yield Reference(verb, table, table if _KEYWORDS.fullmatch(alias) else alias)
 

@@ -13,7 +13,7 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.routing import PREFIX, Operation
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
-from support.importing import import_all
+from support.importing import import_records
 from support.server import RunningServer
 
 PROVIDER_EMAIL = "billing@provider.example"
@@ -21,12 +21,12 @@ INVOICE_NUMBER = "INV-1"
 MEMBER_EMAIL = "member@example.com"
 
 
-def name_of(operation: Operation) -> str:
+def operation_name(operation: Operation) -> str:
     """`PUT /participants/{participant_id}`: also the name of the test of an operation."""
     return f"{operation.method} {operation.path.removeprefix(PREFIX)}"
 
 
-OPERATIONS = {name_of(operation): operation for operation in operations()}
+OPERATIONS = {operation_name(operation): operation for operation in operations()}
 WRITES = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "write"}
 READS = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "read"}
 LISTS = {name: each for name, each in READS.items() if each.method == "GET" and not each.path.endswith("}")}
@@ -61,7 +61,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class World:
+class Tenant:
     """A plan manager with its client. `ids` has one id for each id that a path can hold, and some more."""
 
     server: RunningServer
@@ -86,18 +86,18 @@ async def new_client(server: RunningServer) -> Client:
     async with server.db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
         assert plan_manager
-        call = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
-        key = await service.create(call, "test", [plan_manager.id], ["read", "write"], None)
+        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
+        key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
     return Client(server.url, key, plan_manager.id)
 
 
-def filled(server: RunningServer, client: Client) -> World:
+def seed_tenant(server: RunningServer, client: Client) -> Tenant:
     """Give a plan manager one of everything."""
     manager, category, subcategory = uuid7(), uuid7(), uuid7()
-    provider = client.made("/providers", {"entity_name": "Provider", "email": PROVIDER_EMAIL})["id"]
-    participant = client.made("/participants", {"first_name": "Sam", "email": "sam@example.com"})["id"]
-    member = client.made(f"/participants/{participant}/team-members", {"first_name": "Kim", "email": MEMBER_EMAIL})
-    note_type = client.made("/note-types", {"note_type": "Phone call"})["id"]
+    provider = client.create("/providers", {"entity_name": "Provider", "email": PROVIDER_EMAIL})["id"]
+    participant = client.create("/participants", {"first_name": "Sam", "email": "sam@example.com"})["id"]
+    member = client.create(f"/participants/{participant}/team-members", {"first_name": "Kim", "email": MEMBER_EMAIL})
+    note_type = client.create("/note-types", {"note_type": "Phone call"})["id"]
     invoice, session = uuid7(), uuid7()
     files: dict[str, list[dict[str, Any]]] = {
         "account-managers": [{"id": manager, "first_name": "Alex", "email": "alex@example.com"}],
@@ -116,7 +116,7 @@ def filled(server: RunningServer, client: Client) -> World:
         ],
     }  # fmt: skip
     for resource, rows in files.items():
-        report = server.run(import_all(server, UUID(client.plan_manager_id), resource, rows))
+        report = server.run(import_records(server, UUID(client.plan_manager_id), resource, rows))
         assert not report.errors, report.errors
     [event] = server.run(
         server.db.rows(
@@ -126,23 +126,23 @@ def filled(server: RunningServer, client: Client) -> World:
     ids = {
         "participant_id": participant, "team_member_id": member["id"], "account_manager_id": manager,
         "note_type_id": note_type, "provider_id": provider, "invoice_id": invoice, "session_id": session,
-        "event_id": event, **webhooks(client),
+        "event_id": event, **create_webhook_delivery(client),
         "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
     }  # fmt: skip
-    return World(server, client, {name: str(value) for name, value in ids.items()})
+    return Tenant(server, client, {name: str(value) for name, value in ids.items()})
 
 
-def webhooks(client: Client) -> dict[str, str]:
+def create_webhook_delivery(client: Client) -> dict[str, str]:
     """An endpoint with a delivery. It wants what never happens: else events would become deliveries while a test looks
     at what there is.
     """
-    wanted = {"url": "https://example.com/hooks", "event_types": ["nothing.happened"]}
-    endpoint = client.made("/webhook-endpoints", wanted)["id"]
+    body = {"url": "https://example.com/hooks", "event_types": ["nothing.happened"]}
+    endpoint = client.create("/webhook-endpoints", body)["id"]
     client.post(f"/webhook-endpoints/{endpoint}/test").raise_for_status()
     [delivery] = client.get(f"/webhook-endpoints/{endpoint}/deliveries").json()["data"]
     return {"webhook_endpoint_id": endpoint, "webhook_delivery_id": delivery["id"]}
 
 
-def absent_ids(world: World) -> dict[str, str]:
+def unknown_ids(tenant: Tenant) -> dict[str, str]:
     """Ids that nobody has."""
-    return {name: "987654321" if name == "note_type_id" else str(uuid7()) for name in world.ids}
+    return {name: "987654321" if name == "note_type_id" else str(uuid7()) for name in tenant.ids}

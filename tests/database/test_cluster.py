@@ -22,7 +22,7 @@ from plankeeper.embedded_postgres.cluster import Cluster, ClusterError
 
 ROOT = os.geteuid() == 0
 SOURCES = str(Path(binaries.__file__).parents[2])
-KEEP = "drop table if exists kept; create table kept (n int); insert into kept values (7)"
+CREATE_TABLE = "drop table if exists kept; create table kept (n int); insert into kept values (7)"
 PSQL = binaries.find(None, None).folder / "psql"
 
 # Ensures and says so, once to begin with and once for each line it gets; stops at the end of its input.
@@ -52,7 +52,7 @@ class Program:
             text=True,
         )
 
-    def says(self) -> str:
+    def read_line(self) -> str:
         assert self.process.stdout
         return self.process.stdout.readline().strip()
 
@@ -60,7 +60,7 @@ class Program:
         assert self.process.stdin
         self.process.stdin.write("again\n")
         self.process.stdin.flush()
-        return self.says()
+        return self.read_line()
 
     def finish(self) -> None:
         self.process.communicate(timeout=20)
@@ -88,7 +88,7 @@ def fresh_dir(home: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[Path]:
+def template_dir() -> Iterator[Path]:
     """A data folder with a stopped cluster: it takes most of a second to make one, and little to start it."""
     with tempfile.TemporaryDirectory(prefix="plankeeper-test-") as folder:
         Path(folder).chmod(0o711)
@@ -97,16 +97,16 @@ def made() -> Iterator[Path]:
 
 
 @pytest.fixture
-def data_dir(made: Path) -> Iterator[Path]:
+def data_dir(template_dir: Path) -> Iterator[Path]:
     """The one that the tests use in turn, whatever they do to its server."""
-    yield made
-    postmaster.shut_down_leftovers(made / "postgres", 4)
+    yield template_dir
+    postmaster.shut_down_leftovers(template_dir / "postgres", 4)
 
 
 @pytest.fixture
-def own_dir(fresh_dir: Path, made: Path) -> Path:
+def copied_dir(fresh_dir: Path, template_dir: Path) -> Path:
     """A copy for a test that does something to the folder."""
-    subprocess.run(["cp", "-a", made, fresh_dir], check=True)
+    subprocess.run(["cp", "-a", template_dir, fresh_dir], check=True)
     return fresh_dir
 
 
@@ -125,7 +125,7 @@ def start() -> Iterator[Callable[[Path], Program]]:
 
 
 @pytest.fixture
-def bystander() -> Iterator[subprocess.Popen[bytes]]:
+def unrelated_process() -> Iterator[subprocess.Popen[bytes]]:
     """A process that is no PostgreSQL."""
     process = subprocess.Popen(["/bin/sleep", "60"])
     yield process
@@ -138,22 +138,22 @@ def sql(dsn: str, statement: str) -> str:
     return done.stdout.strip()
 
 
-def server_of(cluster: Cluster) -> int:
+def server_pid(cluster: Cluster) -> int:
     record = postmaster.read_pid_file(cluster.location)
     assert record
     return record.pid
 
 
-def sockets_of(cluster: Cluster) -> Path:
+def socket_dir(cluster: Cluster) -> Path:
     return Path(cluster.dsn.partition("host=")[2].partition("&")[0])
 
 
-def children_of(pid: int) -> list[int]:
+def child_pids(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @contextlib.contextmanager
-def changed(file: Path, text: str) -> Generator[None, None, None]:
+def file_contents(file: Path, text: str) -> Generator[None, None, None]:
     before = file.read_text()
     file.write_text(text)
     yield
@@ -167,11 +167,11 @@ def wait_until(what: Callable[[], bool], seconds: float = 5) -> None:
         time.sleep(0.01)
 
 
-def test_a_fresh_data_folder_gets_a_database_and_keeps_it(fresh_dir: Path) -> None:
+def test_a_new_data_folder_gets_a_database_that_persists(fresh_dir: Path) -> None:
     began = time.monotonic()
     with Cluster(fresh_dir) as cluster:
         assert time.monotonic() - began < 5
-        sql(cluster.dsn, KEEP)
+        sql(cluster.dsn, CREATE_TABLE)
         expected = {
             "listen_addresses": "",
             "unix_socket_permissions": "0700",
@@ -196,14 +196,14 @@ def test_a_fresh_data_folder_gets_a_database_and_keeps_it(fresh_dir: Path) -> No
         assert sql(cluster.dsn, "select n from kept") == "7"
 
 
-async def test_the_address_serves_asyncpg(data_dir: Path) -> None:
+async def test_the_dsn_works_with_asyncpg(data_dir: Path) -> None:
     with Cluster(data_dir) as cluster:
         connection = await cast("Any", asyncpg).connect(cluster.dsn)
         assert await connection.fetchval("select current_database()") == "plankeeper"
         await connection.close()
 
 
-def test_ensure_is_cheap_when_all_is_well(data_dir: Path, start: Callable[[Path], Program]) -> None:
+def test_ensure_is_fast_when_the_server_is_running(data_dir: Path, start: Callable[[Path], Program]) -> None:
     with Cluster(data_dir) as owner:
         sharer = Cluster(data_dir)
         for cluster in (owner, sharer):
@@ -214,33 +214,33 @@ def test_ensure_is_cheap_when_all_is_well(data_dir: Path, start: Callable[[Path]
 
 def test_a_second_program_shares_the_server_and_does_not_stop_it(data_dir: Path) -> None:
     with Cluster(data_dir) as owner:
-        server = server_of(owner)
+        server = server_pid(owner)
         with Cluster(data_dir) as other:
             assert other.dsn == owner.dsn
-        assert server_of(owner) == server
+        assert server_pid(owner) == server
         assert sql(owner.dsn, "select 1") == "1"
         assert owner.ensure() is False
 
 
-def test_programs_that_start_at_once_on_a_fresh_folder_share_one_server(
+def test_programs_starting_concurrently_on_a_new_folder_share_one_server(
     fresh_dir: Path, start: Callable[[Path], Program]
 ) -> None:
     programs = [start(fresh_dir) for _ in range(3)]
-    addresses = {program.says() for program in programs}
+    addresses = {program.read_line() for program in programs}
     assert [sql(address, "select 1") for address in addresses] == ["1"]
 
 
 @pytest.mark.parametrize("how", ["finish", "kill"])
-def test_another_program_takes_over_when_the_owner_is_gone(
+def test_another_program_takes_over_when_the_owner_exits(
     data_dir: Path, start: Callable[[Path], Program], how: str
 ) -> None:
     owner = start(data_dir)
-    address = owner.says()
+    address = owner.read_line()
     other = Cluster(data_dir)
     with pytest.raises(RuntimeError, match="once ensure"):
         _ = other.dsn
     assert other.ensure() is False
-    sql(address, KEEP)
+    sql(address, CREATE_TABLE)
     getattr(owner, how)()
     with other:
         assert other.dsn == address
@@ -252,31 +252,29 @@ def test_another_program_takes_over_when_the_owner_is_gone(
 def test_a_killed_server_is_restarted_without_losing_a_row(data_dir: Path, victims: str) -> None:
     with Cluster(data_dir) as cluster:
         address = cluster.dsn
-        sql(address, KEEP)
+        sql(address, CREATE_TABLE)
         for _ in range(19):
             sql(address, "insert into kept values (7)")
-        server = server_of(cluster)
+        server = server_pid(cluster)
         busy = subprocess.Popen([PSQL, "-Xqc", "select pg_sleep(3)", address], stderr=subprocess.DEVNULL)
         wait_until(lambda: sql(address, "select count(*) from pg_stat_activity where wait_event = 'PgSleep'") == "1")
-        for child in children_of(server) if victims == "every process" else []:
+        for child in child_pids(server) if victims == "every process" else []:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         os.kill(server, signal.SIGKILL)
         wait_until(cluster.ensure)
         busy.wait()
-        assert server_of(cluster) != server
+        assert server_pid(cluster) != server
         assert cluster.dsn == address
         assert sql(address, "select count(*) from kept") == "20"
 
 
 @needs_death_signal
-def test_the_server_ends_with_a_killed_program_and_starts_again(
-    data_dir: Path, start: Callable[[Path], Program]
-) -> None:
+def test_the_server_stops_with_a_killed_program_and_restarts(data_dir: Path, start: Callable[[Path], Program]) -> None:
     program = start(data_dir)
-    address = program.says()
-    sql(address, KEEP)
-    server = server_of(Cluster(data_dir))
+    address = program.read_line()
+    sql(address, CREATE_TABLE)
+    server = server_pid(Cluster(data_dir))
     program.kill()
     wait_until(lambda: not postmaster.is_running_in(server, data_dir / "postgres"))
     with Cluster(data_dir) as cluster:
@@ -284,7 +282,7 @@ def test_the_server_ends_with_a_killed_program_and_starts_again(
         assert sql(address, "select n from kept") == "7"
 
 
-def test_a_program_killed_while_it_makes_the_cluster_leaves_no_half_of_one(
+def test_a_program_killed_during_initdb_leaves_no_partial_cluster(
     fresh_dir: Path, start: Callable[[Path], Program]
 ) -> None:
     program = start(fresh_dir)
@@ -296,42 +294,42 @@ def test_a_program_killed_while_it_makes_the_cluster_leaves_no_half_of_one(
     assert not (fresh_dir / "postgres.init").exists()
 
 
-def test_a_stale_pid_file_with_the_number_of_another_process_is_seen_through(
-    data_dir: Path, start: Callable[[Path], Program], bystander: subprocess.Popen[bytes]
+def test_a_stale_pid_file_naming_another_process_is_detected(
+    data_dir: Path, start: Callable[[Path], Program], unrelated_process: subprocess.Popen[bytes]
 ) -> None:
     program = start(data_dir)
-    address = program.says()
+    address = program.read_line()
     cluster = Cluster(data_dir)
     cluster.ensure()
-    server, sockets = server_of(cluster), sockets_of(cluster)
-    crowd = [server, *children_of(server)]
+    server, sockets = server_pid(cluster), socket_dir(cluster)
+    crowd = [server, *child_pids(server)]
     program.process.send_signal(signal.SIGSTOP)
     for pid in crowd:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     program.kill()
     for file in (data_dir / "postgres" / "postmaster.pid", sockets / ".s.PGSQL.5432.lock"):
-        file.write_text(file.read_text().replace(str(server), str(bystander.pid), 1))
+        file.write_text(file.read_text().replace(str(server), str(unrelated_process.pid), 1))
     with cluster:
         assert cluster.dsn == address
         assert sql(address, "select 1") == "1"
-    assert bystander.poll() is None
+    assert unrelated_process.poll() is None
 
 
-def test_an_empty_pid_file_is_seen_through(data_dir: Path) -> None:
+def test_an_empty_pid_file_is_detected(data_dir: Path) -> None:
     (data_dir / "postgres" / "postmaster.pid").touch()
     with Cluster(data_dir) as cluster:
         assert sql(cluster.dsn, "select 1") == "1"
 
 
-def test_another_major_version_is_refused_with_the_way_out(data_dir: Path) -> None:
+def test_another_major_version_is_rejected_with_instructions(data_dir: Path) -> None:
     refusal = pytest.raises(ClusterError, match=r"made by PostgreSQL 16,.*version 18.*pg_dump.*pg_restore")
-    with changed(data_dir / "postgres" / "PG_VERSION", "16\n"), refusal:
+    with file_contents(data_dir / "postgres" / "PG_VERSION", "16\n"), refusal:
         Cluster(data_dir).ensure()
 
 
-def test_a_server_that_does_not_start_says_why_and_leaves_the_lock_to_others(data_dir: Path) -> None:
-    with changed(data_dir / "postgres" / "postgresql.conf", "shared_buffers = nonsense\n"):
+def test_a_failed_start_reports_the_reason_and_releases_the_lock(data_dir: Path) -> None:
+    with file_contents(data_dir / "postgres" / "postgresql.conf", "shared_buffers = nonsense\n"):
         for cluster in (Cluster(data_dir), Cluster(data_dir)):
             with pytest.raises(ClusterError, match=r"postgres\.log: FATAL: .*postgresql\.conf"):
                 cluster.ensure()
@@ -344,20 +342,18 @@ def test_a_folder_without_a_database_is_not_overwritten(fresh_dir: Path) -> None
         Cluster(fresh_dir).ensure()
 
 
-def test_a_folder_without_programs_is_named(fresh_dir: Path, tmp_path: Path) -> None:
+def test_a_folder_without_postgresql_programs_is_named(fresh_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=f"{tmp_path}/postgres.*PLANKEEPER_POSTGRES_BIN"):
         Cluster(fresh_dir, bin_dir=tmp_path).ensure()
 
 
-def test_a_data_folder_that_is_removed_and_made_again_is_not_the_old_one(
-    own_dir: Path, start: Callable[[Path], Program]
-) -> None:
-    program = start(own_dir)
-    old = program.says()
-    sql(old, KEEP)
-    old_server = server_of(Cluster(own_dir))
-    shutil.rmtree(own_dir)
-    with Cluster(own_dir) as cluster:
+def test_a_recreated_data_folder_gets_a_new_cluster(copied_dir: Path, start: Callable[[Path], Program]) -> None:
+    program = start(copied_dir)
+    old = program.read_line()
+    sql(old, CREATE_TABLE)
+    old_server = server_pid(Cluster(copied_dir))
+    shutil.rmtree(copied_dir)
+    with Cluster(copied_dir) as cluster:
         assert cluster.dsn != old
         assert sql(cluster.dsn, "select to_regclass('kept') is null") == "t"
         assert program.ensure() == f"False {cluster.dsn}"
@@ -365,9 +361,9 @@ def test_a_data_folder_that_is_removed_and_made_again_is_not_the_old_one(
         assert sql(cluster.dsn, "select 1") == "1"
 
 
-def test_a_terminals_interrupt_does_not_reach_the_server(data_dir: Path) -> None:
+def test_a_terminal_interrupt_does_not_reach_the_server(data_dir: Path) -> None:
     with Cluster(data_dir) as cluster:
-        server = server_of(cluster)
+        server = server_pid(cluster)
         assert os.getsid(server) == os.getpgid(server) == server
 
 
@@ -386,7 +382,7 @@ def test_a_server_is_started_from_the_main_thread_only(data_dir: Path) -> None:
     assert refusals == ["the database server must be started from the main thread"]
 
 
-def test_variables_for_other_servers_lead_nothing_astray(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_for_other_servers_are_ignored(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "PGPORT": "6000",
         "PGDATA": "/nowhere",
@@ -399,9 +395,9 @@ def test_variables_for_other_servers_lead_nothing_astray(data_dir: Path, monkeyp
         assert sql(cluster.dsn, "show timezone") == "UTC"
 
 
-def test_the_socket_is_for_the_servers_user_alone(data_dir: Path) -> None:
+def test_the_socket_is_accessible_only_to_the_server_user(data_dir: Path) -> None:
     with Cluster(data_dir) as cluster:
-        for folder in (sockets_of(cluster), cluster.location):
+        for folder in (socket_dir(cluster), cluster.location):
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         if ROOT:
             # The programs that the server's user can run, others can too: the installed ones may be out of reach.
@@ -415,9 +411,9 @@ def test_the_socket_is_for_the_servers_user_alone(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("trap", ["folder", "link"])
-def test_a_socket_folder_that_another_user_has_made_is_not_used(data_dir: Path, home: Path, trap: str) -> None:
+def test_a_socket_folder_created_by_another_user_is_not_used(data_dir: Path, home: Path, trap: str) -> None:
     with Cluster(data_dir) as cluster:
-        sockets = sockets_of(cluster)
+        sockets = socket_dir(cluster)
     assert not sockets.exists()
     if trap == "folder":
         sockets.mkdir()
@@ -428,8 +424,8 @@ def test_a_socket_folder_that_another_user_has_made_is_not_used(data_dir: Path, 
         os.chown(sockets, 1, 1, follow_symlinks=False)
     try:
         with Cluster(data_dir) as cluster:
-            assert sockets_of(cluster) != sockets
-            assert stat.S_IMODE(sockets_of(cluster).stat().st_mode) == 0o700
+            assert socket_dir(cluster) != sockets
+            assert stat.S_IMODE(socket_dir(cluster).stat().st_mode) == 0o700
             with Cluster(data_dir) as other:
                 assert other.dsn == cluster.dsn
             assert sql(cluster.dsn, "select 1") == "1"
@@ -439,7 +435,7 @@ def test_a_socket_folder_that_another_user_has_made_is_not_used(data_dir: Path, 
 
 
 @needs_root
-def test_root_with_a_closed_folder_keeps_it_closed(
+def test_a_private_folder_stays_private_under_root(
     home: Path, fresh_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "SHARED_DIR", home / "shared")
@@ -452,7 +448,7 @@ def test_root_with_a_closed_folder_keeps_it_closed(
             assert cluster.location.parent == home / "shared"
             assert str(cluster.location) in (cluster.note or "")
             assert sql(cluster.dsn, "select to_regclass('kept') is null") == "t"
-            sql(cluster.dsn, KEEP)
+            sql(cluster.dsn, CREATE_TABLE)
         with Cluster(closed / "data") as cluster:
             assert sql(cluster.dsn, "select n from kept") == "7"
         shutil.rmtree(closed / "data")
@@ -463,7 +459,7 @@ def test_root_with_a_closed_folder_keeps_it_closed(
 
 
 @needs_root
-def test_root_with_a_closed_installation_runs_a_copy_that_only_root_can_write(
+def test_root_runs_a_root_owned_copy_of_a_private_installation(
     home: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "SHARED_DIR", home / "shared")
@@ -475,7 +471,7 @@ def test_root_with_a_closed_installation_runs_a_copy_that_only_root_can_write(
     monkeypatch.setattr(sys, "path", [str(closed), *sys.path])
     for _ in range(2):
         with Cluster(data_dir) as cluster:
-            server = Path(f"/proc/{server_of(cluster)}/exe").readlink()
+            server = Path(f"/proc/{server_pid(cluster)}/exe").readlink()
             assert server.is_relative_to(home / "shared")
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
     for path in (home / "shared").rglob("*"):
@@ -484,11 +480,11 @@ def test_root_with_a_closed_installation_runs_a_copy_that_only_root_can_write(
 
 
 @needs_root
-def test_root_runs_a_users_cluster_as_that_user(own_dir: Path) -> None:
-    with Cluster(own_dir) as cluster:
-        sql(cluster.dsn, KEEP)
-    for path in [own_dir, *own_dir.rglob("*")]:
+def test_root_runs_a_users_cluster_as_that_user(copied_dir: Path) -> None:
+    with Cluster(copied_dir) as cluster:
+        sql(cluster.dsn, CREATE_TABLE)
+    for path in [copied_dir, *copied_dir.rglob("*")]:
         os.chown(path, 1, 1)
-    with Cluster(own_dir) as cluster:
-        assert Path(f"/proc/{server_of(cluster)}").stat().st_uid == 1
+    with Cluster(copied_dir) as cluster:
+        assert Path(f"/proc/{server_pid(cluster)}").stat().st_uid == 1
         assert sql(cluster.dsn, "select n from kept") == "7"

@@ -13,7 +13,7 @@ from plankeeper.database.pool import Pool, PoolExhaustedError
 from plankeeper.embedded_postgres.cluster import Cluster
 
 
-class Fake:
+class FakeConnection:
     """A connection that knows whether two use it at once."""
 
     def __init__(self) -> None:
@@ -44,65 +44,65 @@ class Fake:
         self.closed = True
 
 
-class Server:
+class FakeServer:
     """Makes connections, now and then none."""
 
     def __init__(self, failing: float = 0) -> None:
         self.failing = failing
-        self.made: list[Fake] = []
+        self.connections: list[FakeConnection] = []
 
     @property
-    def open(self) -> int:
-        return sum(not each.closed for each in self.made)
+    def open_count(self) -> int:
+        return sum(not each.closed for each in self.connections)
 
-    async def connect(self) -> Fake:
+    async def connect(self) -> FakeConnection:
         await asyncio.sleep(0.001)
         if random.random() < self.failing:
             raise ConnectionRefusedError
-        self.made.append(Fake())
-        return self.made[-1]
+        self.connections.append(FakeConnection())
+        return self.connections[-1]
 
 
-async def test_the_connection_returned_last_is_lent_first() -> None:
-    server = Server()
+async def test_the_connection_released_last_is_acquired_first() -> None:
+    server = FakeServer()
     pool = Pool(server.connect, 3, 1)
     await asyncio.gather(*(pool.fetch("one") for _ in range(3)))
-    assert len(server.made) == 3
+    assert len(server.connections) == 3
     async with pool.acquire() as first:
         pass
     async with pool.acquire() as second:
         assert second is first
 
 
-async def test_no_more_than_the_size_are_made_and_who_waits_gets_its_turn() -> None:
-    server = Server()
+async def test_the_pool_never_exceeds_its_size_and_waiters_are_served() -> None:
+    server = FakeServer()
     pool = Pool(server.connect, 2, 5)
-    answers = await asyncio.gather(*(pool.fetch(str(number)) for number in range(50)))
-    assert answers == [[str(number)] for number in range(50)]
-    assert len(server.made) == 2
+    responses = await asyncio.gather(*(pool.fetch(str(number)) for number in range(50)))
+    assert responses == [[str(number)] for number in range(50)]
+    assert len(server.connections) == 2
 
 
-async def test_who_waits_too_long_is_refused_and_nobody_else_is_harmed() -> None:
-    server = Server()
+async def test_a_waiter_times_out_without_affecting_others() -> None:
+    server = FakeServer()
     pool = Pool(server.connect, 1, 0.02)
     async with pool.acquire():
         with pytest.raises(PoolExhaustedError, match=r"no connection became free in 0\.02 s"):
             await pool.fetch("one")
     assert await pool.fetch("two") == ["two"]
-    assert len(server.made) == 1
+    assert len(server.connections) == 1
 
 
-@pytest.mark.parametrize("left", ["closed", "in_transaction"])
-async def test_a_connection_that_cannot_be_used_again_is_replaced(left: str) -> None:
-    server = Server()
+@pytest.mark.parametrize("state", ["closed", "in_transaction"])
+async def test_an_unusable_connection_is_replaced(state: str) -> None:
+    server = FakeServer()
     pool = Pool(server.connect, 1, 1)
     async with pool.acquire() as connection:
-        setattr(connection, left, True)
+        setattr(connection, state, True)
         waiting = asyncio.create_task(pool.fetch("waited"))
         await asyncio.sleep(0)
     assert await waiting == ["waited"]
-    assert len(server.made) == 2
-    assert server.open == 1
+    assert len(server.connections) == 2
+    assert server.open_count == 1
 
 
 @pytest.mark.parametrize(
@@ -117,38 +117,36 @@ async def test_a_connection_that_cannot_be_used_again_is_replaced(left: str) -> 
         (asyncpg.InternalClientError(), False),
     ],
 )
-async def test_a_connection_is_kept_after_an_error_that_says_nothing_against_it(
-    error: BaseException, kept: bool
-) -> None:
-    server = Server()
+async def test_a_connection_is_kept_after_a_harmless_error(error: BaseException, kept: bool) -> None:
+    server = FakeServer()
     pool = Pool(server.connect, 1, 1)
     with pytest.raises(type(error)):
         async with pool.acquire():
             raise error
     assert await pool.fetch("again") == ["again"]
-    assert len(server.made) == (1 if kept else 2)
+    assert len(server.connections) == (1 if kept else 2)
 
 
-async def test_a_connection_long_unused_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Server()
+async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = FakeServer()
     pool = Pool(server.connect, 1, 1)
     await pool.fetch("one")
     monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", -1.0)
     await pool.fetch("two")
-    assert [each.closed for each in server.made] == [True, False]
+    assert [each.closed for each in server.connections] == [True, False]
 
 
-async def test_a_server_that_refuses_is_told_to_everybody_who_waits() -> None:
-    pool = Pool(Server(failing=1).connect, 2, 5)
-    answers = await asyncio.gather(*(pool.fetch("one") for _ in range(20)), return_exceptions=True)
-    assert all(isinstance(each, ConnectionRefusedError) for each in answers)
+async def test_a_failed_connection_is_reported_to_every_waiter() -> None:
+    pool = Pool(FakeServer(failing=1).connect, 2, 5)
+    responses = await asyncio.gather(*(pool.fetch("one") for _ in range(20)), return_exceptions=True)
+    assert all(isinstance(each, ConnectionRefusedError) for each in responses)
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_nothing_is_lost_whatever_happens(seed: int) -> None:
+async def test_no_connection_leaks_under_random_operations(seed: int) -> None:
     """Cancellations, broken connections, failing connects and impatience, all at once."""
     random.seed(seed)
-    server = Server(failing=0.2)
+    server = FakeServer(failing=0.2)
     pool = Pool(server.connect, 3, 0.01)
 
     async def client() -> None:
@@ -157,18 +155,18 @@ async def test_nothing_is_lost_whatever_happens(seed: int) -> None:
             await asyncio.sleep(random.random() / 200)
             asking.cancel()
         await asyncio.wait([asking])
-        assert server.open <= 3
+        assert server.open_count <= 3
 
     await asyncio.gather(*(client() for _ in range(100)))
     server.failing = 0
-    answers = await asyncio.gather(*(pool.fetch(str(number)) for number in range(3)))
-    assert len(answers) == 3
-    assert server.open == 3
+    responses = await asyncio.gather(*(pool.fetch(str(number)) for number in range(3)))
+    assert len(responses) == 3
+    assert server.open_count == 3
     pool.terminate()
-    assert server.open == 0
+    assert server.open_count == 0
 
 
-async def test_a_statement_that_is_cancelled_leaves_a_pool_that_works(cluster: Cluster) -> None:
+async def test_a_cancelled_statement_leaves_a_working_pool(cluster: Cluster) -> None:
     async with Database(cluster.dsn, pool_size=1).open() as db:
         for _ in range(5):
             asleep = asyncio.create_task(db.one(str, "select pg_sleep(10)::text"))

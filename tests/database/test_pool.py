@@ -20,7 +20,7 @@ class Thing(Struct):
     name: str | None
 
 
-class Undone(Exception):
+class RolledBack(Exception):
     pass
 
 
@@ -33,30 +33,30 @@ async def db(cluster: Cluster) -> AsyncIterator[Database]:
         await opened.execute("drop table things")
 
 
-async def add(run: Executor, *ids: int) -> None:
+async def insert_things(run: Executor, *ids: int) -> None:
     for ident in ids:
         await run.execute("insert into things (id, name) values ($1, $2)", ident, f"thing {ident}")
 
 
-async def there(run: Executor) -> list[int]:
+async def thing_ids(run: Executor) -> list[int]:
     return await run.rows(int, "select id from things order by id")
 
 
-async def failing(db: Database, *ids: int) -> None:
+async def insert_and_fail(db: Database, *ids: int) -> None:
     async with db.transaction() as tx:
-        await add(tx, *ids)
-        raise Undone
+        await insert_things(tx, *ids)
+        raise RolledBack
 
 
-async def asleep(run: Executor) -> None:
+async def wait_for_sleep(run: Executor) -> None:
     """A statement sleeps in the database: a cancellation that comes before it has begun is lost."""
     async with asyncio.timeout(10):
         while not await run.one(bool, "select exists (select from pg_stat_activity where wait_event = 'PgSleep')"):
             await asyncio.sleep(0.01)
 
 
-async def test_rows_one_and_none(db: Database) -> None:
-    await add(db, 1, 2)
+async def test_rows_one_and_one_or_none(db: Database) -> None:
+    await insert_things(db, 1, 2)
     everything = "select id, name from things order by id"
     assert await db.rows(Thing, everything) == [Thing(1, "thing 1"), Thing(2, "thing 2")]
     assert await db.one(Thing, everything) == Thing(1, "thing 1")
@@ -67,89 +67,89 @@ async def test_rows_one_and_none(db: Database) -> None:
         await db.one(Thing, "select id, name from things where id = $1", 3)
 
 
-async def test_a_transaction_is_committed_at_its_end(db: Database, cluster: Cluster) -> None:
+async def test_a_transaction_commits_on_exit(db: Database, cluster: Cluster) -> None:
     async with Database(cluster.dsn).open() as beside:
         async with db.transaction() as tx:
-            await add(tx, 1)
-            assert await there(beside) == []
-        assert await there(beside) == [1]
+            await insert_things(tx, 1)
+            assert await thing_ids(beside) == []
+        assert await thing_ids(beside) == [1]
 
 
 async def test_a_transaction_is_rolled_back_by_an_exception(db: Database) -> None:
-    with pytest.raises(Undone):
-        await failing(db, 1, 2)
-    assert await there(db) == []
+    with pytest.raises(RolledBack):
+        await insert_and_fail(db, 1, 2)
+    assert await thing_ids(db) == []
 
 
-async def test_a_broken_constraint_rolls_back_and_tells_its_name(db: Database) -> None:
-    async def break_it() -> None:
+async def test_a_constraint_violation_rolls_back_and_names_the_constraint(db: Database) -> None:
+    async def violate() -> None:
         async with db.transaction() as tx:
-            await add(tx, 1)
+            await insert_things(tx, 1)
             await tx.execute("insert into things (id, name) values (2, '')")
 
     with pytest.raises(asyncpg.CheckViolationError) as raised:
-        await break_it()
+        await violate()
     assert constraint_violation(raised.value).constraint == "things_name_check"
-    assert await there(db) == []
-    await add(db, 1)
+    assert await thing_ids(db) == []
+    await insert_things(db, 1)
     with pytest.raises(asyncpg.UniqueViolationError) as raised_again:
-        await add(db, 1)
+        await insert_things(db, 1)
     assert constraint_violation(raised_again.value) == ("things_pkey", "Key (id)=(1) already exists.")
 
 
-async def test_a_deferred_constraint_that_fails_at_the_commit_is_raised(db: Database) -> None:
+async def test_a_deferred_constraint_violation_is_raised_at_commit(db: Database) -> None:
     await db.execute("alter table things add constraint once unique (name) deferrable initially deferred")
 
-    async def break_it() -> None:
+    async def violate() -> None:
         async with db.transaction() as tx:
             await tx.execute("insert into things (id, name) values (1, 'same'), (2, 'same')")
 
     with pytest.raises(asyncpg.UniqueViolationError) as raised:
-        await break_it()
+        await violate()
     assert constraint_violation(raised.value).constraint == "once"
-    assert await there(db) == []
+    assert await thing_ids(db) == []
 
 
-async def test_a_savepoint_undoes_what_is_in_it_and_the_transaction_goes_on(db: Database) -> None:
-    async def undo(tx: Transaction) -> None:
+async def test_a_savepoint_rolls_back_and_the_transaction_continues(db: Database) -> None:
+    async def roll_back(tx: Transaction) -> None:
         async with tx.savepoint():
-            await add(tx, 2)
-            raise Undone
+            await insert_things(tx, 2)
+            raise RolledBack
 
     async with db.transaction() as tx:
-        await add(tx, 1)
-        with pytest.raises(Undone):
-            await undo(tx)
+        await insert_things(tx, 1)
+        with pytest.raises(RolledBack):
+            await roll_back(tx)
         async with tx.savepoint():
-            await add(tx, 3)
+            await insert_things(tx, 3)
         with pytest.raises(asyncpg.UniqueViolationError):
             async with tx.savepoint():
-                await add(tx, 1)
-        await add(tx, 4)
-    assert await there(db) == [1, 3, 4]
+                await insert_things(tx, 1)
+        await insert_things(tx, 4)
+    assert await thing_ids(db) == [1, 3, 4]
 
 
-async def test_a_snapshot_sees_one_moment_and_writes_nothing(db: Database, cluster: Cluster) -> None:
-    await add(db, 1)
+async def test_a_snapshot_is_consistent_and_read_only(db: Database, cluster: Cluster) -> None:
+    await insert_things(db, 1)
     async with Database(cluster.dsn).open() as beside, db.transaction(snapshot=True) as tx:
-        assert await there(tx) == [1]
-        await add(beside, 2)
-        assert await there(beside) == [1, 2]
-        assert await there(tx) == [1]
+        assert await thing_ids(tx) == [1]
+        await insert_things(beside, 2)
+        assert await thing_ids(beside) == [1, 2]
+        assert await thing_ids(tx) == [1]
         with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
             async with tx.savepoint():
-                await add(tx, 3)
-    assert await there(db) == [1, 2]
+                await insert_things(tx, 3)
+    assert await thing_ids(db) == [1, 2]
 
 
-async def test_a_plain_transaction_sees_what_others_commit(db: Database, cluster: Cluster) -> None:
+async def test_a_plain_transaction_sees_commits_of_others(db: Database, cluster: Cluster) -> None:
     async with Database(cluster.dsn).open() as beside, db.transaction() as tx:
-        assert await there(tx) == []
-        await add(beside, 1)
-        assert await there(tx) == [1]
+        assert await thing_ids(tx) == []
+        await insert_things(beside, 1)
+        assert await thing_ids(tx) == [1]
 
 
-async def test_many_rows_are_appended_at_once_and_streamed(db: Database) -> None:
+async def test_rows_are_bulk_inserted_and_streamed(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.insert_rows("things", Thing, (Thing(number, None) for number in range(2500)))
         found = [each async for each in tx.stream(Thing, "select id, name from things where id >= $1 order by id", 10)]
@@ -161,28 +161,26 @@ async def test_a_cancelled_transaction_is_rolled_back_and_leaves_a_clean_connect
 ) -> None:
     async def work() -> None:
         async with db.transaction() as tx:
-            await add(tx, 1)
+            await insert_things(tx, 1)
             await tx.execute("select pg_sleep(60)")
 
     working = asyncio.create_task(work())
     async with Database(cluster.dsn).open() as beside:
-        await asleep(beside)
+        await wait_for_sleep(beside)
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
-    assert await there(db) == []
+    assert await thing_ids(db) == []
     async with db.transaction() as tx:
-        await add(tx, 2)
-    assert await there(db) == [2]
+        await insert_things(tx, 2)
+    assert await thing_ids(db) == [2]
 
 
-async def test_a_request_that_waits_for_a_connection_gets_it_when_another_was_cancelled(
-    db: Database, cluster: Cluster
-) -> None:
+async def test_a_waiting_request_gets_the_connection_of_a_cancelled_one(db: Database, cluster: Cluster) -> None:
     holding = asyncio.create_task(db.execute("select pg_sleep(60)"))
-    waiting = asyncio.create_task(there(db))
+    waiting = asyncio.create_task(thing_ids(db))
     async with Database(cluster.dsn).open() as beside:
-        await asleep(beside)
+        await wait_for_sleep(beside)
     assert not waiting.done()
     holding.cancel()
     assert await asyncio.wait_for(waiting, 10) == []
@@ -190,7 +188,7 @@ async def test_a_request_that_waits_for_a_connection_gets_it_when_another_was_ca
         await holding
 
 
-async def test_a_statement_that_takes_too_long_is_given_up_and_the_connection_serves_on(cluster: Cluster) -> None:
+async def test_a_slow_statement_is_cancelled_and_the_connection_stays_usable(cluster: Cluster) -> None:
     async with Database(cluster.dsn, pool_size=1, statement_timeout=0.1).open() as db:
         with pytest.raises(TimeoutError) as raised:
             await db.execute("select pg_sleep(5)")
@@ -204,7 +202,7 @@ async def test_a_connection_that_dies_is_replaced(db: Database, cluster: Cluster
     async with Database(cluster.dsn).open() as beside:
         await beside.execute("select pg_terminate_backend($1)", pid)
 
-    async def served() -> bool:
+    async def is_served() -> bool:
         try:
             return await db.one(int, "select pg_backend_pid()") != pid
         except Exception as error:
@@ -213,11 +211,11 @@ async def test_a_connection_that_dies_is_replaced(db: Database, cluster: Cluster
             return False
 
     async with asyncio.timeout(10):
-        while not await served():
+        while not await is_served():
             await asyncio.sleep(0.01)
 
 
-async def test_a_session_is_a_connection_of_its_own_and_gone_at_its_end(db: Database) -> None:
+async def test_a_session_uses_a_dedicated_connection_that_is_closed_afterwards(db: Database) -> None:
     async with db.dedicated_connection() as session:
         pid = await session.one(int, "select pg_backend_pid()")
         assert await db.one(int, "select pg_backend_pid()") != pid
@@ -229,7 +227,7 @@ async def test_a_session_is_a_connection_of_its_own_and_gone_at_its_end(db: Data
     assert await db.one(bool, "select pg_try_advisory_xact_lock(1)") is True
 
 
-async def test_what_is_nobodys_fault_but_the_databases_is_told_apart(db: Database) -> None:
+async def test_database_unavailability_is_distinguished_from_other_errors(db: Database) -> None:
     away: list[Exception] = [
         ConnectionRefusedError(), TimeoutError(), asyncpg.CannotConnectNowError(), asyncpg.TooManyConnectionsError(),
         asyncpg.AdminShutdownError(), asyncpg.ConnectionDoesNotExistError(), asyncpg.DeadlockDetectedError(),
@@ -242,7 +240,7 @@ async def test_what_is_nobodys_fault_but_the_databases_is_told_apart(db: Databas
     assert not is_unavailable(raised.value)
 
 
-async def test_amounts_and_moments_come_as_they_were_kept(db: Database) -> None:
+async def test_decimals_and_timestamps_are_read_back_unchanged(db: Database) -> None:
     amount = Decimal("123456789012.1234567890")
     assert await db.one(Decimal, "select $1::numeric", amount) == amount
     assert await db.one(str, "show timezone") == "UTC"

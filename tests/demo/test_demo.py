@@ -17,9 +17,9 @@ from plankeeper.demo.addresses import SERVICE_REGIONS, SUBURBS
 from plankeeper.invoices.warnings import WARNINGS, CheckInput, CheckLine, find_warnings, is_item_code
 
 Rows = list[dict[str, Any]]
-Book = dict[str, Rows]
+Dataset = dict[str, Rows]
 
-LAST_DAY = date(2026, 10, 30)
+LAST_DATE = date(2026, 10, 30)
 KEYS = {
     "exit-reasons": "id name parent_id",
     "account-managers": "id first_name last_name email active is_internal deleted",
@@ -54,7 +54,7 @@ LINE_KEYS = (
     "id description service_item_number quantity unit_price total_price claim_status claim_batch_ref "
     "claim_number payment_ref is_deleted created_at"
 )
-CLAIMS = {
+CLAIM_STATUSES = {
     *("new", "flagged", "pending", "payment_ready", "partially_ready"),
     *("partially_paid", "paid", "rejected", "on_hold", "cancelled"),
 }
@@ -79,118 +79,118 @@ MOBILE = re.compile(
 LANDLINE = re.compile(r"\(0[2378]\) 5550 [0-9]{4}")
 
 
-def book_of(plan_manager: DemoPlanManager, seed: int = 1) -> Book:
+def dataset_of(plan_manager: DemoPlanManager, seed: int = 1) -> Dataset:
     return {resource: list(rows) for resource, rows in records(plan_manager.id, seed)}
 
 
-BOOKS = [book_of(plan_manager) for plan_manager in plan_managers()]
-both = pytest.mark.parametrize("book", BOOKS, ids=["larger", "smaller"])
+DATASETS = [dataset_of(plan_manager) for plan_manager in plan_managers()]
+both_datasets = pytest.mark.parametrize("dataset", DATASETS, ids=["larger", "smaller"])
 
 
 def by_id(rows: Rows) -> dict[str, dict[str, Any]]:
-    found = {row["id"]: row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    rows_by_id = {row["id"]: row for row in rows}
+    assert len(rows_by_id) == len(rows)
+    return rows_by_id
 
 
-def every(value: Any, check: Callable[[str, Any], None], key: str = "") -> None:
+def check_values(value: Any, check: Callable[[str, Any], None], key: str = "") -> None:
     if isinstance(value, dict):
         for name, member in value.items():  # pyright: ignore[reportUnknownVariableType]
-            every(member, check, str(name))  # pyright: ignore[reportUnknownArgumentType]
+            check_values(member, check, str(name))  # pyright: ignore[reportUnknownArgumentType]
     elif isinstance(value, list):
         for member in value:  # pyright: ignore[reportUnknownVariableType]
-            every(member, check, key)
+            check_values(member, check, key)
     else:
         check(key, value)
 
 
-def warnings_of(book: Book) -> dict[str, list[str]]:
+def expected_warnings(dataset: Dataset) -> dict[str, list[str]]:
     """Run the rules over every invoice, finding twins as the server does: in the order of their ids."""
-    participants, providers = by_id(book["participants"]), by_id(book["providers"])
+    participants, providers = by_id(dataset["participants"]), by_id(dataset["providers"])
     seen: set[tuple[str, str]] = set()
-    found: dict[str, list[str]] = {}
-    for row in book["invoices"]:
+    warnings: dict[str, list[str]] = {}
+    for row in dataset["invoices"]:
         person = participants.get(row["participant_id"], {})
         twin = (row["pm_provider_id"], row["invoice_number"])
         facts = CheckInput(
             row["invoice_number"],
-            day(row["invoice_date"]),
+            parse_date(row["invoice_date"]),
             row["total"],
             row["tax"],
             row["subtotal"],
             person.get("status"),
-            day(person.get("plan_start_date")),
-            day(person.get("plan_end_date")),
+            parse_date(person.get("plan_start_date")),
+            parse_date(person.get("plan_end_date")),
             row["pm_provider_id"] in providers,
             twin in seen,
             [CheckLine(*(line[name] for name in CheckLine._fields)) for line in row["line_items"]],
         )
-        found[row["id"]] = find_warnings(facts, LAST_DAY)
+        warnings[row["id"]] = find_warnings(facts, LAST_DATE)
         if None not in twin and not row["is_deleted"]:
             seen.add(twin)
-    return found
+    return warnings
 
 
-def day(text: str | None) -> date | None:
+def parse_date(text: str | None) -> date | None:
     return None if text is None else date.fromisoformat(text)
 
 
-def test_there_are_two_plan_managers_who_never_change() -> None:
+def test_the_two_plan_managers_are_fixed() -> None:
     assert [(str(one.id), one.name) for one in plan_managers()] == [
         ("017a5f00-0000-7000-8000-00000000da7a", "Wattlebird Plans (demonstration)"),
         ("017a5f00-0000-7000-8000-00000000da7b", "Saltbush Plans (demonstration)"),
     ]
 
 
-def test_another_plan_manager_has_no_demonstration() -> None:
+def test_other_plan_managers_have_no_sample_data() -> None:
     with pytest.raises(ValueError, match="no demonstration plan manager"):
         next(records(UUID(int=1)))
 
 
-def test_one_seed_gives_the_same_rows_and_another_seed_others() -> None:
+def test_rows_depend_only_on_the_seed() -> None:
     smaller = plan_managers()[1]
-    assert book_of(smaller) == BOOKS[1]
-    other = book_of(smaller, seed=2)
+    assert dataset_of(smaller) == DATASETS[1]
+    other = dataset_of(smaller, seed=2)
     for resource in KEYS.keys() - {"note-types"}:
-        assert not {row["id"] for row in other[resource]} & {row["id"] for row in BOOKS[1][resource]}
+        assert not {row["id"] for row in other[resource]} & {row["id"] for row in DATASETS[1][resource]}
 
 
-def test_the_plan_managers_share_no_id() -> None:
+def test_the_plan_managers_share_no_ids() -> None:
     for resource in KEYS:
-        assert not {row["id"] for row in BOOKS[0][resource]} & {row["id"] for row in BOOKS[1][resource]}
+        assert not {row["id"] for row in DATASETS[0][resource]} & {row["id"] for row in DATASETS[1][resource]}
 
 
 @pytest.mark.parametrize(
-    "book,counts",
+    "dataset,counts",
     [
-        (BOOKS[0], {"participants": 400, "providers": 60, "invoices": 2000, "invoice-view-sessions": 200}),
-        (BOOKS[1], {"participants": 100, "providers": 20, "invoices": 400, "invoice-view-sessions": 40}),
+        (DATASETS[0], {"participants": 400, "providers": 60, "invoices": 2000, "invoice-view-sessions": 200}),
+        (DATASETS[1], {"participants": 100, "providers": 20, "invoices": 400, "invoice-view-sessions": 40}),
     ],
 )
-def test_resources_come_in_the_order_of_import_and_in_number(book: Book, counts: dict[str, int]) -> None:
-    assert list(book) == list(KEYS)
-    assert {resource: len(book[resource]) for resource in counts} == counts
-    statuses = Counter(row["status"] for row in book["participants"])
+def test_resources_are_in_import_order_with_the_expected_counts(dataset: Dataset, counts: dict[str, int]) -> None:
+    assert list(dataset) == list(KEYS)
+    assert {resource: len(dataset[resource]) for resource in counts} == counts
+    statuses = Counter(row["status"] for row in dataset["participants"])
     people = counts["participants"]
     assert statuses == {"Active": people * 85 // 100, "Inactive": people // 10, "Lead": people // 20}
-    assert all(1 <= len(row["line_items"]) <= 4 for row in book["invoices"])
+    assert all(1 <= len(row["line_items"]) <= 4 for row in dataset["invoices"])
 
 
-@both
-def test_rows_have_the_members_of_the_import_format_and_no_others(book: Book) -> None:
+@both_datasets
+def test_rows_have_the_members_of_the_import_format_and_no_others(dataset: Dataset) -> None:
     for resource, keys in KEYS.items():
-        for row in book[resource]:
+        for row in dataset[resource]:
             assert row.keys() == set(keys.split())
-    for row in book["invoices"]:
+    for row in dataset["invoices"]:
         assert row["state_management"].keys() == {"ignored_errors"}
-        assert row["claim_status"] in CLAIMS
+        assert row["claim_status"] in CLAIM_STATUSES
         for line in row["line_items"]:
             assert line.keys() == set(LINE_KEYS.split())
-            assert line["claim_status"] in CLAIMS
+            assert line["claim_status"] in CLAIM_STATUSES
 
 
-@both
-def test_values_are_json_exact_and_within_their_lengths(book: Book) -> None:
+@both_datasets
+def test_values_are_json_exact_and_within_their_lengths(dataset: Dataset) -> None:
     def check(key: str, value: Any) -> None:
         assert value is None or isinstance(value, str | int | bool | Decimal)
         if isinstance(value, Decimal):
@@ -204,23 +204,23 @@ def test_values_are_json_exact_and_within_their_lengths(book: Book) -> None:
             validate_email(value, check_deliverability=False)
             assert re.search(r"[@.]example\.(com|org|net)$", value) or value == "ops@plankeeper.example"
 
-    every(book, check)
-    assert msgspec.json.Encoder(decimal_format="number").encode(book)
+    check_values(dataset, check)
+    assert msgspec.json.Encoder(decimal_format="number").encode(dataset)
 
 
-@both
-def test_ids_are_of_version_7_and_ascend_with_creation(book: Book) -> None:
+@both_datasets
+def test_ids_are_of_version_7_and_ascend_with_creation(dataset: Dataset) -> None:
     for resource in ("participants", "providers", "invoices", "invoice-view-sessions"):
-        for row in book[resource]:
+        for row in dataset[resource]:
             check_id(row)
             for one, other in pairwise(row.get("line_items", ())):
                 assert one["id"] < other["id"]
             for line in row.get("line_items", ()):
                 check_id(line)
-        for one, other in pairwise(book[resource]):
+        for one, other in pairwise(dataset[resource]):
             assert one["id"] < other["id"]
             assert one["created_at"] <= other["created_at"]
-        assert book[resource][-1]["created_at"] < "2026-10-31"
+        assert dataset[resource][-1]["created_at"] < "2026-10-31"
 
 
 def check_id(row: dict[str, Any]) -> None:
@@ -231,22 +231,22 @@ def check_id(row: dict[str, Any]) -> None:
     )
 
 
-@both
-def test_every_reference_resolves(book: Book) -> None:
-    reasons, managers = by_id(book["exit-reasons"]), by_id(book["account-managers"])
-    participants, providers = by_id(book["participants"]), by_id(book["providers"])
-    invoices = by_id(book["invoices"])
-    for row in book["exit-reasons"]:
+@both_datasets
+def test_every_reference_resolves(dataset: Dataset) -> None:
+    reasons, managers = by_id(dataset["exit-reasons"]), by_id(dataset["account-managers"])
+    participants, providers = by_id(dataset["participants"]), by_id(dataset["providers"])
+    invoices = by_id(dataset["invoices"])
+    for row in dataset["exit-reasons"]:
         assert row["parent_id"] is None or reasons[row["parent_id"]]["parent_id"] is None
-    for row in book["participants"]:
+    for row in dataset["participants"]:
         if row["account_manager_id"] is not None:
             assert is_assignable(managers[row["account_manager_id"]])
         if row["exit_reason_subcategory_id"] is not None:
             assert reasons[row["exit_reason_subcategory_id"]]["parent_id"] == row["exit_reason_category_id"]
-    assert {row["participant_id"] for row in book["team-members"]} <= participants.keys()
-    assert {row["participant_id"] for row in book["invoices"]} - {None} <= participants.keys()
-    assert {row["pm_provider_id"] for row in book["invoices"]} - {None} <= providers.keys()
-    for row in book["invoice-view-sessions"]:
+    assert {row["participant_id"] for row in dataset["team-members"]} <= participants.keys()
+    assert {row["participant_id"] for row in dataset["invoices"]} - {None} <= participants.keys()
+    assert {row["pm_provider_id"] for row in dataset["invoices"]} - {None} <= providers.keys()
+    for row in dataset["invoice-view-sessions"]:
         manager = managers[row["user_id"]]
         assert row["user_name"] == f"{manager['first_name']} {manager['last_name']}"
         assert row["created_at"] > invoices[row["invoice_id"]]["created_at"]
@@ -257,9 +257,9 @@ def is_assignable(manager: dict[str, Any]) -> bool:
     return manager["active"] and not hidden
 
 
-@both
-def test_account_managers_are_hidden_for_every_reason(book: Book) -> None:
-    rows = book["account-managers"]
+@both_datasets
+def test_account_managers_cover_every_reason_for_being_hidden(dataset: Dataset) -> None:
+    rows = dataset["account-managers"]
     assert sum(row["is_internal"] for row in rows) == 1
     assert sum(row["deleted"] for row in rows) == 1
     assert sum("plankeeper" in row["email"] for row in rows) == 1
@@ -268,49 +268,49 @@ def test_account_managers_are_hidden_for_every_reason(book: Book) -> None:
     assert len({row["email"] for row in rows}) == len(rows)
 
 
-@both
-def test_participants_are_unique_and_live_where_their_postcode_is(book: Book) -> None:
-    rows = book["participants"]
+@both_datasets
+def test_participants_are_unique_with_consistent_addresses(dataset: Dataset) -> None:
+    rows = dataset["participants"]
     numbers = {row["participant_number"] for row in rows}
     assert len(numbers) == len(rows)
     assert all(re.fullmatch("43[0-9]{7}", number) for number in numbers)
     emails = [row["email"] for row in rows if row["email"]]
     assert len(set(emails)) == len(emails)
-    for row in (*rows, *book["providers"]):
+    for row in (*rows, *dataset["providers"]):
         assert (row["city"], row["postcode"]) in SUBURBS[row["state"]]
         if "service_region_id" in row:
             assert row["service_region_id"] == SERVICE_REGIONS.get(row["postcode"])
     assert 0 < sum(row["service_region_id"] is not None for row in rows) < len(rows) / 10
 
 
-@both
-def test_a_participant_s_dates_agree_with_their_status(book: Book) -> None:
-    for row in book["participants"]:
+@both_datasets
+def test_a_participant_s_dates_agree_with_their_status(dataset: Dataset) -> None:
+    for row in dataset["participants"]:
         is_lead, left = row["status"] == "Lead", row["status"] == "Inactive"
         assert (row["plan_start_date"] is None) == (row["plan_end_date"] is None) == is_lead
         assert (row["onboard_date"] is None) == is_lead
         assert (row["date_ceased"] is not None) == (row["exit_reason_category_id"] is not None) == left
         if not is_lead:
-            until = row["date_ceased"] or LAST_DAY.isoformat()
+            until = row["date_ceased"] or LAST_DATE.isoformat()
             assert row["plan_start_date"] < until < row["plan_end_date"]
             assert row["created_at"][:10] < row["onboard_date"] < until
         if row["participant_receives_statements"]:
             assert row["email"]
 
 
-@both
-def test_one_abn_is_wrong_and_names_are_unique(book: Book) -> None:
-    rows = book["providers"]
+@both_datasets
+def test_one_abn_is_invalid_and_names_are_unique(dataset: Dataset) -> None:
+    rows = dataset["providers"]
     assert sum(not abn.is_valid(row["abn"]) for row in rows) == 1
     for member in ("abn", "entity_name", "email"):
         assert len({row[member] for row in rows}) == len(rows)
     assert {row["active"] for row in rows} == {True, False}
 
 
-@both
-def test_team_members_are_users_of_their_plan_manager(book: Book) -> None:
-    rows = book["team-members"]
-    others = {row["email"] for row in (*book["participants"], *book["account-managers"])}
+@both_datasets
+def test_team_members_are_users_of_their_plan_manager(dataset: Dataset) -> None:
+    rows = dataset["team-members"]
+    others = {row["email"] for row in (*dataset["participants"], *dataset["account-managers"])}
     users: dict[str, str] = {}
     for row in rows:
         if row["email"] is None:
@@ -325,12 +325,12 @@ def test_team_members_are_users_of_their_plan_manager(book: Book) -> None:
     assert any(row["email"] is None for row in rows)
 
 
-@both
-def test_teams_are_small_and_share_their_coordinators(book: Book) -> None:
-    rows = book["team-members"]
+@both_datasets
+def test_teams_are_small_and_share_their_coordinators(dataset: Dataset) -> None:
+    rows = dataset["team-members"]
     sizes = Counter(row["participant_id"] for row in rows)
     assert set(sizes.values()) == {1, 2, 3}
-    assert len(book["participants"]) * 0.8 < len(sizes) < len(book["participants"])
+    assert len(dataset["participants"]) * 0.8 < len(sizes) < len(dataset["participants"])
     assert len({(row["participant_id"], row["id"]) for row in rows}) == len(rows)
     held = [(row["participant_id"], row["contact_priority"]) for row in rows if row["contact_priority"]]
     assert len(set(held)) == len(held)
@@ -338,13 +338,13 @@ def test_teams_are_small_and_share_their_coordinators(book: Book) -> None:
     assert max(Counter(row["id"] for row in rows).values()) > 2
 
 
-@both
-def test_every_warning_occurs_and_most_invoices_have_none(book: Book) -> None:
-    found = warnings_of(book)
+@both_datasets
+def test_every_warning_occurs_and_most_invoices_have_none(dataset: Dataset) -> None:
+    found = expected_warnings(dataset)
     assert sum(not codes for codes in found.values()) > len(found) * 0.85
     assert all(len(codes) <= 1 for codes in found.values())
     assert {code for codes in found.values() for code in codes} == WARNINGS.keys()
-    ignoring = [row for row in book["invoices"] if row["state_management"]["ignored_errors"]]
+    ignoring = [row for row in dataset["invoices"] if row["state_management"]["ignored_errors"]]
     assert ignoring
     for row in ignoring:
         assert row["state_management"]["ignored_errors"] == found[row["id"]]
@@ -352,18 +352,18 @@ def test_every_warning_occurs_and_most_invoices_have_none(book: Book) -> None:
         assert sum(codes == [code] for codes in found.values()) >= 4
 
 
-@both
-def test_item_codes_are_well_formed_but_where_that_is_warned_of(book: Book) -> None:
-    found = warnings_of(book)
-    for row in book["invoices"]:
+@both_datasets
+def test_item_codes_are_well_formed_unless_warned_about(dataset: Dataset) -> None:
+    found = expected_warnings(dataset)
+    for row in dataset["invoices"]:
         if found[row["id"]] != ["check_item_code"]:
             assert all(is_item_code(line["service_item_number"]) for line in row["line_items"])
 
 
-@both
-def test_view_sessions_are_consistent_and_a_few_are_open(book: Book) -> None:
+@both_datasets
+def test_view_sessions_are_consistent_and_a_few_are_open(dataset: Dataset) -> None:
     open_ones = 0
-    for row in book["invoice-view-sessions"]:
+    for row in dataset["invoice-view-sessions"]:
         assert row["session_started"] == row["created_at"] <= row["last_heartbeat"]
         rest = [row[f"{name}_seconds"] for name in ("duration", "active_duration", "engaged_duration")]
         if row["session_ended"] is None:

@@ -4,19 +4,19 @@ import re
 
 import pytest
 
-from support.pages import PROJECT, pages, prose
+from support.pages import PROJECT, pages, without_blocks
 
 
 def _anchors(page: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", without_blocks(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", pages())
 def test_links_between_pages_resolve(page: str) -> None:
     wrong: list[str] = []
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(page)):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
@@ -28,21 +28,21 @@ def test_links_between_pages_resolve(page: str) -> None:
     assert not wrong, f"{page}: {wrong}"
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
+def test_every_page_is_reachable_from_the_readme() -> None:
     reached, found = set[str](), ["README.md"]
     while found:
         page = found.pop()
         if page in reached or not page.endswith(".md"):
             continue
         reached.add(page)
-        targets = re.findall(r"\]\(([^)#\s:]+)[^)]*\)", prose(page))
+        targets = re.findall(r"\]\(([^)#\s:]+)[^)]*\)", without_blocks(page))
         files = [((PROJECT / page).parent / target).resolve() for target in targets]
         found += [file.relative_to(PROJECT).as_posix() for file in files if file.is_file()]
     assert set(pages()) <= reached, f"nothing leads to {sorted(set(pages()) - reached)}"
 
 
 @pytest.mark.parametrize("page", pages())
-def test_files_of_the_project_that_a_page_names_exist(page: str) -> None:
-    named = re.findall(r"`((?:src|tests|docs|\.ci)/[\w./-]+)`", prose(page))
+def test_project_files_named_on_a_page_exist(page: str) -> None:
+    named = re.findall(r"`((?:src|tests|docs|\.ci)/[\w./-]+)`", without_blocks(page))
     missing = [name for name in named if not (PROJECT / name).exists()]
     assert not missing, f"{page}: {missing}"

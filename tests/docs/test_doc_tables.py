@@ -21,13 +21,13 @@ from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
 from plankeeper.invoices.schemas import Invoice, InvoiceLineImport, LineItem
 from plankeeper.note_types.schemas import NoteType
-from plankeeper.participants.schemas import ParticipantSummary, Participant
-from plankeeper.providers.schemas import ProviderSummary, Provider
+from plankeeper.participants.schemas import Participant, ParticipantSummary
+from plankeeper.providers.schemas import Provider, ProviderSummary
 from plankeeper.settings import Settings
 from plankeeper.team_members.schemas import Permission, TeamMember
-from support.pages import PROJECT, pages, prose, rows, section, text_of
+from support.pages import PROJECT, pages, section, table_rows, text_of, without_blocks
 
-SHAPES: dict[tuple[str, str], type[Struct]] = {
+SCHEMAS: dict[tuple[str, str], type[Struct]] = {
     ("participants", "Basic shape"): ParticipantSummary,
     ("participants", "Full shape"): Participant,
     ("team-members", "Fields"): TeamMember,
@@ -44,17 +44,17 @@ SHAPES: dict[tuple[str, str], type[Struct]] = {
 }
 
 
-@pytest.mark.parametrize("place", SHAPES, ids=" ".join)
-def test_a_page_names_every_field_of_a_shape(place: tuple[str, str]) -> None:
+@pytest.mark.parametrize("place", SCHEMAS, ids=" ".join)
+def test_a_page_names_every_field_of_a_schema(place: tuple[str, str]) -> None:
     page, heading = place
-    named = [row[0].strip("`") for row in rows(section(f"docs/api/{page}.md", heading))]
-    assert named == list(SHAPES[place].__struct_encode_fields__)
+    named = [row[0].strip("`") for row in table_rows(section(f"docs/api/{page}.md", heading))]
+    assert named == list(SCHEMAS[place].__struct_encode_fields__)
 
 
-def test_the_index_of_the_api_has_every_operation() -> None:
+def test_the_api_index_has_every_operation() -> None:
     listed = [
         (method, path.strip("`"), scope, ours == "extension")
-        for method, path, _, scope, ours in rows(section("docs/api/README.md", "Endpoints"))
+        for method, path, _, scope, ours in table_rows(section("docs/api/README.md", "Endpoints"))
     ]
     known = [
         (each.method, each.path.removeprefix(PREFIX), each.required_scope, each.extension) for each in operations()
@@ -62,13 +62,15 @@ def test_the_index_of_the_api_has_every_operation() -> None:
     assert sorted(listed) == sorted(known)
 
 
-def test_the_extensions_name_every_operation_that_is_ours() -> None:
-    listed = {tuple(cell.strip("`").split(" ")) for cell, _ in rows(section("docs/api/extensions.md", "Endpoints"))}
+def test_the_extensions_page_names_every_extension_operation() -> None:
+    listed = {
+        tuple(cell.strip("`").split(" ")) for cell, _ in table_rows(section("docs/api/extensions.md", "Endpoints"))
+    }
     assert listed == {(each.method, each.path.removeprefix(PREFIX)) for each in operations() if each.extension}
 
 
-def test_every_filter_of_every_list_is_explained() -> None:
-    listed = {(row[0].strip("`"), row[1].strip("`")) for row in rows(section("docs/api/lists.md", "Filters"))}
+def test_every_list_filter_is_documented() -> None:
+    listed = {(row[0].strip("`"), row[1].strip("`")) for row in table_rows(section("docs/api/lists.md", "Filters"))}
     common = {field.name for field in fields(ListQuery)} | {"view"}
     assert listed == {
         (each.path.removeprefix(PREFIX), field.encode_name)
@@ -79,9 +81,9 @@ def test_every_filter_of_every_list_is_explained() -> None:
     }
 
 
-def test_the_codes_of_errors_and_warnings_are_those_of_the_catalogue() -> None:
-    errors = rows(section("docs/api/errors.md", "Codes"))
-    warnings = rows(section("docs/api/invoices.md", "Warnings"))
+def test_the_documented_codes_match_the_catalogue() -> None:
+    errors = table_rows(section("docs/api/errors.md", "Codes"))
+    warnings = table_rows(section("docs/api/invoices.md", "Warnings"))
     assert errors == [
         [f"`{each.error_code}`", str(each.status), each.description]
         for each in sorted((each for each in ENTRIES if each.applies_to == "api"), key=lambda each: each.status or 0)
@@ -90,7 +92,7 @@ def test_the_codes_of_errors_and_warnings_are_those_of_the_catalogue() -> None:
     assert sorted(warnings) == [[f"`{code}`", each.title, each.description] for code, each in explained.items()]
 
 
-def test_every_type_of_event_is_listed() -> None:
+def test_every_event_type_is_listed() -> None:
     source = "\n".join(path.read_text() for path in (PROJECT / "src").rglob("*.py"))
     kinds = re.findall(r'created_or_updated\("(\w+)"\)', source)
     recorded = set(re.findall(r'"(\w+\.(?:created|updated|deleted|revoked|rotated|expiring))"', source))
@@ -98,7 +100,7 @@ def test_every_type_of_event_is_listed() -> None:
     recorded |= set(re.findall(r'"(webhook_(?:endpoint|delivery)\.\w+)"', source))
     recorded |= set(re.findall(r'"(account\.\w+)"', source))
     recorded |= {"invoice_view_session.started", "invoice_view_session.ended"}
-    listed = rows(section("docs/api/events.md", "Types"))
+    listed = table_rows(section("docs/api/events.md", "Types"))
     assert {
         f"{kind.strip('`')}.{each}" for kind, what, _ in listed for each in re.findall(r"`(\w+)`", what)
     } == recorded
@@ -109,13 +111,13 @@ def test_the_columns_of_an_import_are_listed(resource: str) -> None:
     _assert_columns(resource, RESOURCES[resource].import_schema)
 
 
-def test_the_fields_of_an_invoice_s_lines_are_listed() -> None:
+def test_the_fields_of_invoice_lines_are_listed() -> None:
     _assert_columns("line_items of an invoice", InvoiceLineImport)
 
 
 def _assert_columns(heading: str, shape: type[Struct]) -> None:
-    expected = [[f"`{name}`", *_described(schema)] for name, schema in _properties(shape).items()]
-    listed = rows(section("docs/import-and-export.md", heading))
+    expected = [[f"`{name}`", *_describe(schema)] for name, schema in _properties(shape).items()]
+    listed = table_rows(section("docs/import-and-export.md", heading))
     table = "\n".join(f"| {' | '.join(row)} |" for row in expected)
     assert sorted(listed) == sorted(expected), f"the table should be:\n{table}"
 
@@ -125,15 +127,15 @@ def _properties(shape: type[Struct]) -> dict[str, Any]:
     return components[shape.__name__]["properties"]
 
 
-def _described(schema: dict[str, Any]) -> tuple[str, str]:
+def _describe(schema: dict[str, Any]) -> tuple[str, str]:
     """What a column takes, and whether null."""
     choices = schema.get("anyOf", [schema])
     kinds = [each for each in choices if each.get("type") != "null"]
     null = len(kinds) < len(choices) or None in schema.get("enum", [])
-    return _words(kinds[0] if "anyOf" in schema else schema), "yes" if null else ""
+    return _type_in_words(kinds[0] if "anyOf" in schema else schema), "yes" if null else ""
 
 
-def _words(schema: dict[str, Any]) -> str:
+def _type_in_words(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         values = [value for value in schema["enum"] if value is not None]
         if "nsw" in values:
@@ -148,43 +150,43 @@ def _words(schema: dict[str, Any]) -> str:
 
 
 def _commands(group: click.Group, path: str) -> dict[str, click.Command]:
-    found: dict[str, click.Command] = {}
+    commands: dict[str, click.Command] = {}
     for name, command in group.commands.items():
         here = f"{path} {name}"
-        found |= _commands(command, here) if isinstance(command, click.Group) else {here: command}
-    return found
+        commands |= _commands(command, here) if isinstance(command, click.Group) else {here: command}
+    return commands
 
 
-def test_the_page_of_the_command_line_has_every_command() -> None:
-    headings = re.findall(r"^## (plankeeper .+)$", prose("docs/command-line.md"), flags=re.MULTILINE)
+def test_the_command_line_page_has_every_command() -> None:
+    headings = re.findall(r"^## (plankeeper .+)$", without_blocks("docs/command-line.md"), flags=re.MULTILINE)
     assert sorted(headings) == sorted(_commands(plankeeper, "plankeeper"))
 
 
 @pytest.mark.parametrize("name", _commands(plankeeper, "plankeeper"))
-def test_a_command_s_options_are_all_explained(name: str) -> None:
+def test_every_option_of_a_command_is_documented(name: str) -> None:
     command = _commands(plankeeper, "plankeeper")[name]
-    listed = [row[0] for row in rows(section("docs/command-line.md", name))]
-    assert sorted(listed) == sorted(_shown(each) for each in command.params)
+    listed = [row[0] for row in table_rows(section("docs/command-line.md", name))]
+    assert sorted(listed) == sorted(_display_name(each) for each in command.params)
 
 
-def test_the_options_of_the_program_itself_are_explained() -> None:
-    listed = [row[0] for row in rows(section("docs/command-line.md", "Options for every command"))]
-    assert sorted(listed) == ["`--help`", *sorted(_shown(each) for each in plankeeper.params)]
+def test_the_global_options_are_documented() -> None:
+    listed = [row[0] for row in table_rows(section("docs/command-line.md", "Options for every command"))]
+    assert sorted(listed) == ["`--help`", *sorted(_display_name(each) for each in plankeeper.params)]
 
 
-def _shown(parameter: click.Parameter) -> str:
+def _display_name(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Argument):
         return f"`{parameter.human_readable_name.upper().replace('_', '-')}`"
     return f"`{parameter.opts[0]}`"
 
 
 @pytest.mark.parametrize("page", pages())
-def test_settings_that_a_page_names_exist(page: str) -> None:
+def test_settings_named_on_a_page_exist(page: str) -> None:
     known = {field.metadata["name"] for field in Settings.__dataclass_fields__.values()}
     assert set(re.findall(r"PLANKEEPER_[A-Z_]+", text_of(page))) <= known
 
 
-def test_the_code_map_has_every_room() -> None:
+def test_the_code_map_has_every_package() -> None:
     rooms = {path.parent.name for path in (PROJECT / "src/plankeeper").glob("*/__init__.py")}
-    named = set(re.findall(r"`(\w+)/`", prose("docs/architecture.md")))
+    named = set(re.findall(r"`(\w+)/`", without_blocks("docs/architecture.md")))
     assert rooms <= named, f"docs/architecture.md does not name {sorted(rooms - named)}"

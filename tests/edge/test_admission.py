@@ -23,25 +23,25 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES, ApiError
 from plankeeper.http.requests import RequestState
 from plankeeper.rate_limits.limiter import LeasedRateLimiter
-from support.client import NO_TLS, PREFIX, Client, check
+from support.client import NO_TLS, PREFIX, Client, check_response
 from support.server import RunningServer
 
-POLICY = re.compile(r'"default";q=([1-9][0-9]*);w=60')
-LIMIT = re.compile(r'"default";r=([0-9]+);t=([0-9]+)')
+POLICY_PATTERN = re.compile(r'"default";q=([1-9][0-9]*);w=60')
+LIMIT_PATTERN = re.compile(r'"default";r=([0-9]+);t=([0-9]+)')
 
 
-def told(answer: httpx.Response) -> tuple[int, int, int]:
+def rate_limit_of(response: httpx.Response) -> tuple[int, int, int]:
     """The quota, what is left of it, and the seconds until the next one, as an answer says."""
-    policy = POLICY.fullmatch(answer.headers["ratelimit-policy"])
-    limit = LIMIT.fullmatch(answer.headers["ratelimit"])
-    assert policy, answer.headers
-    assert limit, answer.headers
+    policy = POLICY_PATTERN.fullmatch(response.headers["ratelimit-policy"])
+    limit = LIMIT_PATTERN.fullmatch(response.headers["ratelimit"])
+    assert policy, response.headers
+    assert limit, response.headers
     return int(policy[1]), int(limit[1]), int(limit[2])
 
 
-def silent(answer: httpx.Response) -> bool:
+def has_no_rate_limit(response: httpx.Response) -> bool:
     """Whether an answer says nothing of a quota."""
-    return not [name for name in answer.headers if name.startswith("ratelimit")]
+    return not [name for name in response.headers if name.startswith("ratelimit")]
 
 
 def seconds_left(server: RunningServer) -> float:
@@ -50,7 +50,7 @@ def seconds_left(server: RunningServer) -> float:
 
 
 @pytest.fixture
-def whole_minute(server: RunningServer) -> None:
+def enough_time_in_minute(server: RunningServer) -> None:
     """A test that counts must not run into the next minute."""
     left = seconds_left(server)
     if left < 10:
@@ -58,7 +58,7 @@ def whole_minute(server: RunningServer) -> None:
 
 
 @pytest.fixture
-def limited(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iterator[Callable[..., Client]]:
+def limited_client(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iterator[Callable[..., Client]]:
     """Makes a client whose key has a quota of its own: `limited(3, scopes=("read",), url=...)`."""
     made: list[Client] = []
 
@@ -67,8 +67,8 @@ def limited(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iter
 
         async def work() -> str:
             async with server.db.transaction() as tx:
-                call = WriteContext(tx, owner, server.settings, SYSTEM)
-                return await service.create(call, "limited", [owner], scopes, None, rate_limit)
+                ctx = WriteContext(tx, owner, server.settings, SYSTEM)
+                return await service.create(ctx, "limited", [owner], scopes, None, rate_limit)
 
         made.append(Client(url, server.run(work()), owner))
         return made[-1]
@@ -79,7 +79,7 @@ def limited(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Iter
 
 
 @pytest.fixture
-def running(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
+def start_server(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
     """Starts a server with settings of its own."""
     started: list[RunningServer] = []
 
@@ -95,14 +95,16 @@ def running(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
 # Quotas
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_every_answer_to_a_known_key_tells_of_its_quota(limited: Callable[..., Client], other: Client) -> None:
-    api = limited(100)
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_every_response_to_a_known_key_has_rate_limit_headers(
+    limited_client: Callable[..., Client], other: Client
+) -> None:
+    api = limited_client(100)
     made = api.post("/participants", {"first_name": "Ada"})
     path = f"/participants/{made.json()['id']}"
     note = {"note_type": "Visit"}
     got = api.get(path)
-    answers = [
+    responses = [
         (200, made),
         (200, got),
         (200, api.request("HEAD", path)),
@@ -124,37 +126,39 @@ def test_every_answer_to_a_known_key_tells_of_its_quota(limited: Callable[..., C
         (422, api.post("/note-types", {"note_type": "x"}, headers={"Idempotency-Key": "one"})),
         (200, api.delete(path)),
     ]
-    assert [answer.status_code for _, answer in answers] == [status for status, _ in answers]
+    assert [response.status_code for _, response in responses] == [status for status, _ in responses]
     lefts = [99, 98, 97, 96, 95, 93, *range(92, 78, -1)]  # the sixth asked twice
-    assert [told(answer)[:2] for _, answer in answers] == [(100, left) for left in lefts]
-    assert all(0 < told(answer)[2] <= 60 for _, answer in answers)
+    assert [rate_limit_of(response)[:2] for _, response in responses] == [(100, left) for left in lefts]
+    assert all(0 < rate_limit_of(response)[2] <= 60 for _, response in responses)
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_a_key_that_may_not_write_is_told_of_its_quota_too(limited: Callable[..., Client]) -> None:
-    refused = limited(10, scopes=("read",)).post("/note-types", {"note_type": "x"})
-    assert (refused.status_code, told(refused)[:2]) == (403, (10, 9))
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_a_key_without_the_scope_gets_rate_limit_headers_too(limited_client: Callable[..., Client]) -> None:
+    refused = limited_client(10, scopes=("read",)).post("/note-types", {"note_type": "x"})
+    assert (refused.status_code, rate_limit_of(refused)[:2]) == (403, (10, 9))
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_what_is_answered_before_the_key_is_looked_at_says_nothing_of_quotas(limited: Callable[..., Client]) -> None:
-    api = limited(10)
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_responses_before_authentication_have_no_rate_limit_headers(limited_client: Callable[..., Client]) -> None:
+    api = limited_client(10)
     before = [
         (404, api.request("GET", "/nothing")),
         (404, api.request("GET", "/participants/a%2Fb")),
         (405, api.request("PATCH", "/participants")),
         (200, api.request("OPTIONS", "/participants")),
     ]
-    assert [(answer.status_code, silent(answer)) for _, answer in before] == [(status, True) for status, _ in before]
-    assert told(api.get("/participants"))[1] == 9
+    assert [(response.status_code, has_no_rate_limit(response)) for _, response in before] == [
+        (status, True) for status, _ in before
+    ]
+    assert rate_limit_of(api.get("/participants"))[1] == 9
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_who_has_used_up_its_quota_is_told_when_to_come_back(
-    server: RunningServer, limited: Callable[..., Client], new_key: Callable[..., str]
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_a_rate_limited_response_says_when_to_retry(
+    server: RunningServer, limited_client: Callable[..., Client], new_key: Callable[..., str]
 ) -> None:
-    api = limited(3)
-    assert [told(api.get("/participants"))[1] for _ in range(3)] == [2, 1, 0]
+    api = limited_client(3)
+    assert [rate_limit_of(api.get("/participants"))[1] for _ in range(3)] == [2, 1, 0]
     before = seconds_left(server)
     refused = api.post("/participants", {"first_name": "Ada"}, headers={"Idempotency-Key": "one"})
     after = seconds_left(server)
@@ -163,7 +167,7 @@ def test_who_has_used_up_its_quota_is_told_when_to_come_back(
         "success": False, "error": "rate_limit_exceeded", "detail": CODES["rate_limit_exceeded"].description,
         "request_id": refused.headers["x-request-id"],
     }  # fmt: skip
-    quota, left, seconds = told(refused)
+    quota, left, seconds = rate_limit_of(refused)
     assert (quota, left) == (3, 0)
     assert refused.headers["retry-after"] == str(seconds)
     assert after - 1 <= seconds <= before + 1
@@ -177,11 +181,11 @@ def test_who_has_used_up_its_quota_is_told_when_to_come_back(
     free.http.close()
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_a_used_up_quota_comes_after_the_scope_and_before_the_request(
-    limited: Callable[..., Client], other: Client
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_the_rate_limit_is_checked_after_the_scope_and_before_the_request(
+    limited_client: Callable[..., Client], other: Client
 ) -> None:
-    api = limited(1, scopes=("read",))
+    api = limited_client(1, scopes=("read",))
     assert api.get("/participants").status_code == 200
     assert api.get("/participants", limit=0).status_code == 429
     assert api.get(f"/participants/{uuid7()}").status_code == 429
@@ -191,49 +195,59 @@ def test_a_used_up_quota_comes_after_the_scope_and_before_the_request(
     assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_one_key_does_not_use_up_the_quota_of_another(limited: Callable[..., Client]) -> None:
-    busy, calm = limited(2), limited(2)
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_each_key_has_a_separate_rate_limit(limited_client: Callable[..., Client]) -> None:
+    busy, calm = limited_client(2), limited_client(2)
     assert [busy.get("/participants").status_code for _ in range(4)] == [200, 200, 429, 429]
-    assert told(calm.get("/participants"))[:2] == (2, 1)
+    assert rate_limit_of(calm.get("/participants"))[:2] == (2, 1)
 
 
-def test_a_key_has_the_servers_quota_unless_it_has_its_own(
-    server: RunningServer, limited: Callable[..., Client]
+def test_a_key_has_the_default_rate_limit_unless_it_has_its_own(
+    server: RunningServer, limited_client: Callable[..., Client]
 ) -> None:
-    assert told(limited(None).get("/participants"))[0] == server.settings.rate_limit
-    assert told(limited(7).get("/participants"))[0] == 7
-    assert told(limited(10**9).get("/participants"))[0] == 10**9
-    unlimited = limited(0)
-    assert all(silent(unlimited.get("/participants")) for _ in range(3))
+    assert rate_limit_of(limited_client(None).get("/participants"))[0] == server.settings.rate_limit
+    assert rate_limit_of(limited_client(7).get("/participants"))[0] == 7
+    assert rate_limit_of(limited_client(10**9).get("/participants"))[0] == 10**9
+    unlimited = limited_client(0)
+    assert all(has_no_rate_limit(unlimited.get("/participants")) for _ in range(3))
 
 
-def test_without_a_limit_nothing_is_said_of_one(
-    running: Callable[..., RunningServer], limited: Callable[..., Client]
+def test_without_a_rate_limit_there_are_no_headers(
+    start_server: Callable[..., RunningServer], limited_client: Callable[..., Client]
 ) -> None:
-    off = running(rate_limit=0)
-    api = limited(None, url=off.url)
-    answers = [api.get("/participants"), api.get("/participants", limit=0), api.post("/note-types", {"note_type": "x"})]
-    assert [(each.status_code, silent(each)) for each in answers] == [(200, True), (400, True), (201, True)]
-    assert told(limited(7, url=off.url).get("/participants"))[0] == 7
+    off = start_server(rate_limit=0)
+    api = limited_client(None, url=off.url)
+    responses = [
+        api.get("/participants"),
+        api.get("/participants", limit=0),
+        api.post("/note-types", {"note_type": "x"}),
+    ]
+    assert [(each.status_code, has_no_rate_limit(each)) for each in responses] == [
+        (200, True),
+        (400, True),
+        (201, True),
+    ]
+    assert rate_limit_of(limited_client(7, url=off.url).get("/participants"))[0] == 7
 
 
 # Bad credentials
 
 
-def from_address(server: RunningServer, address: str) -> httpx.Client:
+def client_from_address(server: RunningServer, address: str) -> httpx.Client:
     """A client at an address of its own: all of 127.0.0.0/8 is this machine."""
     transport = httpx.HTTPTransport(local_address=address, verify=NO_TLS)
     return httpx.Client(base_url=server.url + PREFIX, transport=transport, timeout=30)
 
 
-def bad_credentials(expired: str, revoked: str) -> list[dict[str, str]]:
-    sent = ["Basic YTpi", "Bearer", *(f"Bearer {key}" for key in (new_key(), "junk", expired, revoked))]
-    return [{}, *({"Authorization": each} for each in sent)]
+def invalid_credentials(expired: str, revoked: str) -> list[dict[str, str]]:
+    headers = ["Basic YTpi", "Bearer", *(f"Bearer {key}" for key in (new_key(), "junk", expired, revoked))]
+    return [{}, *({"Authorization": each} for each in headers)]
 
 
 @pytest.fixture
-def dead_keys(server: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]) -> list[str]:
+def inactive_keys(
+    server: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]
+) -> list[str]:
     """An expired and a revoked key."""
     owner = new_plan_manager()
     expired, revoked = new_key(owner, lasts=timedelta(microseconds=1)), new_key(owner)
@@ -248,41 +262,45 @@ def dead_keys(server: RunningServer, new_plan_manager: Callable[[], UUID], new_k
     return [expired, revoked]
 
 
-def test_who_has_no_good_key_is_told_nothing_of_quotas(api: Client, dead_keys: list[str]) -> None:
-    for headers in bad_credentials(*dead_keys):
-        answer = api.send("GET", "/participants", headers=headers)
-        assert (answer.status_code, answer.headers["www-authenticate"], silent(answer)) == (401, "Bearer", True), (
-            headers
-        )
+def test_invalid_keys_get_no_rate_limit_headers(api: Client, inactive_keys: list[str]) -> None:
+    for headers in invalid_credentials(*inactive_keys):
+        response = api.send("GET", "/participants", headers=headers)
+        assert (response.status_code, response.headers["www-authenticate"], has_no_rate_limit(response)) == (
+            401,
+            "Bearer",
+            True,
+        ), headers
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_an_address_with_too_many_bad_credentials_is_refused(
-    running: Callable[..., RunningServer], api: Client, dead_keys: list[str]
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_an_address_with_too_many_authentication_failures_is_rejected(
+    start_server: Callable[..., RunningServer], api: Client, inactive_keys: list[str]
 ) -> None:
-    limit = len(bad_credentials(*dead_keys))
-    door = running(auth_failure_limit=limit)
-    with from_address(door, "127.1.0.1") as bad, from_address(door, "127.1.0.2") as beside:
-        for headers in bad_credentials(*dead_keys):
+    limit = len(invalid_credentials(*inactive_keys))
+    door = start_server(auth_failure_limit=limit)
+    with client_from_address(door, "127.1.0.1") as bad, client_from_address(door, "127.1.0.2") as beside:
+        for headers in invalid_credentials(*inactive_keys):
             assert bad.get("/participants", headers=headers).status_code == 401
         before = seconds_left(door)
-        refused = [bad.get("/participants", headers=headers) for headers in bad_credentials(*dead_keys)]
+        refused = [bad.get("/participants", headers=headers) for headers in invalid_credentials(*inactive_keys)]
         after = seconds_left(door)
-        for answer in refused:
-            check(answer)
-            assert (answer.status_code, answer.json()["error"]) == (429, "rate_limit_exceeded")
-            assert silent(answer)
-            assert after - 1 <= int(answer.headers["retry-after"]) <= before + 1
+        for response in refused:
+            check_response(response)
+            assert (response.status_code, response.json()["error"]) == (429, "rate_limit_exceeded")
+            assert has_no_rate_limit(response)
+            assert after - 1 <= int(response.headers["retry-after"]) <= before + 1
         # An office may stand behind an address: its good keys are served, and nobody else is touched.
         good = bad.get("/participants", headers=api.headers())
-        assert (good.status_code, told(good)[0]) == (200, door.settings.rate_limit)
+        assert (good.status_code, rate_limit_of(good)[0]) == (200, door.settings.rate_limit)
         assert bad.get("/participants").status_code == 429
         assert beside.get("/participants").status_code == 401
 
 
-@pytest.mark.usefixtures("whole_minute")
-def test_a_good_key_that_asks_wrongly_is_no_bad_credential(running: Callable[..., RunningServer], api: Client) -> None:
-    with from_address(running(auth_failure_limit=2), "127.1.0.3") as client:
+@pytest.mark.usefixtures("enough_time_in_minute")
+def test_invalid_requests_with_a_valid_key_are_no_authentication_failures(
+    start_server: Callable[..., RunningServer], api: Client
+) -> None:
+    with client_from_address(start_server(auth_failure_limit=2), "127.1.0.3") as client:
         for _ in range(5):
             assert client.get("/participants", headers={"Authorization": f"Bearer {api.key}"}).status_code == 400
             stranger = api.headers() | {"X-Plan-Manager-Id": str(uuid7())}
@@ -304,17 +322,17 @@ def test_a_good_key_that_asks_wrongly_is_no_bad_credential(running: Callable[...
         (None, ""),
     ],
 )
-def test_an_address_of_version_6_counts_with_its_network(client: tuple[str, int] | None, network: str) -> None:
+def test_an_ipv6_address_counts_with_its_network(client: tuple[str, int] | None, network: str) -> None:
     assert client_network({"client": client}) == network
     if client is None:
         assert client_network({}) == network
 
 
-def test_an_address_of_version_4_within_version_6_is_that_of_version_4() -> None:
+def test_an_ipv4_mapped_address_counts_as_ipv4() -> None:
     assert client_network({"client": ("::ffff:203.0.113.9", 0)}) == "203.0.113.9"
 
 
-async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: Cluster) -> None:
+async def test_a_hundred_thousand_invalid_keys_use_no_memory(cluster: Cluster) -> None:
     """90,000 are told by their form alone, and 10,000 are looked up."""
     settings: Any = SimpleNamespace(rate_limit=600, auth_failure_limit=10**6, max_requests=200)
     scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}

@@ -19,7 +19,7 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.plan_managers import store as plan_managers
 from support.client import PREFIX, Client
-from support.folder import open_folder
+from support.folder import temporary_folder
 from support.server import RunningServer, wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -30,35 +30,35 @@ MIB = 1024 * 1024
 def unchanged(server: RunningServer, api: Client) -> Callable[[], Any]:
     """Makes a context in which nothing may be written for the plan manager."""
 
-    async def contents() -> tuple[int, list[str]]:
+    async def read_contents() -> tuple[int, list[str]]:
         own = UUID(api.plan_manager_id)
         events = await server.db.one(int, "select count(*) from events where plan_manager_id = $1", own)
         rows = "select to_json(each)::text from participants each where plan_manager_id = $1 order by id"
         return events, await server.db.rows(str, rows, own)
 
     @contextmanager
-    def watched() -> Iterator[None]:
-        before = server.run(contents())
+    def assert_unchanged() -> Iterator[None]:
+        before = server.run(read_contents())
         yield
-        assert server.run(contents()) == before
+        assert server.run(read_contents()) == before
 
-    return watched
+    return assert_unchanged
 
 
-def sent(
+def send_raw(
     api: Client, body: bytes | Iterator[bytes], path: str = "/participants", method: str = "POST"
 ) -> httpx.Response:
     """A body as it stands."""
     return api.request(method, path, content=body, headers=JSON)
 
 
-def faults(answer: httpx.Response) -> list[tuple[str, str]]:
+def field_errors(response: httpx.Response) -> list[tuple[str, str]]:
     """What a refusal says of each field; the same stands in its sentence."""
-    body = answer.json()
-    assert (answer.status_code, body["error"]) == (400, "invalid_request"), answer.text
-    said = [(each["field"], each["message"]) for each in body["errors"]]
-    assert body["detail"].startswith("; ".join(f"{field}: {message}" for field, message in said[:3]))
-    return said
+    body = response.json()
+    assert (response.status_code, body["error"]) == (400, "invalid_request"), response.text
+    errors = [(each["field"], each["message"]) for each in body["errors"]]
+    assert body["detail"].startswith("; ".join(f"{field}: {message}" for field, message in errors[:3]))
+    return errors
 
 
 NOT_JSON = {
@@ -90,21 +90,21 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("kind", NOT_JSON)
-def test_a_body_that_is_no_json_object_is_refused(api: Client, unchanged: Callable[[], Any], kind: str) -> None:
-    made = api.made("/participants", {"first_name": "Ann"})
+def test_a_body_that_is_not_a_json_object_is_rejected(api: Client, unchanged: Callable[[], Any], kind: str) -> None:
+    made = api.create("/participants", {"first_name": "Ann"})
     body, says = NOT_JSON[kind]
     with unchanged():
-        for answer in (sent(api, body), sent(api, body, f"/participants/{made['id']}", "PUT")):
-            told = answer.json()
-            assert (answer.status_code, told["error"]) == (400, "invalid_json")
+        for response in (send_raw(api, body), send_raw(api, body, f"/participants/{made['id']}", "PUT")):
+            told = response.json()
+            assert (response.status_code, told["error"]) == (400, "invalid_json")
             assert set(told) == {"success", "error", "detail", "request_id"}
             assert told["detail"].startswith(says)
 
 
-def test_32_levels_are_json_and_then_of_the_wrong_type(api: Client, unchanged: Callable[[], Any]) -> None:
+def test_json_nested_32_levels_deep_is_parsed_and_fails_validation(api: Client, unchanged: Callable[[], Any]) -> None:
     with unchanged():
-        answer = sent(api, b'{"first_name": %s}' % (b"[" * 31 + b"]" * 31))
-        assert faults(answer) == [("first_name", "must be a string or null, not a list")]
+        response = send_raw(api, b'{"first_name": %s}' % (b"[" * 31 + b"]" * 31))
+        assert field_errors(response) == [("first_name", "must be a string or null, not a list")]
 
 
 TYPES = ["text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", "application/jsonx"]
@@ -113,26 +113,28 @@ TYPES = ["text/plain", "application/x-www-form-urlencoded", "application/merge-p
 @pytest.mark.parametrize(
     "kind", [*TYPES, "application/json; charset=latin-1", "application/json, application/json", "", None]
 )
-def test_a_body_of_another_media_type_is_refused(api: Client, unchanged: Callable[[], Any], kind: str | None) -> None:
+def test_a_body_of_another_media_type_is_rejected(api: Client, unchanged: Callable[[], Any], kind: str | None) -> None:
     with unchanged():
-        answer = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind})
-        told = answer.json()
-        assert (answer.status_code, told.pop("error")) == (415, "unsupported_media_type")
+        response = api.request(
+            "POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind}
+        )
+        told = response.json()
+        assert (response.status_code, told.pop("error")) == (415, "unsupported_media_type")
         assert told == {
             "success": False, "detail": CODES["unsupported_media_type"].description,
-            "request_id": answer.headers["x-request-id"],
+            "request_id": response.headers["x-request-id"],
         }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "kind", ["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"']
 )
-def test_json_is_taken_with_and_without_a_charset(api: Client, kind: str) -> None:
-    answer = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind})
-    assert (answer.status_code, answer.json()["first_name"]) == (200, "Ann")
+def test_json_is_accepted_with_and_without_a_charset(api: Client, kind: str) -> None:
+    response = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind})
+    assert (response.status_code, response.json()["first_name"]) == (200, "Ann")
 
 
-def padded(size: int) -> bytes:
+def padded_body(size: int) -> bytes:
     return b'{"first_name": "Ann"}' + b" " * (size - 21)
 
 
@@ -141,30 +143,32 @@ def in_chunks(body: bytes) -> Iterator[bytes]:
     yield from (body[at : at + 65_536] for at in range(0, len(body), 65_536))
 
 
-@pytest.mark.parametrize("body", [padded(MIB + 1), padded(2 * MIB), b'{"first_name": "%s"}' % (b"a" * MIB)], ids=len)
-def test_a_body_over_1_mib_is_refused(api: Client, unchanged: Callable[[], Any], body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [padded_body(MIB + 1), padded_body(2 * MIB), b'{"first_name": "%s"}' % (b"a" * MIB)], ids=len
+)
+def test_a_body_over_1_mib_is_rejected(api: Client, unchanged: Callable[[], Any], body: bytes) -> None:
     with unchanged():
-        for answer in (sent(api, body), sent(api, in_chunks(body))):
-            told = answer.json()
-            assert (answer.status_code, told.pop("error")) == (413, "body_too_large")
+        for response in (send_raw(api, body), send_raw(api, in_chunks(body))):
+            told = response.json()
+            assert (response.status_code, told.pop("error")) == (413, "body_too_large")
             assert told == {
                 "success": False, "detail": CODES["body_too_large"].description,
-                "request_id": answer.headers["x-request-id"],
+                "request_id": response.headers["x-request-id"],
             }  # fmt: skip
 
 
-def test_a_body_of_1_mib_is_taken(api: Client) -> None:
-    for body in (padded(MIB), in_chunks(padded(MIB))):
-        assert sent(api, body).status_code == 200
+def test_a_body_of_1_mib_is_accepted(api: Client) -> None:
+    for body in (padded_body(MIB), in_chunks(padded_body(MIB))):
+        assert send_raw(api, body).status_code == 200
 
 
 def test_a_name_of_a_million_characters_is_too_long(api: Client, unchanged: Callable[[], Any]) -> None:
     with unchanged():
-        answer = api.post("/participants", {"first_name": "a" * 1_000_000})
-        assert faults(answer) == [("first_name", "must be at most 255 characters long")]
+        response = api.post("/participants", {"first_name": "a" * 1_000_000})
+        assert field_errors(response) == [("first_name", "must be at most 255 characters long")]
 
 
-def test_a_client_that_goes_away_amid_its_body_writes_nothing(api: Client, unchanged: Callable[[], Any]) -> None:
+def test_a_client_that_disconnects_during_its_body_writes_nothing(api: Client, unchanged: Callable[[], Any]) -> None:
     host, port = api.http.base_url.host, api.http.base_url.port or 0
     head = "".join(f"{name}: {value}\r\n" for name, value in (api.headers() | JSON | {"Content-Length": "99"}).items())
     with unchanged():
@@ -188,27 +192,27 @@ NUL = "must not contain the character U+0000"
         ("POST", "/invoices/status", {"provider_email": "\0", "invoice_number": "1"}),
     ],
 )
-def test_nul_is_no_character_of_a_text(
+def test_nul_is_rejected_in_text(
     api: Client, unchanged: Callable[[], Any], method: str, path: str, body: dict[str, str]
 ) -> None:
-    place = path.format(participant_id=api.made("/participants", {})["id"])
+    place = path.format(participant_id=api.create("/participants", {})["id"])
     with unchanged():
         wrong = [name for name, value in body.items() if "\0" in value]
-        assert faults(api.request(method, place, json=body)) == [(name, NUL) for name in wrong]
-        unknown = sent(api, b'{"a\\u0000b": "x"}', place, method)
-        assert faults(unknown)[0][0] == "a\\x00b"
+        assert field_errors(api.request(method, place, json=body)) == [(name, NUL) for name in wrong]
+        unknown = send_raw(api, b'{"a\\u0000b": "x"}', place, method)
+        assert field_errors(unknown)[0][0] == "a\\x00b"
 
 
-def test_nul_and_bytes_that_are_no_text_are_refused_in_a_query(api: Client, unchanged: Callable[[], Any]) -> None:
+def test_nul_and_invalid_utf8_are_rejected_in_a_query(api: Client, unchanged: Callable[[], Any]) -> None:
     with unchanged():
-        assert faults(api.request("GET", "/participants?email=a%00b")) == [("email", NUL)]
+        assert field_errors(api.request("GET", "/participants?email=a%00b")) == [("email", NUL)]
         for query in ("email=%ff", "email=%ed%a0%80", "%ff=1", "&".join(["limit=1"] * 101)):
-            answer = api.request("GET", f"/participants?{query}")
-            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
-            assert answer.json()["detail"] == "query: must be percent-encoded UTF-8 of at most 100 parameters."
+            response = api.request("GET", f"/participants?{query}")
+            assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+            assert response.json()["detail"] == "query: must be percent-encoded UTF-8 of at most 100 parameters."
 
 
-def test_what_looks_like_an_escape_is_kept_as_it_was_sent(api: Client) -> None:
+def test_text_that_looks_like_an_escape_is_stored_unchanged(api: Client) -> None:
     texts = [
         "\\u0000",
         "\\",
@@ -221,18 +225,18 @@ def test_what_looks_like_an_escape_is_kept_as_it_was_sent(api: Client) -> None:
         "'; drop table participants; --",
     ]
     for text in texts:
-        assert api.made("/participants", {"first_name": text})["first_name"] == text
-    assert sent(api, b'{"first_name": "\\ud83d\\ude00\\\\u0000"}').json()["first_name"] == "😀\\u0000"
+        assert api.create("/participants", {"first_name": text})["first_name"] == text
+    assert send_raw(api, b'{"first_name": "\\ud83d\\ude00\\\\u0000"}').json()["first_name"] == "😀\\u0000"
 
 
-def test_all_faults_of_a_body_are_told_at_once(api: Client, unchanged: Callable[[], Any]) -> None:
+def test_all_errors_of_a_body_are_reported_together(api: Client, unchanged: Callable[[], Any]) -> None:
     body = {
         "first_name": {"a": 1}, "last_name": ["x"], "participant_number": 430000001, "email": True, "state": "XX",
         "status": None, "is_pace_plan": "yes", "plan_start_date": "2026-02-30", "account_manager_id": "x",
         "zip": "2000", "email_adress": "a@example.com",
     }  # fmt: skip
     with unchanged():
-        said = dict(faults(api.post("/participants", body)))
+        said = dict(field_errors(api.post("/participants", body)))
     assert said.pop("zip") == said.pop("email_adress")
     assert said == {
         "first_name": "must be a string or null, not an object",
@@ -247,24 +251,26 @@ def test_all_faults_of_a_body_are_told_at_once(api: Client, unchanged: Callable[
     }
 
 
-def test_all_wrong_items_of_a_list_are_told_at_once(api: Client, unchanged: Callable[[], Any]) -> None:
-    place = f"/participants/{api.made('/participants', {})['id']}/team-members"
+def test_all_invalid_items_of_a_list_are_reported_together(api: Client, unchanged: Callable[[], Any]) -> None:
+    place = f"/participants/{api.create('/participants', {})['id']}/team-members"
     slugs = "must be one of view_budget, view_invoices, approve_invoices, email_statements, view_documents, no_access"
     with unchanged():
-        answer = api.post(place, {"email": "a@example.com", "permissions": ["view_budget", "x", 5, "no_access", "y"]})
-        assert faults(answer) == [
+        response = api.post(place, {"email": "a@example.com", "permissions": ["view_budget", "x", 5, "no_access", "y"]})
+        assert field_errors(response) == [
             ("permissions[1]", slugs), ("permissions[2]", "must be a string, not a whole number"),
             ("permissions[4]", slugs),
         ]  # fmt: skip
-        answer = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")
-        assert faults(answer) == [(f"account_manager[{at}]", "must be a UUID with its hyphens") for at in (0, 2, 3)]
+        response = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")
+        assert field_errors(response) == [
+            (f"account_manager[{at}]", "must be a UUID with its hyphens") for at in (0, 2, 3)
+        ]
 
 
-def test_an_unknown_field_is_named_with_those_that_are_known(api: Client, unchanged: Callable[[], Any]) -> None:
+def test_an_unknown_field_is_reported_with_the_known_fields(api: Client, unchanged: Callable[[], Any]) -> None:
     with unchanged():
-        answer = api.post("/note-types", {"note_type": "Visit", "color": "red"})
+        response = api.post("/note-types", {"note_type": "Visit", "color": "red"})
         known = "note_type, badge_color, highlight_color"
-        assert faults(answer) == [("color", f"is not known; known are {known}")]
+        assert field_errors(response) == [("color", f"is not known; known are {known}")]
     assert api.get("/note-types").json()["pagination"]["total"] == 0
 
 
@@ -275,28 +281,28 @@ EMAILS = [
 
 
 @pytest.mark.parametrize("email", EMAILS)
-def test_what_does_not_look_like_an_email_is_refused(api: Client, unchanged: Callable[[], Any], email: str) -> None:
-    made = api.made("/participants", {})
+def test_an_invalid_email_is_rejected(api: Client, unchanged: Callable[[], Any], email: str) -> None:
+    made = api.create("/participants", {})
     with unchanged():
         says = [("email", "must be an email address, such as name@example.com")]
-        for answer in (
+        for response in (
             api.post("/participants", {"email": email}),
             api.put(f"/participants/{made['id']}", {"email": email}),
             api.post("/providers", {"email": email}),
             api.post(f"/participants/{made['id']}/team-members", {"email": email}),
         ):
-            assert faults(answer) == says
+            assert field_errors(response) == says
 
 
 def test_a_state_is_one_of_eight_codes(api: Client, unchanged: Callable[[], Any]) -> None:
     for state in ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"):
         for sent_state in (state, state.lower()):
-            assert api.made("/participants", {"state": sent_state})["state"] == state
+            assert api.create("/participants", {"state": sent_state})["state"] == state
     says = [("state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")]
     with unchanged():
         for wrong in ("XX", "", " NSW", "New South Wales", "NſW"):
-            assert faults(api.post("/participants", {"state": wrong})) == says
-            assert faults(api.post("/providers", {"state": wrong})) == says
+            assert field_errors(api.post("/participants", {"state": wrong})) == says
+            assert field_errors(api.post("/providers", {"state": wrong})) == says
 
 
 IDS = {"/participants/{}": "participant_id", "/providers/{}": "provider_id", "/invoices/{}": "invoice_id",
@@ -304,17 +310,17 @@ IDS = {"/participants/{}": "participant_id", "/providers/{}": "provider_id", "/i
 
 
 @pytest.mark.parametrize("path", IDS)
-def test_an_id_that_is_no_uuid_is_refused_and_one_that_nobody_has_is_not_found(api: Client, path: str) -> None:
+def test_an_invalid_uuid_is_rejected_and_an_unknown_one_is_not_found(api: Client, path: str) -> None:
     for wrong in ("abc", "1", uuid7().hex, f"{uuid7()}0", "%00", "%7B" + str(uuid7()) + "%7D"):
-        assert faults(api.get(path.format(wrong))) == [(IDS[path], "must be a UUID with its hyphens")]
+        assert field_errors(api.get(path.format(wrong))) == [(IDS[path], "must be a UUID with its hyphens")]
     for absent in (str(uuid7()), str(uuid7()).upper(), str(UUID(int=0))):
-        answer = api.get(path.format(absent))
-        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+        response = api.get(path.format(absent))
+        assert (response.status_code, response.json()["error"]) == (404, "not_found")
 
 
-def test_a_note_types_id_is_a_whole_number(api: Client) -> None:
+def test_a_note_type_id_is_an_integer(api: Client) -> None:
     for wrong in ("abc", "1.0", str(uuid7()), "%00", "+1", "1e3"):
-        assert faults(api.get(f"/note-types/{wrong}")) == [("note_type_id", "must be a whole number")]
+        assert field_errors(api.get(f"/note-types/{wrong}")) == [("note_type_id", "must be a whole number")]
     for absent in ("0", "-1", "9223372036854775807", "9223372036854775808", "1" + "0" * 30):
         assert api.get(f"/note-types/{absent}").status_code == 404
 
@@ -322,71 +328,77 @@ def test_a_note_types_id_is_a_whole_number(api: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/account-managers/{}", "/invoice-view-sessions/{}", "/participants/{own}/team-members/{}"]
 )
-def test_an_id_that_the_contract_types_as_a_string_is_just_not_found(api: Client, path: str) -> None:
-    own = api.made("/participants", {})["id"]
-    answers = [api.get(path.format(each, own=own)) for each in ("abc", "1", "None", uuid7().hex, "%00", str(uuid7()))]
-    told = [answer.json() | {"request_id": None} for answer in answers]
+def test_an_invalid_id_is_not_found_where_the_contract_types_it_as_a_string(api: Client, path: str) -> None:
+    own = api.create("/participants", {})["id"]
+    responses = [api.get(path.format(each, own=own)) for each in ("abc", "1", "None", uuid7().hex, "%00", str(uuid7()))]
+    told = [response.json() | {"request_id": None} for response in responses]
     says = CODES["not_found"].description
     assert told == [{"success": False, "error": "not_found", "detail": says, "request_id": None}] * 6
 
 
-def test_a_wrong_body_for_a_member_called_none_is_a_wrong_body(api: Client) -> None:
-    own = api.made("/participants", {})["id"]
-    answer = api.put(f"/participants/{own}/team-members/None", {"colour": "red"})
-    assert [field for field, _ in faults(answer)] == ["colour"]
+def test_an_invalid_body_for_a_member_called_none_is_rejected(api: Client) -> None:
+    own = api.create("/participants", {})["id"]
+    response = api.put(f"/participants/{own}/team-members/None", {"colour": "red"})
+    assert [field for field, _ in field_errors(response)] == ["colour"]
 
 
 def test_an_id_in_upper_case_is_the_same_id(api: Client) -> None:
-    made = api.made("/participants", {"first_name": "Ann"})
+    made = api.create("/participants", {"first_name": "Ann"})
     assert api.get(f"/participants/{made['id'].upper()}").json() == made
 
 
-@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00%2B10:00", "9999-12-31T23:59:59-10:00"])
-def test_a_moment_beyond_the_calendar_is_refused(api: Client, moment: str) -> None:
+@pytest.mark.parametrize("timestamp", ["0001-01-01T00:00:00%2B10:00", "9999-12-31T23:59:59-10:00"])
+def test_a_timestamp_outside_the_calendar_is_rejected(api: Client, timestamp: str) -> None:
     for path in ("/participants", "/providers", "/invoices"):
         says = [("updated_since", "must lie within the years 1 to 9999 in UTC")]
-        assert faults(api.request("GET", f"{path}?updated_since={moment}")) == says
+        assert field_errors(api.request("GET", f"{path}?updated_since={timestamp}")) == says
 
 
-def test_a_refusal_never_tells_of_the_inside(api: Client) -> None:
-    own = api.made("/participants", {})["id"]
-    answers = [
-        sent(api, b"{"), sent(api, b"[" * 20_000), api.post("/participants", {"x": "'; select 1"}),
+def test_errors_never_reveal_internals(api: Client) -> None:
+    own = api.create("/participants", {})["id"]
+    responses = [
+        send_raw(api, b"{"), send_raw(api, b"[" * 20_000), api.post("/participants", {"x": "'; select 1"}),
         api.post("/participants", {"account_manager_id": str(uuid7())}), api.get(f"/participants/{uuid7()}"),
         api.put(f"/participants/{own}", {"exit_reason_category_id": str(uuid7())}), api.get("/participants", limit="x"),
     ]  # fmt: skip
-    for answer in answers:
-        assert not re.search(r"Traceback|asyncpg|msgspec|constraint|_fkey|\.py|/src|Error\b", answer.text), answer.text
+    for response in responses:
+        assert not re.search(r"Traceback|asyncpg|msgspec|constraint|_fkey|\.py|/src|Error\b", response.text), (
+            response.text
+        )
 
 
 @pytest.fixture
 def own_cluster() -> Iterator[Cluster]:
     """A cluster that a test may stop."""
-    with open_folder() as folder, Cluster(folder) as running:
+    with temporary_folder() as folder, Cluster(folder) as running:
         schema.migrate(running.dsn)
         yield running
 
 
-async def newcomer(server: RunningServer) -> tuple[UUID, str]:
+async def create_plan_manager_and_key(server: RunningServer) -> tuple[UUID, str]:
     """A plan manager with a key."""
     async with server.db.transaction() as tx:
-        made = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-        assert made is not None
-        call = WriteContext(tx, made.id, server.settings, SYSTEM)
-        return made.id, await service.create(call, "test", [made.id], ["read", "write"], None)
+        plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
+        assert plan_manager is not None
+        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
+        return plan_manager.id, await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
 
 
-def test_while_the_database_is_away_the_answer_is_503_and_then_service_goes_on(own_cluster: Cluster) -> None:
+def test_requests_return_503_while_the_database_is_down_and_recover(own_cluster: Cluster) -> None:
     server = RunningServer(own_cluster.dsn).start()
-    plan_manager_id, key = server.run(newcomer(server))
+    plan_manager_id, key = server.run(create_plan_manager_and_key(server))
     api = Client(server.url, key, plan_manager_id)
-    made = api.made("/participants", {"first_name": "Ann"})
+    made = api.create("/participants", {"first_name": "Ann"})
     own_cluster.stop()
-    for answer in (api.get("/participants"), api.post("/participants", {}), api.delete(f"/participants/{made['id']}")):
-        assert answer.status_code == 503
-        assert answer.headers["retry-after"] == "1"
-        assert answer.json() == {
-            "success": False, "error": "service_unavailable", "request_id": answer.headers["x-request-id"],
+    for response in (
+        api.get("/participants"),
+        api.post("/participants", {}),
+        api.delete(f"/participants/{made['id']}"),
+    ):
+        assert response.status_code == 503
+        assert response.headers["retry-after"] == "1"
+        assert response.json() == {
+            "success": False, "error": "service_unavailable", "request_id": response.headers["x-request-id"],
             "detail": CODES["service_unavailable"].description,
         }  # fmt: skip
     assert api.http.get("/readyz").status_code == 503

@@ -15,15 +15,15 @@ from plankeeper.app import group_by_path, operations
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.errors import CODES
 from plankeeper.http.requests import error_response
-from support.client import PREFIX, Client, check
+from support.client import PREFIX, Client, check_response
 from support.server import RunningServer
 
-KEYLESS = ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.js", "/docs/swagger-ui.css"]
+PUBLIC_PATHS = ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.js", "/docs/swagger-ui.css"]
 ORIGIN = "https://app.example.com"
 
 
-def test_head_answers_the_headers_of_get_without_the_body(api: Client) -> None:
-    api.made("/note-types", {"note_type": "Visit"})
+def test_head_returns_the_headers_of_get_without_the_body(api: Client) -> None:
+    api.create("/note-types", {"note_type": "Visit"})
     own = {"X-Request-Id": "same"}
     got, head = (api.request(method, "/note-types", headers=own) for method in ("GET", "HEAD"))
     assert (head.status_code, head.content) == (200, b"")
@@ -34,14 +34,14 @@ def test_head_answers_the_headers_of_get_without_the_body(api: Client) -> None:
     }
 
 
-def test_head_is_refused_as_get_is(api: Client) -> None:
+def test_head_is_rejected_like_get(api: Client) -> None:
     assert api.send("HEAD", "/note-types").status_code == 401
     assert api.request("HEAD", f"/participants/{uuid7()}").status_code == 404
     assert api.request("HEAD", "/note-types?limit=0").status_code == 400
 
 
 @pytest.mark.parametrize("path", group_by_path(operations()))
-def test_a_path_names_its_methods_and_refuses_all_others(api: Client, path: str) -> None:
+def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str) -> None:
     methods = {*group_by_path(operations())[path], "OPTIONS"}
     methods |= {"HEAD"} if "GET" in methods else set()
     allow = ", ".join(sorted(methods))
@@ -51,7 +51,7 @@ def test_a_path_names_its_methods_and_refuses_all_others(api: Client, path: str)
     assert (options.status_code, options.headers["allow"], options.json()) == (200, allow, {})
     for method in {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "TRACE"} - methods:
         answer = api.http.request(method, real)
-        check(answer)
+        check_response(answer)
         assert (answer.status_code, answer.headers["allow"]) == (405, allow)
         if method != "HEAD":
             assert answer.json() == {
@@ -60,8 +60,8 @@ def test_a_path_names_its_methods_and_refuses_all_others(api: Client, path: str)
             }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", KEYLESS)
-def test_a_path_without_a_key_takes_get_and_head_alone(api: Client, path: str) -> None:
+@pytest.mark.parametrize("path", PUBLIC_PATHS)
+def test_a_public_path_accepts_only_get_and_head(api: Client, path: str) -> None:
     got, head = api.http.get(path), api.http.head(path)
     assert (got.status_code, head.status_code, head.content) == (200, 200, b"")
     assert head.headers["content-length"] == str(len(got.content))
@@ -69,7 +69,7 @@ def test_a_path_without_a_key_takes_get_and_head_alone(api: Client, path: str) -
     assert (options.status_code, options.headers["allow"], options.json()) == (200, "GET, HEAD, OPTIONS", {})
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = api.http.request(method, path)
-        check(answer)
+        check_response(answer)
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
         assert answer.json()["error"] == "method_not_allowed"
 
@@ -85,7 +85,7 @@ def test_a_path_without_a_key_takes_get_and_head_alone(api: Client, path: str) -
 def test_an_unknown_path_is_not_found_by_any_method_and_never_redirected(api: Client, path: str) -> None:
     for method in ("GET", "POST", "OPTIONS"):
         answer = api.http.request(method, path, headers=api.headers())
-        check(answer)
+        check_response(answer)
         assert answer.status_code == 404
         assert answer.json() == {
             "success": False, "error": "not_found",
@@ -94,16 +94,16 @@ def test_an_unknown_path_is_not_found_by_any_method_and_never_redirected(api: Cl
         }  # fmt: skip
 
 
-SANE = ["a", "~!@#", "3f1c", "a" * 128]
-INSANE = ["", "a b", "a\tb", "a" * 129, "é"]
+VALID_REQUEST_IDS = ["a", "~!@#", "3f1c", "a" * 128]
+INVALID_REQUEST_IDS = ["", "a b", "a\tb", "a" * 129, "é"]
 
 
-@pytest.mark.parametrize("path", [f"{PREFIX}/note-types", f"{PREFIX}/nothing", *KEYLESS])
-def test_a_sane_request_id_comes_back_and_another_is_replaced(api: Client, path: str) -> None:
-    for sane in SANE:
+@pytest.mark.parametrize("path", [f"{PREFIX}/note-types", f"{PREFIX}/nothing", *PUBLIC_PATHS])
+def test_a_valid_request_id_is_returned_and_an_invalid_one_replaced(api: Client, path: str) -> None:
+    for sane in VALID_REQUEST_IDS:
         assert api.http.get(path, headers={"X-Request-Id": sane}).headers["x-request-id"] == sane
     made = [
-        *(api.http.get(path, headers={"X-Request-Id": insane.encode()}) for insane in INSANE),
+        *(api.http.get(path, headers={"X-Request-Id": insane.encode()}) for insane in INVALID_REQUEST_IDS),
         api.http.get(path, headers=[("X-Request-Id", "one"), ("X-Request-Id", "two")]),
         api.http.get(path),
     ]
@@ -111,27 +111,27 @@ def test_a_sane_request_id_comes_back_and_another_is_replaced(api: Client, path:
     assert len(set(ids)) == len(made)
 
 
-def test_the_request_id_stands_in_the_error(api: Client) -> None:
+def test_the_request_id_is_in_the_error(api: Client) -> None:
     answer = api.http.get(f"{PREFIX}/note-types", headers={"X-Request-Id": "mine-1"})
     assert answer.json()["request_id"] == "mine-1"
 
 
-def test_a_success_says_json_and_its_length(api: Client) -> None:
+def test_a_success_has_a_content_type_and_length(api: Client) -> None:
     answer = api.get("/note-types")
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["content-length"] == str(len(answer.content))
 
 
-def test_the_probes_need_no_key(api: Client) -> None:
+def test_health_checks_need_no_key(api: Client) -> None:
     for path in ("/healthz", "/readyz"):
         answer = api.http.get(path)
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-def test_readiness_tells_of_a_database_that_is_away_while_the_process_lives() -> None:
+def test_readiness_fails_while_the_database_is_down_but_liveness_does_not() -> None:
     away = RunningServer("postgresql://nobody@127.0.0.1:1/none").start()
     ready = httpx.get(f"{away.url}/readyz")
-    check(ready)
+    check_response(ready)
     assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
     assert ready.json() == {
         "success": False, "error": "service_unavailable", "detail": "The database does not answer.",
@@ -141,13 +141,13 @@ def test_readiness_tells_of_a_database_that_is_away_while_the_process_lives() ->
     away.stop()
 
 
-def test_the_document_served_is_the_one_committed(api: Client, project: Path) -> None:
+def test_the_served_openapi_document_is_the_committed_one(api: Client, project: Path) -> None:
     served = api.http.get("/openapi.json")
     assert served.headers["content-type"] == "application/json"
     assert served.json() == json.loads((project / "openapi.json").read_text())
 
 
-class Addresses(HTMLParser):
+class ResourceParser(HTMLParser):
     """The addresses that a page loads from, and the elements that hold code of their own."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Addresses(HTMLParser):
 def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
     page = api.http.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    read = Addresses()
+    read = ResourceParser()
     read.feed(page.text)
     assert read.loaded == ["/docs/swagger-ui.css", "data:,", "/docs/swagger-ui-bundle.js", "/docs/docs.js"]
     assert read.inline == 0
@@ -184,7 +184,7 @@ def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
     assert "http" not in own
 
 
-def test_what_nobody_foresaw_is_logged_and_told_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_is_logged_and_not_revealed(caplog: pytest.LogCaptureFixture) -> None:
     answer = error_response(RuntimeError("select secret from people"), "id-1")
     assert answer.status == 500
     assert json.loads(answer.body) == {
@@ -196,7 +196,7 @@ def test_what_nobody_foresaw_is_logged_and_told_to_nobody(caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/openapi.json"])
-def test_a_browser_is_told_to_load_nothing_from_another_host(api: Client, path: str) -> None:
+def test_the_content_security_policy_allows_no_other_host(api: Client, path: str) -> None:
     headers = api.http.get(path).headers
     policy = {name: rest for name, *rest in (part.split() for part in headers["content-security-policy"].split(";"))}
     assert policy["default-src"] == ["'self'"]
@@ -211,30 +211,30 @@ PREFLIGHT = {
 }  # fmt: skip
 
 
-def cross_origin(answer: httpx.Response) -> dict[str, str]:
+def cors_headers(answer: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
 
 
-def test_other_origins_are_closed_out_unless_they_are_set(api: Client) -> None:
-    assert cross_origin(api.request("GET", "/note-types", headers={"Origin": ORIGIN})) == {}
+def test_other_origins_are_rejected_unless_configured(api: Client) -> None:
+    assert cors_headers(api.request("GET", "/note-types", headers={"Origin": ORIGIN})) == {}
     asked = api.http.options(f"{PREFIX}/note-types", headers=PREFLIGHT)
-    assert (asked.status_code, cross_origin(asked), asked.json()) == (200, {}, {})
+    assert (asked.status_code, cors_headers(asked), asked.json()) == (200, {}, {})
 
 
 @pytest.fixture
-def open_server(cluster: Cluster) -> Iterator[RunningServer]:
+def cors_server(cluster: Cluster) -> Iterator[RunningServer]:
     running = RunningServer(cluster.dsn, cors_origins=(ORIGIN,)).start()
     yield running
     running.stop()
 
 
-def test_an_origin_that_is_set_may_read_and_write_and_no_other(
-    open_server: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]
+def test_only_a_configured_origin_may_read_and_write(
+    cors_server: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]
 ) -> None:
     owner = new_plan_manager()
-    api = Client(open_server.url, new_key(owner), owner)
+    api = Client(cors_server.url, new_key(owner), owner)
     asked = api.http.options(f"{PREFIX}/note-types", headers=PREFLIGHT)
-    check(asked)
+    check_response(asked)
     assert (asked.status_code, asked.json()) == (200, {})
     assert asked.headers["access-control-allow-origin"] == ORIGIN
     assert "authorization" in asked.headers["access-control-allow-headers"]

@@ -8,21 +8,21 @@ from support.client import Client
 NIL = "00000000-0000-0000-0000-000000000000"
 
 
-def test_of_very_many_faults_a_hundred_are_told(api: Client) -> None:
+def test_at_most_a_hundred_errors_are_reported(api: Client) -> None:
     refused = api.post("/participants", {f"unknown_{number}": 1 for number in range(5000)})
     assert refused.status_code == 400
     assert len(refused.json()["errors"]) == 100
     assert refused.json()["detail"].endswith("; and 4997 more.")
 
 
-def test_an_encoded_slash_is_no_slash(api: Client) -> None:
-    made = api.made("/participants", {"first_name": "Ada"})
+def test_an_encoded_slash_does_not_separate_path_segments(api: Client) -> None:
+    made = api.create("/participants", {"first_name": "Ada"})
     assert api.get(f"/participants/{made['id']}/team-members").status_code == 200
     for slash in ("%2F", "%2f"):
         assert api.get(f"/participants/{made['id']}{slash}team-members").status_code == 404
 
 
-def test_the_nil_uuid_is_no_id(api: Client, import_rows: Callable[..., Any]) -> None:
+def test_the_nil_uuid_is_rejected_as_an_id(api: Client, import_rows: Callable[..., Any]) -> None:
     for resource, more in (("participants", {}), ("account-managers", {}), ("exit-reasons", {"name": "x"})):
         report = import_rows(api, resource, [{"id": NIL, **more}])
         assert [(bad.field, bad.reason) for bad in report.bad] == [
@@ -31,6 +31,6 @@ def test_the_nil_uuid_is_no_id(api: Client, import_rows: Callable[..., Any]) -> 
     assert api.get(f"/account-managers/{NIL}").status_code == 404
 
 
-def test_emails_are_compared_without_regard_to_case_in_every_script(api: Client) -> None:
-    api.made("/participants", {"email": "Ére@example.com"})
+def test_email_comparison_ignores_case_in_every_script(api: Client) -> None:
+    api.create("/participants", {"email": "Ére@example.com"})
     assert api.get("/participants", email="éRE@EXAMPLE.com").json()["pagination"]["total"] == 1

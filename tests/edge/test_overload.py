@@ -18,14 +18,14 @@ from plankeeper.database.client import Database
 from plankeeper.database.pool import Pool
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.errors import CODES
-from support.client import PREFIX, Client, check
+from support.client import PREFIX, Client, check_response
 from support.server import RunningServer, wait_until
 
-PLACES = 4
+SLOTS = 4
 
 
 @pytest.fixture
-def running(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
+def start_server(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
     """Starts a server with settings of its own."""
     started: list[RunningServer] = []
 
@@ -39,7 +39,7 @@ def running(cluster: Cluster) -> Iterator[Callable[..., RunningServer]]:
 
 
 @pytest.fixture
-def client_of(new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]) -> Iterator[Callable[..., Client]]:
+def new_client_of(new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]) -> Iterator[Callable[..., Client]]:
     """Makes a client of a server, with a plan manager of its own."""
     made: list[Client] = []
 
@@ -54,7 +54,7 @@ def client_of(new_plan_manager: Callable[[], UUID], new_key: Callable[..., str])
 
 
 @contextmanager
-def held(server: RunningServer, participant_id: str) -> Generator[Callable[[], None]]:
+def locked_row(server: RunningServer, participant_id: str) -> Generator[Callable[[], None]]:
     """A participant whose row is locked; what it gives lets go of it."""
     holder: Any = server.run(asyncpg.connect(server.dsn))
     server.run(holder.execute("begin"))
@@ -63,35 +63,37 @@ def held(server: RunningServer, participant_id: str) -> Generator[Callable[[], N
     server.run(holder.close())
 
 
-def waiting(server: RunningServer) -> int:
+def blocked_statements(server: RunningServer) -> int:
     """How many statements wait for a lock."""
     return server.run(server.db.one(int, "select count(*) from pg_locks where not granted"))
 
 
 @contextmanager
-def occupied(server: RunningServer, api: Client, places: int) -> Generator[tuple[Any, list[Future[httpx.Response]]]]:
+def all_slots_in_use(
+    server: RunningServer, api: Client, slots: int
+) -> Generator[tuple[Any, list[Future[httpx.Response]]]]:
     """As many updates under way as there are places; what it gives lets them go on."""
-    made = api.made("/participants", {"first_name": "Ada"})
-    path = f"/participants/{made['id']}"
-    with ThreadPoolExecutor(places) as pool, held(server, made["id"]) as release:
+    participant = api.create("/participants", {"first_name": "Ada"})
+    path = f"/participants/{participant['id']}"
+    with ThreadPoolExecutor(slots) as pool, locked_row(server, participant["id"]) as release:
         # Connections are made before: on a busy machine that can take longer than a statement waits for a lock.
-        list(pool.map(lambda _: api.get(path), range(places * 3)))
-        updates = [pool.submit(api.put, path, {"last_name": f"L{number}"}) for number in range(places)]
-        wait_until(lambda: waiting(server) >= places)
+        list(pool.map(lambda _: api.get(path), range(slots * 3)))
+        updates = [pool.submit(api.put, path, {"last_name": f"L{number}"}) for number in range(slots)]
+        wait_until(lambda: blocked_statements(server) >= slots)
         yield release, updates
 
 
-def assert_busy(refused: httpx.Response, detail: str) -> None:
-    check(refused)
-    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-    assert refused.json() == {
+def assert_busy(response: httpx.Response, detail: str) -> None:
+    check_response(response)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json() == {
         "success": False, "error": "service_unavailable", "detail": detail,
-        "request_id": refused.headers["x-request-id"],
+        "request_id": response.headers["x-request-id"],
     }  # fmt: skip
 
 
-def test_who_finds_no_place_is_refused_at_once_and_never_touches_the_database(
-    running: Callable[..., RunningServer], client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database(
+    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
     take = Pool._acquire  # noqa: SLF001 - whatever a request does in the database begins here
@@ -103,11 +105,11 @@ def test_who_finds_no_place_is_refused_at_once_and_never_touches_the_database(
         return await take(pool)
 
     monkeypatch.setattr(Pool, "_acquire", counting)
-    full = running(max_requests=PLACES, pool_size=10)
-    api, stranger = client_of(full), some_key()
-    with occupied(full, api, PLACES) as (release, updates):
+    full = start_server(max_requests=SLOTS, pool_size=10)
+    api, stranger = new_client_of(full), some_key()
+    with all_slots_in_use(full, api, SLOTS) as (release, updates):
         before, started = len(taken), time.monotonic()
-        assert before >= PLACES
+        assert before >= SLOTS
         for _ in range(10):
             for refused in (
                 api.get("/participants"),
@@ -122,43 +124,43 @@ def test_who_finds_no_place_is_refused_at_once_and_never_touches_the_database(
         assert not any(update.done() for update in updates)
         assert len(taken) == before
         release()
-        assert [update.result(20).status_code for update in updates] == [200] * PLACES
+        assert [update.result(20).status_code for update in updates] == [200] * SLOTS
     assert api.get("/participants").json()["pagination"]["total"] == 1
     assert api.get("/note-types").json()["pagination"]["total"] == 0
     assert api.send("GET", "/participants", headers={"Authorization": f"Bearer {stranger}"}).status_code == 401
 
 
-def test_a_place_is_given_back_however_a_request_ends(
-    running: Callable[..., RunningServer], client_of: Callable[..., Client]
+def test_a_slot_is_released_however_a_request_ends(
+    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    full = running(max_requests=PLACES, client_timeout=1)
-    api = client_of(full)
+    full = start_server(max_requests=SLOTS, client_timeout=1)
+    api = new_client_of(full)
     typed = api.headers() | {"Content-Type": "application/json"}
 
-    def broken_off() -> Generator[bytes]:
+    def disconnect() -> Generator[bytes]:
         yield b'{"first_name"'
         raise InterruptedError
 
-    for _ in range(2 * PLACES):
+    for _ in range(2 * SLOTS):
         with pytest.raises(InterruptedError):
-            api.http.post(f"{PREFIX}/participants", headers=typed, content=broken_off())
+            api.http.post(f"{PREFIX}/participants", headers=typed, content=disconnect())
         assert api.send("GET", "/participants").status_code == 401
         assert api.get("/participants", limit=0).status_code == 400
         assert api.request("PATCH", "/participants").status_code == 405
-    with occupied(full, api, PLACES) as (release, updates):
+    with all_slots_in_use(full, api, SLOTS) as (release, updates):
         assert_busy(api.get("/participants"), "The server is too busy just now.")
         release()
-        assert [update.result(20).status_code for update in updates] == [200] * PLACES
+        assert [update.result(20).status_code for update in updates] == [200] * SLOTS
 
 
-def test_who_gets_no_connection_to_the_database_in_time_is_refused(
-    running: Callable[..., RunningServer], client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+def test_a_request_without_a_database_connection_in_time_is_rejected(
+    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defaults: Any = Database.__init__.__kwdefaults__
     monkeypatch.setitem(defaults, "pool_timeout", 0.2)
-    small = running(pool_size=2)
-    api = client_of(small)
-    with occupied(small, api, 2) as (release, updates):
+    small = start_server(pool_size=2)
+    api = new_client_of(small)
+    with all_slots_in_use(small, api, 2) as (release, updates):
         for _ in range(3):
             assert_busy(api.get("/participants"), CODES["service_unavailable"].description)
             assert_busy(api.post("/participants", {}), CODES["service_unavailable"].description)
@@ -168,12 +170,12 @@ def test_who_gets_no_connection_to_the_database_in_time_is_refused(
     assert api.get("/participants").json()["pagination"]["total"] == 1
 
 
-def test_who_waits_too_long_for_another_is_refused_and_writes_nothing(
-    running: Callable[..., RunningServer], client_of: Callable[..., Client]
+def test_a_request_that_waits_too_long_for_a_lock_is_rejected_and_writes_nothing(
+    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    hasty = running(statement_timeout=1)
-    api = client_of(hasty)
-    with occupied(hasty, api, 2) as (release, updates):
+    hasty = start_server(statement_timeout=1)
+    api = new_client_of(hasty)
+    with all_slots_in_use(hasty, api, 2) as (release, updates):
         for update in updates:
             assert_busy(update.result(20), CODES["service_unavailable"].description)
         release()
@@ -181,20 +183,20 @@ def test_who_waits_too_long_for_another_is_refused_and_writes_nothing(
     assert kept["last_name"] is None
 
 
-def test_ten_times_too_many_are_answered_or_refused_and_none_is_lost(
-    running: Callable[..., RunningServer], client_of: Callable[..., Client]
+def test_at_ten_times_the_limit_every_request_gets_a_response(
+    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
     """Each create is either answered with the row that it made, or refused without one."""
-    full = running(max_requests=PLACES)
-    api = client_of(full)
+    full = start_server(max_requests=SLOTS)
+    api = new_client_of(full)
 
     def create(number: int) -> httpx.Response:
         return api.post("/participants", {"first_name": f"P{number}"})
 
-    with ThreadPoolExecutor(10 * PLACES) as pool:
-        answers = list(pool.map(create, range(60 * PLACES)))
-    made = {each.json()["id"] for each in answers if each.status_code == 200}
-    refused = [each for each in answers if each.status_code != 200]
+    with ThreadPoolExecutor(10 * SLOTS) as pool:
+        responses = list(pool.map(create, range(60 * SLOTS)))
+    made = {each.json()["id"] for each in responses if each.status_code == 200}
+    refused = [each for each in responses if each.status_code != 200]
     for each in refused:
         assert_busy(each, "The server is too busy just now.")
     assert made
@@ -203,19 +205,19 @@ def test_ten_times_too_many_are_answered_or_refused_and_none_is_lost(
     assert api.get("/participants").status_code == 200
 
 
-def test_bodies_on_their_way_keep_nobody_out(
-    running: Callable[..., RunningServer], client_of: Callable[..., Client]
+def test_bodies_in_transit_take_no_slot(
+    start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
     """Else one key takes all places of a worker, with few requests."""
-    full = running(max_requests=PLACES)
-    api, beside = client_of(full), client_of(full)
+    full = start_server(max_requests=SLOTS)
+    api, beside = new_client_of(full), new_client_of(full)
     url = httpx.URL(full.url)
     headers = api.headers() | {"Host": "x", "Content-Type": "application/json", "Content-Length": "20"}
     sent = f"POST {PREFIX}/participants HTTP/1.1\r\n" + "".join(
         f"{name}: {value}\r\n" for name, value in headers.items()
     )
     with ExitStack() as slow:
-        for _ in range(PLACES):
+        for _ in range(SLOTS):
             client = slow.enter_context(socket.create_connection((url.host, url.port), timeout=10))
             client.sendall(f"{sent}Expect: 100-continue\r\n\r\n".encode())
             assert client.recv(100).startswith(b"HTTP/1.1 100 ")  # it is inside, and waits for the body

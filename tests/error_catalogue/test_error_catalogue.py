@@ -15,7 +15,7 @@ STATUSES = {
     "idempotency_in_progress": 409, "precondition_failed": 412, "idempotency_key_reused": 422,
     "rate_limit_exceeded": 429, "internal_error": 500, "service_unavailable": 503,
 }  # fmt: skip
-INVOICE = {
+WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",
     "check_dates", "possible_duplicate",
 }  # fmt: skip
@@ -25,15 +25,15 @@ def entries(api: Client) -> dict[str, dict[str, Any]]:
     return {each["error_code"]: each for each in api.get("/error-catalogue", limit=1000).json()["data"]}
 
 
-def test_every_code_is_there_with_its_status(api: Client) -> None:
+def test_every_code_is_listed_with_its_status(api: Client) -> None:
     found = entries(api)
     assert {code: each["status"] for code, each in found.items() if each["applies_to"] == "api"} == STATUSES
-    assert {code for code, each in found.items() if each["applies_to"] == "invoice"} == INVOICE
+    assert {code for code, each in found.items() if each["applies_to"] == "invoice"} == WARNING_CODES
     assert {code for code, each in found.items() if each["applies_to"] == "line_item"} == {"check_item_code"}
     assert all(found[code]["status"] is None for code in WARNINGS)
 
 
-def test_an_entry_says_what_the_code_means(api: Client) -> None:
+def test_an_entry_explains_its_code(api: Client) -> None:
     found = entries(api)
     assert found["not_found"] == {
         "error_code": "not_found", "applies_to": "api", "status": 404, "title": CODES["not_found"].title,
@@ -48,7 +48,7 @@ def test_an_entry_says_what_the_code_means(api: Client) -> None:
         assert entry["description"].endswith(".")
 
 
-def test_the_document_names_the_codes_of_each_status(api: Client) -> None:
+def test_the_openapi_document_names_the_codes_of_each_status(api: Client) -> None:
     found = entries(api)
     for path in DOCUMENT["paths"].values():
         for operation in path.values():
@@ -58,7 +58,7 @@ def test_the_document_names_the_codes_of_each_status(api: Client) -> None:
                 assert {found[code]["status"] for code in told} <= {int(status)}
 
 
-def test_the_list_is_in_the_order_of_the_codes_in_both_modes(api: Client) -> None:
+def test_the_list_is_ordered_by_code_in_both_modes(api: Client) -> None:
     codes = sorted(entries(api))
     total = len(codes)
     page = api.get("/error-catalogue", limit=5, offset=3).json()
@@ -76,7 +76,7 @@ def test_the_list_is_in_the_order_of_the_codes_in_both_modes(api: Client) -> Non
     assert walked == codes
 
 
-def test_a_cursor_need_be_no_code_that_there_is(api: Client) -> None:
+def test_a_cursor_may_be_an_unknown_code(api: Client) -> None:
     codes = sorted(entries(api))
     following = api.get("/error-catalogue", after="n", limit=1).json()["data"]
     assert [each["error_code"] for each in following] == [next(code for code in codes if code > "n")]

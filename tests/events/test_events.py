@@ -13,45 +13,47 @@ from support.client import Client
 from support.server import RunningServer, wait_until
 
 Import = Callable[..., Any]
-OWN = {"X-Request-Id": "the-write"}
+REQUEST_ID_HEADER = {"X-Request-Id": "the-write"}
 SYSTEM_ACTOR = {"kind": "system", "id": None, "name": "plankeeper"}
 
 
-def feed(api: Client, count: int, **filters: Any) -> list[dict[str, Any]]:
+def wait_for_events(api: Client, count: int, **filters: Any) -> list[dict[str, Any]]:
     """The events of a plan manager, once they are as many, without that of the making of its key."""
-    listed = wait_until(
-        lambda: len(found := api.get("/events", limit=1000, **filters).json()["data"]) > count and found
+    all_events = wait_until(
+        lambda: len(events_so_far := api.get("/events", limit=1000, **filters).json()["data"]) > count and events_so_far
     )
-    first, *events = listed
+    first, *events = all_events
     assert first["type"] == "api_key.created"
     assert len(events) == count, [each["type"] for each in events]
     return events
 
 
-def writer(api: Client) -> dict[str, Any]:
+def client_actor(api: Client) -> dict[str, Any]:
     """The actor of what the client writes."""
     key = api.get("/events", limit=1).json()["data"][0]["resource"]["id"]
     return {"kind": "api_key", "id": key, "name": "test"}
 
 
-def wrote(api: Client, method: str, path: str, body: Any = None) -> Any:
+def write(api: Client, method: str, path: str, body: Any = None) -> Any:
     """What a write answered that carried a request id of its own."""
     more = {} if body is None else {"json": body}
-    answer = api.request(method, path, headers=OWN, **more)
-    assert answer.status_code in (200, 201), answer.text
-    return answer.json()
+    response = api.request(method, path, headers=REQUEST_ID_HEADER, **more)
+    assert response.status_code in (200, 201), response.text
+    return response.json()
 
 
-def event(api: Client, type_: str, ident: Any, data: Any, previous: Any, like: dict[str, Any]) -> dict[str, Any]:
+def expected_event(
+    api: Client, type_: str, ident: Any, data: Any, previous: Any, template: dict[str, Any]
+) -> dict[str, Any]:
     """An event as it should be, with the id and the moment of another."""
     return {
-        "id": like["id"], "type": type_, "created_at": like["created_at"], "actor": writer(api),
+        "id": template["id"], "type": type_, "created_at": template["created_at"], "actor": client_actor(api),
         "resource": {"kind": type_.partition(".")[0], "id": str(ident)}, "data": data, "previous": previous,
         "request_id": "the-write",
     }  # fmt: skip
 
 
-def test_the_making_of_a_key_is_the_first_event(api: Client) -> None:
+def test_creating_a_key_is_the_first_event(api: Client) -> None:
     [made] = wait_until(lambda: api.get("/events").json()["data"])
     assert made == {
         "id": made["id"], "type": "api_key.created", "created_at": made["created_at"], "actor": SYSTEM_ACTOR,
@@ -74,65 +76,65 @@ RESOURCES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", RESOURCES)
-def test_each_write_records_what_was_and_what_is(api: Client, kind: str) -> None:
+def test_each_write_records_previous_and_new_data(api: Client, kind: str) -> None:
     path, body, change = RESOURCES[kind]
     view = "" if kind == "note_type" else "?view=full"
-    made = wrote(api, "POST", path + view, body)
+    made = write(api, "POST", path + view, body)
     one = f"{path}/{made['id']}"
-    changed = wrote(api, "PUT", one + view, change)
-    assert wrote(api, "DELETE", one) == {}
-    created, updated, deleted = feed(api, 3)
-    assert created == event(api, f"{kind}.created", made["id"], made, None, created)
+    changed = write(api, "PUT", one + view, change)
+    assert write(api, "DELETE", one) == {}
+    created, updated, deleted = wait_for_events(api, 3)
+    assert created == expected_event(api, f"{kind}.created", made["id"], made, None, created)
     before = {name: made[name] for name in change}
-    assert updated == event(api, f"{kind}.updated", made["id"], changed, before, updated)
-    assert deleted == event(api, f"{kind}.deleted", made["id"], None, changed, deleted)
+    assert updated == expected_event(api, f"{kind}.updated", made["id"], changed, before, updated)
+    assert deleted == expected_event(api, f"{kind}.deleted", made["id"], None, changed, deleted)
     assert len({created["id"], updated["id"], deleted["id"]}) == 3
 
 
-def test_each_write_of_a_member_records_what_was_and_what_is(api: Client) -> None:
-    team = f"/participants/{wrote(api, 'POST', '/participants', {})['id']}/team-members"
-    made = wrote(api, "POST", team, {"email": "bo@example.com", "permissions": ["view_budget"]})
-    changed = wrote(api, "PUT", f"{team}/{made['id']}", {"permissions": [], "contact_priority": 1})
-    wrote(api, "DELETE", f"{team}/{made['id']}")
-    _, created, updated, deleted = feed(api, 4)
-    assert created == event(api, "team_member.created", made["id"], made, None, created)
+def test_each_write_of_a_member_records_previous_and_new_data(api: Client) -> None:
+    team = f"/participants/{write(api, 'POST', '/participants', {})['id']}/team-members"
+    made = write(api, "POST", team, {"email": "bo@example.com", "permissions": ["view_budget"]})
+    changed = write(api, "PUT", f"{team}/{made['id']}", {"permissions": [], "contact_priority": 1})
+    write(api, "DELETE", f"{team}/{made['id']}")
+    _, created, updated, deleted = wait_for_events(api, 4)
+    assert created == expected_event(api, "team_member.created", made["id"], made, None, created)
     before = {"permissions": made["permissions"], "contact_priority": None}
-    assert updated == event(api, "team_member.updated", made["id"], changed, before, updated)
-    assert deleted == event(api, "team_member.deleted", made["id"], None, changed, deleted)
+    assert updated == expected_event(api, "team_member.updated", made["id"], changed, before, updated)
+    assert deleted == expected_event(api, "team_member.deleted", made["id"], None, changed, deleted)
 
 
-def test_a_deletion_of_a_participant_tells_of_each_member_too(api: Client) -> None:
-    made = wrote(api, "POST", "/participants?view=full", {"first_name": "Ann"})
+def test_deleting_a_participant_records_an_event_for_each_member(api: Client) -> None:
+    made = write(api, "POST", "/participants?view=full", {"first_name": "Ann"})
     path = f"/participants/{made['id']}"
-    team = [wrote(api, "POST", f"{path}/team-members", {"first_name": name}) for name in ("Bo", "Cy")]
-    wrote(api, "DELETE", path)
-    events = feed(api, 6)[3:]
+    team = [write(api, "POST", f"{path}/team-members", {"first_name": name}) for name in ("Bo", "Cy")]
+    write(api, "DELETE", path)
+    events = wait_for_events(api, 6)[3:]
     by_id = {each["resource"]["id"]: each for each in events}
     assert by_id == {
-        made["id"]: event(api, "participant.deleted", made["id"], None, made, by_id[made["id"]]),
+        made["id"]: expected_event(api, "participant.deleted", made["id"], None, made, by_id[made["id"]]),
         **{
-            each["id"]: event(api, "team_member.deleted", each["id"], None, each, by_id[each["id"]]) for each in team
+            each["id"]: expected_event(api, "team_member.deleted", each["id"], None, each, by_id[each["id"]]) for each in team
         },
     }  # fmt: skip
     assert {each["request_id"] for each in events} == {"the-write"}
 
 
-def test_references_that_were_unset_are_null_in_what_was(api: Client, import_rows: Import) -> None:
+def test_unset_references_are_null_in_the_previous_data(api: Client, import_rows: Import) -> None:
     manager, reason = str(uuid7()), str(uuid7())
     import_rows(api, "account-managers", [{"id": manager, "first_name": "Max"}])
     import_rows(api, "exit-reasons", [{"id": reason, "name": "Moved"}])
-    made = api.made("/participants", {})
+    made = api.create("/participants", {})
     change = {"account_manager_id": manager, "exit_reason_category_id": reason}
-    changed = wrote(api, "PUT", f"/participants/{made['id']}?view=full", change)
-    updated = feed(api, 4)[3]
+    changed = write(api, "PUT", f"/participants/{made['id']}?view=full", change)
+    updated = wait_for_events(api, 4)[3]
     before = {"account_manager": {"id": None, "name": None}, "exit_reason_category": None}
-    assert updated == event(api, "participant.updated", made["id"], changed, before, updated)
+    assert updated == expected_event(api, "participant.updated", made["id"], changed, before, updated)
 
 
-def test_an_update_that_changes_nothing_makes_no_event(api: Client) -> None:
-    made = {kind: api.made(path, body) for kind, (path, body, _) in RESOURCES.items()}
+def test_an_update_that_changes_nothing_records_no_event(api: Client) -> None:
+    made = {kind: api.create(path, body) for kind, (path, body, _) in RESOURCES.items()}
     participant = f"/participants/{made['participant']['id']}"
-    member = api.made(f"{participant}/team-members", {"email": "bo@example.com", "permissions": ["view_budget"]})
+    member = api.create(f"{participant}/team-members", {"email": "bo@example.com", "permissions": ["view_budget"]})
     for path, change in (
         (participant, made["participant"]), (participant, {}), (participant, {"state": "nsw", "status": "Active"}),
         (f"/providers/{made['provider']['id']}", made["provider"]),
@@ -141,18 +143,18 @@ def test_an_update_that_changes_nothing_makes_no_event(api: Client) -> None:
         (f"{participant}/team-members/{member['id']}", {"contact_priority": None, "id": member["id"]}),
     ):  # fmt: skip
         assert api.put(path, change).status_code == 200
-    last = api.made("/note-types", {"note_type": "Last"})
-    events = feed(api, 5)
+    last = api.create("/note-types", {"note_type": "Last"})
+    events = wait_for_events(api, 5)
     assert [each["type"] for each in events[:4]] == [
         "participant.created", "provider.created", "note_type.created", "team_member.created",
     ]  # fmt: skip
     assert events[4]["data"] == last
 
 
-def test_neither_a_refusal_nor_a_read_makes_an_event(api: Client) -> None:
-    made = api.made("/participants", {"first_name": "Ann"})
+def test_errors_and_reads_record_no_event(api: Client) -> None:
+    made = api.create("/participants", {"first_name": "Ann"})
     team = f"/participants/{made['id']}/team-members"
-    holder = api.made(team, {"first_name": "Bo", "contact_priority": 1})
+    holder = api.create(team, {"first_name": "Bo", "contact_priority": 1})
     refused = [
         api.post("/participants", {"first_name": 5}), api.put(f"/participants/{made['id']}", {"email": "x"}),
         api.post(team, {"first_name": "Cy", "contact_priority": 1}), api.post(team, {}),
@@ -163,29 +165,29 @@ def test_neither_a_refusal_nor_a_read_makes_an_event(api: Client) -> None:
     assert {each.status_code for each in refused} == {400, 404, 409}
     assert api.get(team).status_code == api.get("/participants").status_code == 200
     assert api.post("/invoices/status", {"provider_email": "x", "invoice_number": "1"}).status_code == 404
-    last = api.made("/note-types", {"note_type": "Last"})
-    assert [each["data"] for each in feed(api, 3)[1:]] == [holder, last]
+    last = api.create("/note-types", {"note_type": "Last"})
+    assert [each["data"] for each in wait_for_events(api, 3)[1:]] == [holder, last]
 
 
-def test_one_event_is_got_by_its_id(api: Client) -> None:
-    wrote(api, "POST", "/note-types", {"note_type": "Visit"})
-    [made] = feed(api, 1)
-    answer = api.get(f"/events/{made['id'].upper()}")
-    assert (answer.status_code, answer.json()) == (200, made)
+def test_an_event_can_be_read_by_its_id(api: Client) -> None:
+    write(api, "POST", "/note-types", {"note_type": "Visit"})
+    [made] = wait_for_events(api, 1)
+    response = api.get(f"/events/{made['id'].upper()}")
+    assert (response.status_code, response.json()) == (200, made)
     assert api.get(f"/events/{uuid7()}").status_code == 404
 
 
-def test_an_event_without_a_request_id_of_the_callers_has_that_of_the_answer(api: Client) -> None:
-    answer = api.post("/note-types", {"note_type": "Visit"})
-    [made] = feed(api, 1)
-    assert made["request_id"] == answer.headers["x-request-id"]
+def test_an_event_has_the_request_id_of_its_response(api: Client) -> None:
+    response = api.post("/note-types", {"note_type": "Visit"})
+    [made] = wait_for_events(api, 1)
+    assert made["request_id"] == response.headers["x-request-id"]
 
 
-def test_the_feed_is_walked_by_cursor_from_its_beginning(api: Client) -> None:
+def test_the_feed_is_read_by_cursor_from_its_beginning(api: Client) -> None:
     names = [f"kind {n}" for n in range(5)]
     for name in names:
-        api.made("/note-types", {"note_type": name})
-    whole = feed(api, 5)
+        api.create("/note-types", {"note_type": name})
+    whole = wait_for_events(api, 5)
     walked: list[dict[str, Any]] = []
     after: dict[str, str] = {}
     while True:
@@ -205,26 +207,26 @@ def test_the_feed_is_walked_by_cursor_from_its_beginning(api: Client) -> None:
     assert api.get("/events", after=walked[2]["id"].upper()).json()["data"] == walked[3:]
 
 
-def test_a_cursor_that_is_no_event_stands_for_the_one_before_it(api: Client) -> None:
-    api.made("/note-types", {"note_type": "before"})
+def test_an_unknown_cursor_continues_after_the_preceding_event(api: Client) -> None:
+    api.create("/note-types", {"note_type": "before"})
     between = str(uuid7())
-    api.made("/note-types", {"note_type": "after"})
-    [_, late] = feed(api, 2)
+    api.create("/note-types", {"note_type": "after"})
+    [_, late] = wait_for_events(api, 2)
     assert api.get("/events", after=between).json()["data"] == [late]
 
 
 @pytest.mark.parametrize("query", ["offset=1", "offset=5&after=0"])
-def test_the_feed_takes_no_offset(api: Client, query: str) -> None:
-    answer = api.request("GET", f"/events?{query}")
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
-    assert [each["field"] for each in answer.json()["errors"]] == ["offset"]
+def test_the_feed_rejects_an_offset(api: Client, query: str) -> None:
+    response = api.request("GET", f"/events?{query}")
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+    assert [each["field"] for each in response.json()["errors"]] == ["offset"]
 
 
 def test_the_filters_are_exact_and_combine_with_and(api: Client) -> None:
-    first, second = (api.made("/providers", {"entity_name": name}) for name in "ab")
+    first, second = (api.create("/providers", {"entity_name": name}) for name in "ab")
     for each in (first, second):
         api.put(f"/providers/{each['id']}", {"abn": "1"})
-    events = feed(api, 4)
+    events = wait_for_events(api, 4)
     assert api.get("/events", type="provider.updated").json()["data"] == events[2:]
     assert api.get("/events", resource_id=first["id"]).json()["data"] == [events[0], events[2]]
     both = api.get("/events", type="provider.updated", resource_id=second["id"]).json()
@@ -238,12 +240,12 @@ def test_the_filters_are_exact_and_combine_with_and(api: Client) -> None:
     assert api.get("/events", kind="provider").status_code == 400
 
 
-def test_a_keys_events_stand_under_each_plan_manager_it_reaches(
+def test_key_events_are_recorded_for_each_of_its_plan_managers(
     server: RunningServer, api: Client, other: Client, new_key: Callable[..., str]
 ) -> None:
     own, theirs = UUID(api.plan_manager_id), UUID(other.plan_manager_id)
     new_key(own, theirs)
-    made = feed(api, 1)[0]
+    made = wait_for_events(api, 1)[0]
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
@@ -251,7 +253,7 @@ def test_a_keys_events_stand_under_each_plan_manager_it_reaches(
 
     server.run(revoke())
     for client in (api, other):
-        created, revoked = feed(client, 2)
+        created, revoked = wait_for_events(client, 2)
         assert [created["type"], revoked["type"]] == ["api_key.created", "api_key.revoked"]
         assert created["data"]["plan_managers"] == [client.plan_manager_id]
         assert revoked["previous"] == {"revoked_at": None}
@@ -259,11 +261,11 @@ def test_a_keys_events_stand_under_each_plan_manager_it_reaches(
         assert revoked["data"]["revoked_at"]
 
 
-def test_an_import_makes_an_event_a_row_of_the_systems(api: Client, import_rows: Import) -> None:
+def test_an_import_records_one_system_event_per_row(api: Client, import_rows: Import) -> None:
     rows = [{"id": str(uuid7()), "first_name": name} for name in "ab"]
     import_rows(api, "participants", rows)
     import_rows(api, "participants", [rows[0], rows[1] | {"first_name": "c"}])
-    first, second, changed = feed(api, 3)
+    first, second, changed = wait_for_events(api, 3)
     shown = api.get("/participants").json()["data"]
     for made, row in ((first, rows[0]), (second, rows[1])):
         assert made == {
@@ -275,20 +277,20 @@ def test_an_import_makes_an_event_a_row_of_the_systems(api: Client, import_rows:
     assert (changed["previous"], changed["data"]) == ({"first_name": "b"}, shown[1])
 
 
-def test_a_session_is_started_or_ended(api: Client, import_rows: Import) -> None:
+def test_view_sessions_record_start_and_end_events(api: Client, import_rows: Import) -> None:
     row = {"id": str(uuid7()), "invoice_id": str(uuid7()), "user_id": "u", "user_name": "U"}
     row |= {"session_started": "2026-01-01T00:00:00Z"}
     import_rows(api, "invoice-view-sessions", [row])
     import_rows(api, "invoice-view-sessions", [row | {"session_ended": "2026-01-01T01:00:00Z"}])
-    started, ended = feed(api, 2)
+    started, ended = wait_for_events(api, 2)
     assert [started["type"], ended["type"]] == ["invoice_view_session.started", "invoice_view_session.ended"]
     assert ended["previous"] == {"session_ended": None}
     assert ended["data"] == started["data"] | {"session_ended": "2026-01-01T01:00:00Z"}
     assert ended["data"] == api.get(f"/invoice-view-sessions/{row['id']}").json()
 
 
-def test_an_invoice_that_becomes_a_duplicate_is_told_of(api: Client, import_rows: Import) -> None:
-    provider = api.made("/providers", {})["id"]
+def test_an_invoice_that_becomes_a_duplicate_records_an_event(api: Client, import_rows: Import) -> None:
+    provider = api.create("/providers", {})["id"]
     rows = [
         {
             "id": str(uuid7()),
@@ -300,7 +302,7 @@ def test_an_invoice_that_becomes_a_duplicate_is_told_of(api: Client, import_rows
     ]
     for row in rows:
         import_rows(api, "invoices", [row])
-    _, second, *both = feed(api, 4)
+    _, second, *both = wait_for_events(api, 4)
     assert (second["type"], second["data"]["is_duplicate"]) == ("invoice.created", False)
     told = {each["resource"]["id"]: each for each in both}
     assert {ident: each["type"] for ident, each in told.items()} == {

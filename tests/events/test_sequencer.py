@@ -24,10 +24,10 @@ from support.server import RunningServer, wait_until
 T = TypeVar("T")
 
 WRITERS = 16
-EACH = 6
+WRITES_PER_WRITER = 6
 
 
-class Walker:
+class FeedReader:
     """Follows the feed from its beginning; `seen` has the resource of every event in the order of the feed."""
 
     def __init__(self, client: Client, limit: int = 100) -> None:
@@ -35,15 +35,15 @@ class Walker:
         self._after = "0"
         self.seen: list[str] = []
 
-    def step(self) -> None:
+    def read_page(self) -> None:
         """One page more, which may be empty."""
         page = self._client.get("/events", type="provider.created", after=self._after, limit=str(self._limit)).json()
         self.seen += [each["resource"]["id"] for each in page["data"]]
         if page["data"]:
             self._after = page["data"][-1]["id"]
 
-    def meets(self, ident: UUID) -> bool:
-        self.step()
+    def has_read(self, ident: UUID) -> bool:
+        self.read_page()
         return str(ident) in self.seen
 
 
@@ -54,25 +54,25 @@ async def db(server: RunningServer) -> AsyncIterator[Database]:
         yield opened
 
 
-class _Undone(Exception):
+class _RolledBack(Exception):
     pass
 
 
 @asynccontextmanager
-async def undone(db: Database) -> AsyncGenerator[Transaction]:
+async def rolled_back(db: Database) -> AsyncGenerator[Transaction]:
     """A transaction that is rolled back at its end."""
-    with suppress(_Undone):
+    with suppress(_RolledBack):
         async with db.transaction() as tx:
             yield tx
-            raise _Undone
+            raise _RolledBack
 
 
-async def until(question: Callable[[], Awaitable[T]], answer: Callable[[T], object]) -> T:
+async def wait_for(query: Callable[[], Awaitable[T]], condition: Callable[[T], object]) -> T:
     """Ask until the answer will do; fails after some seconds."""
     async with asyncio.timeout(10):
-        while not answer(found := await question()):
+        while not condition(result := await query()):
             await asyncio.sleep(0)
-    return found
+    return result
 
 
 @pytest.fixture
@@ -82,16 +82,16 @@ def second_server(server: RunningServer) -> Iterator[RunningServer]:
     running.stop()
 
 
-async def provider_in(tx: Transaction, server: RunningServer, client: Client) -> UUID:
+async def create_provider(tx: Transaction, server: RunningServer, client: Client) -> UUID:
     """A new provider with its event, as the route writes them."""
-    made = Provider(id=uuid7(), created_at=datetime.now(UTC))
-    call = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
-    await providers.upsert(tx, call.plan_manager_id, to_json([made]))
-    await record_event(call, "provider.created", None, made)
-    return made.id
+    provider = Provider(id=uuid7(), created_at=datetime.now(UTC))
+    ctx = WriteContext(tx, UUID(client.plan_manager_id), server.settings, SYSTEM)
+    await providers.upsert(tx, ctx.plan_manager_id, to_json([provider]))
+    await record_event(ctx, "provider.created", None, provider)
+    return provider.id
 
 
-async def leaders(db: Database) -> list[int]:
+async def lock_holders(db: Database) -> list[int]:
     """The sessions that hold the sequencer's lock."""
     return await db.rows(
         int,
@@ -103,69 +103,69 @@ async def leaders(db: Database) -> list[int]:
 
 
 async def test_an_event_that_commits_late_is_not_skipped(server: RunningServer, api: Client, db: Database) -> None:
-    walker = Walker(api)
+    walker = FeedReader(api)
     async with db.transaction() as slow:
-        early = await provider_in(slow, server, api)
+        early = await create_provider(slow, server, api)
         async with db.transaction() as quick:
-            late = await provider_in(quick, server, api)
+            late = await create_provider(quick, server, api)
         assert early < late
-        wait_until(lambda: walker.meets(late))
+        wait_until(lambda: walker.has_read(late))
         assert walker.seen == [str(late)]
-    wait_until(lambda: walker.meets(early))
+    wait_until(lambda: walker.has_read(early))
     assert walker.seen == [str(late), str(early)]
 
 
-async def test_many_transactions_that_commit_in_the_opposite_order_are_all_met(
+async def test_transactions_that_commit_in_reverse_order_are_all_sequenced(
     server: RunningServer, api: Client, db: Database
 ) -> None:
-    walker = Walker(api, limit=1)
+    walker = FeedReader(api, limit=1)
 
     async def nested(depth: int) -> list[UUID]:
         async with db.transaction() as tx:
-            own = await provider_in(tx, server, api)
+            own = await create_provider(tx, server, api)
             inner = await nested(depth - 1) if depth else []
             if inner:
-                wait_until(lambda: walker.meets(inner[-1]))
+                wait_until(lambda: walker.has_read(inner[-1]))
         return [*inner, own]
 
     committed = await nested(6)
     assert committed == sorted(committed, reverse=True)
-    wait_until(lambda: walker.meets(committed[-1]))
+    wait_until(lambda: walker.has_read(committed[-1]))
     assert walker.seen == [str(ident) for ident in committed]
     # Whoever walks later meets them in the same order, however the pages fall.
-    again = Walker(api, limit=2)
+    again = FeedReader(api, limit=2)
     for _ in range(4):
-        again.step()
+        again.read_page()
     assert again.seen == walker.seen
 
 
 async def test_an_event_that_is_rolled_back_never_appears(server: RunningServer, api: Client, db: Database) -> None:
-    async with undone(db) as tx:
-        await provider_in(tx, server, api)
+    async with rolled_back(db) as tx:
+        await create_provider(tx, server, api)
     async with db.transaction() as tx:
-        kept = await provider_in(tx, server, api)
-    walker = Walker(api)
-    wait_until(lambda: walker.meets(kept))
+        kept = await create_provider(tx, server, api)
+    walker = FeedReader(api)
+    wait_until(lambda: walker.has_read(kept))
     assert walker.seen == [str(kept)]
 
 
-def test_a_walker_beside_many_writers_meets_each_event_once(server: RunningServer, api: Client) -> None:
-    walker = Walker(api, limit=7)
+def test_a_feed_reader_with_concurrent_writers_reads_each_event_once(server: RunningServer, api: Client) -> None:
+    walker = FeedReader(api, limit=7)
 
     def write(_writer: int) -> list[str]:
         beside = Client(server.url, api.key, api.plan_manager_id)
         with closing(beside.http):
-            return [beside.made("/providers", {})["id"] for _ in range(EACH)]
+            return [beside.create("/providers", {})["id"] for _ in range(WRITES_PER_WRITER)]
 
     with ThreadPoolExecutor(WRITERS) as pool:
         writing = [pool.submit(write, writer) for writer in range(WRITERS)]
         while not all(each.done() for each in writing):
-            walker.step()
+            walker.read_page()
     made = [ident for each in writing for ident in each.result()]
-    assert len(set(made)) == WRITERS * EACH
-    wait_until(lambda: walker.step() or len(walker.seen) >= len(made))
-    again = Walker(api, limit=1000)
-    again.step()
+    assert len(set(made)) == WRITERS * WRITES_PER_WRITER
+    wait_until(lambda: walker.read_page() or len(walker.seen) >= len(made))
+    again = FeedReader(api, limit=1000)
+    again.read_page()
     assert sorted(walker.seen) == sorted(made)
     assert again.seen == walker.seen
     for each in writing:
@@ -173,35 +173,37 @@ def test_a_walker_beside_many_writers_meets_each_event_once(server: RunningServe
         assert [ident for ident in walker.seen if ident in each.result()] == each.result()
 
 
-async def test_one_sequencer_leads_however_many_servers_there_are(second_server: RunningServer, db: Database) -> None:
-    leading = await until(lambda: leaders(db), len)
+async def test_only_one_sequencer_leads_across_servers(second_server: RunningServer, db: Database) -> None:
+    leading = await wait_for(lambda: lock_holders(db), len)
     assert len(leading) == 1
     async with db.dedicated_connection() as session:
         assert await store.try_lead(session) is False
-    assert await leaders(db) == leading
+    assert await lock_holders(db) == leading
 
 
-async def test_when_the_leaders_session_dies_another_takes_over(
+async def test_another_sequencer_takes_over_when_the_leader_loses_its_session(
     second_server: RunningServer, server: RunningServer, api: Client, db: Database
 ) -> None:
-    leading = await until(lambda: leaders(db), len)
+    leading = await wait_for(lambda: lock_holders(db), len)
     await db.execute("select pg_terminate_backend($1)", leading[0])
     async with db.transaction() as tx:
-        written = await provider_in(tx, server, api)
-    walker = Walker(api)
-    wait_until(lambda: walker.meets(written))
-    now_leading = await leaders(db)
+        written = await create_provider(tx, server, api)
+    walker = FeedReader(api)
+    wait_until(lambda: walker.has_read(written))
+    now_leading = await lock_holders(db)
     assert len(now_leading) == 1
     assert now_leading != leading
 
 
-async def test_positions_are_given_in_batches_by_ascending_id(server: RunningServer, api: Client, db: Database) -> None:
+async def test_positions_are_assigned_in_batches_by_ascending_id(
+    server: RunningServer, api: Client, db: Database
+) -> None:
     async def waiting() -> int:
         return await db.one(int, "select count(*) from events where position is null")
 
-    await until(waiting, lambda count: count == 0)
-    async with undone(db) as tx:
-        made = [str(await provider_in(tx, server, api)) for _ in range(5)]
+    await wait_for(waiting, lambda count: count == 0)
+    async with rolled_back(db) as tx:
+        made = [str(await create_provider(tx, server, api)) for _ in range(5)]
         for size in (2, 2, 1, 0):
             assert sum(each.events for each in await store.assign_positions(tx, 2)) == size
             placed = await tx.rows(

@@ -13,7 +13,7 @@ from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 
 
-class Access(NamedTuple):
+class Credentials(NamedTuple):
     """What a client sends to be let in."""
 
     plan_manager_id: str
@@ -24,19 +24,21 @@ class Access(NamedTuple):
         return {"Authorization": f"Bearer {self.key}", "X-Plan-Manager-Id": self.plan_manager_id}
 
 
-def new_access(dsn: str) -> Access:
-    return asyncio.run(_make(dsn))
+def create_credentials(dsn: str) -> Credentials:
+    return asyncio.run(_create_credentials(dsn))
 
 
-async def _make(dsn: str) -> Access:
+async def _create_credentials(dsn: str) -> Credentials:
     async with Database(dsn).open() as db, db.transaction() as tx:
-        made = await plan_managers.insert(tx, uuid7(), "Faults")
-        assert made is not None
-        call = WriteContext(tx, made.id, Settings.read({}), SYSTEM)
-        return Access(str(made.id), await service.create(call, "faults", [made.id], ("read", "write"), None))
+        plan_manager = await plan_managers.insert(tx, uuid7(), "Faults")
+        assert plan_manager is not None
+        ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
+        return Credentials(
+            str(plan_manager.id), await service.create(ctx, "faults", [plan_manager.id], ("read", "write"), None)
+        )
 
 
-def ask(dsn: str, statement: str, *values: object) -> list[Any]:
+def query(dsn: str, statement: str, *values: object) -> list[Any]:
     """The rows of a statement, on a connection of its own."""
 
     async def work() -> list[Any]:

@@ -7,44 +7,44 @@ from typing import Any
 
 import pytest
 
-from support.folder import open_folder
-from support.program import Serving
+from support.folder import temporary_folder
+from support.program import ServeProcess
 
 
-def full() -> bool:
+def is_full_run() -> bool:
     return os.environ.get("PLANKEEPER_SOAK") == "1"
 
 
 @pytest.fixture
 def rounds() -> int:
-    return 20 if full() else 2
+    return 20 if is_full_run() else 2
 
 
 @pytest.fixture
 def failovers() -> int:
-    return 5 if full() else 1
+    return 5 if is_full_run() else 1
 
 
 @pytest.fixture
-def in_full() -> None:
+def full_run_only() -> None:
     """For what takes too long beside all the other tests."""
-    if not full():
+    if not is_full_run():
         pytest.skip("runs in full only: make soak")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with open_folder() as made:
+    with temporary_folder() as made:
         yield made
 
 
 @pytest.fixture
-def serve(folder: Path) -> Iterator[Callable[..., Serving]]:
+def serve(folder: Path) -> Iterator[Callable[..., ServeProcess]]:
     """Starts `plankeeper serve`; what a test that fails has not stopped is stopped before its folder goes."""
-    started: list[Serving] = []
+    started: list[ServeProcess] = []
 
-    def start(data_dir: Path = folder, **settings: Any) -> Serving:
-        started.append(Serving(data_dir, **settings))
+    def start(data_dir: Path = folder, **settings: Any) -> ServeProcess:
+        started.append(ServeProcess(data_dir, **settings))
         return started[-1]
 
     yield start

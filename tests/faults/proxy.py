@@ -22,7 +22,7 @@ class Proxy:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._marker: bytes | None = None
-        self.held = threading.Event()
+        self.commit_held = threading.Event()
         self._holding: list[socket.socket] = []
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -42,8 +42,8 @@ class Proxy:
         for each in (self._listener, *self._open):
             each.close()
 
-    def hold(self, marker: str) -> None:
-        self.held.clear()
+    def hold_commit(self, marker: str) -> None:
+        self.commit_held.clear()
         self._marker = marker.encode()
 
     def cut(self) -> None:
@@ -59,11 +59,11 @@ class Proxy:
                 server.connect(str(self._path))
                 self._open += [client, server]
                 marked = threading.Event()
-                for work in (self._pass_requests, self._pass_answers):
+                for work in (self._forward_requests, self._forward_responses):
                     self._threads.append(threading.Thread(target=work, args=(client, server, marked), daemon=True))
                     self._threads[-1].start()
 
-    def _pass_requests(self, client: socket.socket, server: socket.socket, marked: threading.Event) -> None:
+    def _forward_requests(self, client: socket.socket, server: socket.socket, marked: threading.Event) -> None:
         own = False
         with suppress(OSError):
             while chunk := client.recv(_CHUNK):
@@ -74,13 +74,13 @@ class Proxy:
                 server.sendall(chunk)
             server.shutdown(socket.SHUT_RDWR)
 
-    def _pass_answers(self, client: socket.socket, server: socket.socket, marked: threading.Event) -> None:
+    def _forward_responses(self, client: socket.socket, server: socket.socket, marked: threading.Event) -> None:
         with suppress(OSError):
             while chunk := server.recv(_CHUNK):
                 if marked.is_set():
                     assert b"COMMIT\x00" in chunk, chunk
                     self._holding.append(client)
-                    self.held.set()
+                    self.commit_held.set()
                     return
                 client.sendall(chunk)
             client.shutdown(socket.SHUT_RDWR)

@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import psutil
 
-from faults.access import ask
+from faults.access import query
 from plankeeper.embedded_postgres import binaries
 from support.server import wait_until
 
@@ -47,18 +47,18 @@ class Node:
         self._run("pg_basebackup", "-D", str(self._home), "-d", source, "-R", "-c", "fast", "-X", "stream")
 
     def _run(self, program: str, *arguments: str) -> None:
-        with Path(os.devnull).open() as nothing:
-            self._programs.run(program, *arguments, inherited_fd=nothing.fileno())
+        with Path(os.devnull).open() as stdin:
+            self._programs.run(program, *arguments, inherited_fd=stdin.fileno())
 
     def start(self) -> None:
         flags = ["-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}", "-c", "unix_socket_directories="]
         with self._log.open("ab") as log:
             self._server = self._programs.spawn("postgres", "-D", str(self._home), *flags, log=log)
-        wait_until(self._answers, 30)
+        wait_until(self._is_ready, 30)
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
-            return bool(ask(self.dsn("postgres"), "select 1"))
+            return bool(query(self.dsn("postgres"), "select 1"))
         except (OSError, asyncpg.CannotConnectNowError):
             return False
 
@@ -74,7 +74,7 @@ class Node:
 
     def promote(self) -> None:
         """Let a standby take writes; back once it does."""
-        [[done]] = ask(self.dsn(), "select pg_promote()")
+        [[done]] = query(self.dsn(), "select pg_promote()")
         assert done is True
 
     def stop(self) -> None:
@@ -83,22 +83,22 @@ class Node:
             self._server.wait(30)
 
 
-class Pair:
+class ReplicaPair:
     """A primary that acknowledges nothing before its standby has it on disk."""
 
     def __init__(self, folder: Path) -> None:
         self.primary, self.standby = Node(folder, "primary"), Node(folder, "standby")
         self.primary.create()
         self.primary.start()
-        ask(self.primary.dsn("postgres"), f"create database {DATABASE}")
+        query(self.primary.dsn("postgres"), f"create database {DATABASE}")
         self.standby.copy(self.primary)
         self.standby.start()
         for statement in ("alter system set synchronous_standby_names = 'standby'", "select pg_reload_conf()"):
-            ask(self.primary.dsn(), statement)
-        wait_until(self._synchronous, 30)
+            query(self.primary.dsn(), statement)
+        wait_until(self._is_synchronous, 30)
 
-    def _synchronous(self) -> bool:
-        [[found]] = ask(self.primary.dsn(), "select count(*) from pg_stat_replication where sync_state = 'sync'")
+    def _is_synchronous(self) -> bool:
+        [[found]] = query(self.primary.dsn(), "select count(*) from pg_stat_replication where sync_state = 'sync'")
         return found == 1
 
     @property
@@ -107,9 +107,9 @@ class Pair:
         hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
         return f"postgresql://postgres@{hosts}/{DATABASE}?target_session_attrs=read-write"
 
-    def part(self) -> None:
+    def disconnect(self) -> None:
         """From here on the primary sends its standby nothing, though it does not know that yet."""
-        [[sender]] = ask(self.primary.dsn(), "select pid from pg_stat_replication")
+        [[sender]] = query(self.primary.dsn(), "select pid from pg_stat_replication")
         os.kill(sender, signal.SIGSTOP)
 
     def stop(self) -> None:

@@ -18,14 +18,14 @@ from support.server import wait_until
 HOUR = timedelta(hours=1)
 
 
-class _Clock(type):
+class _EarlierMeta(type):
     """Still the type of every moment."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, datetime)
 
 
-class Earlier(datetime, metaclass=_Clock):
+class Earlier(datetime, metaclass=_EarlierMeta):
     """The time an hour ago."""
 
     @classmethod
@@ -39,7 +39,7 @@ def earlier_uuid7() -> UUID:
 
 
 @pytest.fixture
-def set_back(monkeypatch: pytest.MonkeyPatch) -> Any:
+def set_clock_back(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Sets the clock back when it is called."""
 
     def work() -> None:
@@ -52,7 +52,7 @@ def set_back(monkeypatch: pytest.MonkeyPatch) -> Any:
     return work
 
 
-def walked(client: Client, path: str, limit: int, after: str = "0") -> Iterator[str]:
+def list_ids(client: Client, path: str, limit: int, after: str = "0") -> Iterator[str]:
     at: str | None = after
     while at:
         page = client.get(path, limit=limit, after=at).json()
@@ -60,24 +60,24 @@ def walked(client: Client, path: str, limit: int, after: str = "0") -> Iterator[
         at = page["pagination"]["next_cursor"]
 
 
-def create(client: Client, count: int) -> list[str]:
-    return [client.made("/participants", {"first_name": f"Person {number}"})["id"] for number in range(count)]
+def create_participants(client: Client, count: int) -> list[str]:
+    return [client.create("/participants", {"first_name": f"Person {number}"})["id"] for number in range(count)]
 
 
-def fed(client: Client, after: str = "0", limit: int = 3) -> list[tuple[str, str]]:
+def read_feed(client: Client, after: str = "0", limit: int = 3) -> list[tuple[str, str]]:
     """The feed of participants from a place on: event and participant."""
-    found: list[tuple[str, str]] = []
-    for event in walked(client, "/events", limit, after):
-        told = client.get(f"/events/{event}").json()
-        if told["resource"]["kind"] == "participant":
-            found.append((event, told["resource"]["id"]))
-    return found
+    events: list[tuple[str, str]] = []
+    for event in list_ids(client, "/events", limit, after):
+        event_body = client.get(f"/events/{event}").json()
+        if event_body["resource"]["kind"] == "participant":
+            events.append((event, event_body["resource"]["id"]))
+    return events
 
 
-def test_ids_lists_and_cursors_are_right_after_the_clock_was_set_back(api: Client, set_back: Any) -> None:
-    before = create(api, 7)
-    set_back()
-    after = create(api, 7)
+def test_ids_lists_and_cursors_are_correct_after_the_clock_is_set_back(api: Client, set_clock_back: Any) -> None:
+    before = create_participants(api, 7)
+    set_clock_back()
+    after = create_participants(api, 7)
     assert max(after) < min(before)  # the clock was really set back
     made = set(before + after)
     assert len(made) == 14
@@ -85,37 +85,37 @@ def test_ids_lists_and_cursors_are_right_after_the_clock_was_set_back(api: Clien
         each["id"] for start in (0, 5, 10) for each in api.get("/participants", limit=5, offset=start).json()["data"]
     ]
     assert (sorted(by_offset), len(by_offset)) == (sorted(made), 14)
-    by_cursor = list(walked(api, "/participants", 3))
+    by_cursor = list(list_ids(api, "/participants", 3))
     assert by_cursor == sorted(made)
     # A walk that had begun meets each that was there when it began, and none twice.
-    begun = list(walked(api, "/participants", 2, after=before[2]))
+    begun = list(list_ids(api, "/participants", 2, after=before[2]))
     assert begun == sorted(before[3:])
 
 
-def test_the_feed_goes_on_in_the_order_of_commits_after_the_clock_was_set_back(api: Client, set_back: Any) -> None:
-    before = create(api, 4)
-    wait_until(lambda: len(fed(api)) == 4)
-    seen = fed(api)
-    set_back()
-    after = create(api, 4)
-    wait_until(lambda: len(fed(api)) == 8)
+def test_the_feed_stays_in_commit_order_after_the_clock_is_set_back(api: Client, set_clock_back: Any) -> None:
+    before = create_participants(api, 4)
+    wait_until(lambda: len(read_feed(api)) == 4)
+    seen = read_feed(api)
+    set_clock_back()
+    after = create_participants(api, 4)
+    wait_until(lambda: len(read_feed(api)) == 8)
     # Who follows from the last event it has seen gets what came after, though the ids of that are lower.
-    more = fed(api, after=seen[-1][0])
+    more = read_feed(api, after=seen[-1][0])
     assert max(event for event, _ in more) < min(event for event, _ in seen)
     assert [participant for _, participant in seen + more] == before + after
-    assert fed(api) == seen + more
+    assert read_feed(api) == seen + more
     updated = api.put(f"/participants/{before[0]}", {"first_name": "Changed"})
     assert updated.status_code == 200
-    wait_until(lambda: len(fed(api)) == 9)
-    assert [participant for _, participant in fed(api, after=more[-1][0])] == [before[0]]
+    wait_until(lambda: len(read_feed(api)) == 9)
+    assert [participant for _, participant in read_feed(api, after=more[-1][0])] == [before[0]]
 
 
-def test_keys_and_kept_answers_are_right_after_the_clock_was_set_back(
-    api: Client, new_client: Any, set_back: Any
+def test_keys_and_stored_responses_are_correct_after_the_clock_is_set_back(
+    api: Client, new_client: Any, set_clock_back: Any
 ) -> None:
     again = {"Idempotency-Key": str(uuid4())}
     first = api.post("/participants", {"first_name": "Once"}, headers=again)
-    set_back()
+    set_clock_back()
     second = api.post("/participants", {"first_name": "Once"}, headers=again)
     assert (second.json(), second.headers["idempotent-replayed"]) == (first.json(), "true")
     # A key that is made now begins an hour ago, and is taken.

@@ -12,15 +12,15 @@ import asyncpg
 import httpx
 import pytest
 
-from faults.access import ask, new_access
-from faults.accounts import settle
+from faults.access import create_credentials, query
+from faults.accounts import assert_consistent
 from faults.load import Load
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
-from support.program import Serving
+from support.program import ServeProcess
 from support.server import wait_until
 
-SIZE = 192  # megabytes: a cluster, its log for a while, and something to fill up
+DISK_MEGABYTES = 192  # megabytes: a cluster, its log for a while, and something to fill up
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def disk(folder: Path) -> Iterator[Path]:
     """A small file system of its own."""
     made = folder / "disk"
     made.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}m,mode=0711", "tmpfs", str(made)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m,mode=0711", "tmpfs", str(made)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("a small file system cannot be mounted here: that takes root, and a system that lets it")
     yield made
     subprocess.run(["umount", "--lazy", str(made)], check=True)
 
 
-def fill(disk: Path) -> Path:
+def fill_disk(disk: Path) -> Path:
     """Take all the space that is left."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
@@ -50,41 +50,41 @@ def cluster_dsn(data_dir: Path) -> str:
     return shared.dsn
 
 
-def beside(load: Load, dsn: str) -> httpx.Client:
+def other_client(load: Load, dsn: str) -> httpx.Client:
     """A client for another plan manager than the load's, which counts what there is."""
-    return httpx.Client(base_url=load.address() + PREFIX, headers=new_access(dsn).headers, timeout=20)
+    return httpx.Client(base_url=load.address() + PREFIX, headers=create_credentials(dsn).headers, timeout=20)
 
 
-def refused(client: httpx.Client) -> bool:
+def is_out_of_space(client: httpx.Client) -> bool:
     """Whether a write finds no space any more; then it is answered as it should be."""
-    answer = client.post("/participants", json={"last_name": "Refused", "reason_for_leaving": os.urandom(4000).hex()})
-    if answer.status_code == 200:
+    response = client.post("/participants", json={"last_name": "Refused", "reason_for_leaving": os.urandom(4000).hex()})
+    if response.status_code == 200:
         return False
-    assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
-    assert answer.headers["retry-after"].isdecimal()
+    assert (response.status_code, response.json()["error"]) == (503, "service_unavailable")
+    assert response.headers["retry-after"].isdecimal()
     return True
 
 
-def test_where_tables_cannot_grow_reads_go_on_and_writes_wait_for_space(
-    disk: Path, serve: Callable[..., Serving]
+def test_when_tables_cannot_grow_reads_work_and_writes_return_503(
+    disk: Path, serve: Callable[..., ServeProcess]
 ) -> None:
     serving = serve(disk / "data", workers=2)
     dsn = cluster_dsn(disk / "data")
-    load = Load(lambda: serving.url, new_access(dsn), clients=4)
-    wait_until(lambda: load.acknowledged > 100 or load.faults, 30)
+    load = Load(lambda: serving.url, create_credentials(dsn), clients=4)
+    wait_until(lambda: load.acknowledged > 100 or load.errors, 30)
     postmaster = serving.postmaster().pid
-    with beside(load, dsn) as client:
-        filler = fill(disk)
-        wait_until(lambda: refused(client) and load.again > 30, 60)
+    with other_client(load, dsn) as client:
+        filler = fill_disk(disk)
+        wait_until(lambda: is_out_of_space(client) and load.retries > 30, 60)
         assert client.get("/participants").status_code == 200
-    back = recover(load, filler)
+    back = free_space_and_recover(load, filler)
     assert serving.postmaster().pid == postmaster
-    settle(load, dsn, f"disk full of data, first write {back:.1f} s after there was space")
+    assert_consistent(load, dsn, f"disk full of data, first write {back:.1f} s after there was space")
     assert serving.stop() == 0
 
 
-def test_where_the_log_cannot_grow_the_database_is_back_once_it_can(
-    in_full: None, disk: Path, serve: Callable[..., Serving]
+def test_when_the_wal_cannot_grow_the_database_recovers_with_free_space(
+    in_full: None, disk: Path, serve: Callable[..., ServeProcess]
 ) -> None:
     folder = disk.parent / "data"
     assert serve(folder).stop() == 0
@@ -98,26 +98,26 @@ def test_where_the_log_cannot_grow_the_database_is_back_once_it_can(
 
     serving = serve(folder, workers=2)
     dsn = cluster_dsn(folder)
-    load = Load(lambda: serving.url, new_access(dsn), clients=4)
-    wait_until(lambda: load.acknowledged > 100 or load.faults, 30)
-    with beside(load, dsn) as client:
-        filler = fill(disk)
+    load = Load(lambda: serving.url, create_credentials(dsn), clients=4)
+    wait_until(lambda: load.acknowledged > 100 or load.errors, 30)
+    with other_client(load, dsn) as client:
+        filler = fill_disk(disk)
         # More than is left of the segment that PostgreSQL writes to: it gives up.
         with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            ask(dsn, "select pg_logical_emit_message(false, 'fill', repeat('x', 17000000), true)")
-        wait_until(lambda: refused(client) and load.again > 30, 60)
+            query(dsn, "select pg_logical_emit_message(false, 'fill', repeat('x', 17000000), true)")
+        wait_until(lambda: is_out_of_space(client) and load.retries > 30, 60)
     assert "No space left on device" in (folder / "postgres.log").read_text()
-    back = recover(load, filler)
-    settle(load, dsn, f"disk full of log, first write {back:.1f} s after there was space")
+    back = free_space_and_recover(load, filler)
+    assert_consistent(load, dsn, f"disk full of log, first write {back:.1f} s after there was space")
     assert serving.stop() == 0
 
 
-def recover(load: Load, filler: Path) -> float:
+def free_space_and_recover(load: Load, filler: Path) -> float:
     """Make space: the seconds to the first write."""
-    assert load.faults == []
+    assert load.errors == []
     filler.unlink()
     freed = time.monotonic()
-    back = wait_until(lambda: load.first_since(freed) or load.faults, 60)
-    wait_until(lambda before=load.acknowledged: load.acknowledged > before + 100 or load.faults, 60)
-    assert load.faults == []
+    back = wait_until(lambda: load.seconds_to_next_write(freed) or load.errors, 60)
+    wait_until(lambda before=load.acknowledged: load.acknowledged > before + 100 or load.errors, 60)
+    assert load.errors == []
     return back

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import psutil
 
-from faults.access import Access, new_access
-from faults.accounts import settle
+from faults.access import Credentials, create_credentials
+from faults.accounts import assert_consistent
 from faults.load import Load
 from plankeeper.embedded_postgres.cluster import Cluster
-from support.program import Serving
+from support.program import ServeProcess
 from support.server import wait_until
 
 # A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
-OURS = ("worker", "server", "everything")
-POSTGRESQLS = ("postmaster", "backend")
-MORE = 30  # writes that must be acknowledged before the next kill
+PLANKEEPER_TARGETS = ("worker", "server", "everything")
+POSTGRESQL_TARGETS = ("postmaster", "backend")
+WRITES_BETWEEN_KILLS = 30  # writes that must be acknowledged before the next kill
 
 
 class Service:
@@ -25,8 +25,8 @@ class Service:
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self._folder = folder
-        self._chance = chance
-        self.serving = Serving(folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
+        self._random = chance
+        self.serving = ServeProcess(folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
 
     @property
     def address(self) -> str:
@@ -38,17 +38,17 @@ class Service:
         assert not shared.ensure()
         return shared.dsn
 
-    def access(self) -> Access:
-        return new_access(self.dsn)
+    def access(self) -> Credentials:
+        return create_credentials(self.dsn)
 
     def kill(self, kind: str) -> None:
-        family = self.serving.family()
+        family = self.serving.child_processes()
         if kind == "worker":
-            self._chance.choice(self.serving.workers()).kill()
+            self._random.choice(self.serving.workers()).kill()
         elif kind == "postmaster":
             self.serving.postmaster().kill()
         elif kind == "backend":
-            self._chance.choice(backends(self.serving.postmaster())).kill()
+            self._random.choice(backends(self.serving.postmaster())).kill()
         else:
             self.serving.process.kill()
             for each in family if kind == "everything" else ():
@@ -56,8 +56,8 @@ class Service:
                     each.kill()
             _, alive = psutil.wait_procs(family, timeout=30)
             assert not alive, alive
-            self.serving.ended()
-            self.serving = Serving(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
+            self.serving.wait_for_exit()
+            self.serving = ServeProcess(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
 
 
 def backends(postmaster: psutil.Process) -> list[psutil.Process]:
@@ -65,23 +65,26 @@ def backends(postmaster: psutil.Process) -> list[psutil.Process]:
     return [each for each in postmaster.children() if " plankeeper " in " ".join(each.cmdline())]
 
 
-def test_nothing_acknowledged_is_lost_or_done_twice_whatever_is_killed(folder: Path, rounds: int) -> None:
+def test_no_acknowledged_write_is_lost_or_duplicated_by_kills(folder: Path, rounds: int) -> None:
     chance = random.Random(4)
     service = Service(folder, chance)
     load = Load(lambda: service.address, service.access())
-    wait_until(lambda: load.acknowledged > MORE or load.faults, 30)
+    wait_until(lambda: load.acknowledged > WRITES_BETWEEN_KILLS or load.errors, 30)
     kills: Counter[str] = Counter()
     gaps: dict[str, float] = {}
     for number in range(rounds):
-        for kind in (OURS[number % len(OURS)], POSTGRESQLS[number % len(POSTGRESQLS)]):
+        for kind in (
+            PLANKEEPER_TARGETS[number % len(PLANKEEPER_TARGETS)],
+            POSTGRESQL_TARGETS[number % len(POSTGRESQL_TARGETS)],
+        ):
             time.sleep(chance.uniform(0.1, 1))
             before, moment = load.acknowledged, time.monotonic()
             service.kill(kind)
-            wait_until(lambda before=before: load.acknowledged > before + MORE or load.faults, 60)
-            assert load.faults == [], (kind, load.faults)
+            wait_until(lambda before=before: load.acknowledged > before + WRITES_BETWEEN_KILLS or load.errors, 60)
+            assert load.errors == [], (kind, load.errors)
             wait_until(lambda: len(service.serving.workers()) == 2, 30)
             kills[kind] += 1
-            gaps[kind] = max(load.longest_silence(moment), gaps.get(kind, 0))
+            gaps[kind] = max(load.longest_gap(moment), gaps.get(kind, 0))
     told = ", ".join(f"{count} x {kind} (longest silence {gaps[kind]:.1f} s)" for kind, count in kills.items())
-    settle(load, service.dsn, f"{rounds} rounds, killed: {told}")
+    assert_consistent(load, service.dsn, f"{rounds} rounds, killed: {told}")
     assert service.serving.stop() == 0

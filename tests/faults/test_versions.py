@@ -11,32 +11,32 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from faults.access import ask, new_access
+from faults.access import create_credentials, query
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
-from support.program import Serving, environment, plankeeper
+from support.program import ServeProcess, environment, run_plankeeper
 
-LATER = "9999"
+NEWER_REVISION = "9999"
 
 
 @pytest.fixture
-def empty(cluster: Cluster) -> Iterator[str]:
+def empty_dsn(cluster: Cluster) -> Iterator[str]:
     """The address of a database that has nothing yet."""
     name = f"faults_{uuid7().hex}"
-    ask(cluster.dsn, f"create database {name}")
+    query(cluster.dsn, f"create database {name}")
     yield urlsplit(cluster.dsn)._replace(path=f"/{name}").geturl()
-    ask(cluster.dsn, f"drop database {name} with (force)")
+    query(cluster.dsn, f"drop database {name} with (force)")
 
 
-def migrating(dsn: str) -> "subprocess.Popen[str]":
+def start_migration(dsn: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "plankeeper", "migrate"]
     settings = environment({"PLANKEEPER_DATABASE_URL": dsn})
     return subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def test_of_programs_that_migrate_one_database_at_once_one_does_it_and_all_succeed(empty: str) -> None:
-    programs = [migrating(empty) for _ in range(2)]
+def test_concurrent_migrations_run_once_and_all_succeed(empty_dsn: str) -> None:
+    programs = [start_migration(empty_dsn) for _ in range(2)]
     said = [program.communicate(timeout=60)[0] for program in programs]
     assert [program.returncode for program in programs] == [0, 0], said
     for each in said:
@@ -44,16 +44,16 @@ def test_of_programs_that_migrate_one_database_at_once_one_does_it_and_all_succe
             f"The schema is {schema.LATEST_REVISION}.",
             f"The schema is {schema.LATEST_REVISION} already.",
         )
-    assert [tuple(each) for each in ask(empty, "select version_num from alembic_version")] == [
+    assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [
         (schema.LATEST_REVISION,)
     ]
-    assert [tuple(each) for each in ask(empty, "select count(*) from permissions")] == [(6,)]
+    assert [tuple(each) for each in query(empty_dsn, "select count(*) from permissions")] == [(6,)]
 
 
-def test_two_servers_started_at_once_on_one_new_folder_share_its_database(
-    in_full: None, folder: Path, serve: Callable[..., Serving]
+def test_two_servers_starting_concurrently_on_a_new_folder_share_its_database(
+    in_full: None, folder: Path, serve: Callable[..., ServeProcess]
 ) -> None:
-    servers: list[Serving] = []
+    servers: list[ServeProcess] = []
     starts = [threading.Thread(target=lambda: servers.append(serve())) for _ in range(2)]
     for start in starts:
         start.start()
@@ -61,7 +61,7 @@ def test_two_servers_started_at_once_on_one_new_folder_share_its_database(
         start.join(90)
     shared = Cluster(folder)
     assert not shared.ensure()
-    access = new_access(shared.dsn)
+    access = create_credentials(shared.dsn)
     one, other = (httpx.Client(base_url=each.url + PREFIX, headers=access.headers) for each in servers)
     with one, other:
         made = one.post("/participants", json={"first_name": "Shared"}).json()
@@ -69,27 +69,29 @@ def test_two_servers_started_at_once_on_one_new_folder_share_its_database(
     assert [server.stop() for server in servers] == [0, 0]
 
 
-def test_a_server_that_is_older_than_the_schema_goes_on_and_a_new_start_is_refused(
-    empty: str, serve: Callable[..., Serving]
+def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
+    empty_dsn: str, serve: Callable[..., ServeProcess]
 ) -> None:
-    migrated = plankeeper("migrate", PLANKEEPER_DATABASE_URL=empty)
+    migrated = run_plankeeper("migrate", PLANKEEPER_DATABASE_URL=empty_dsn)
     assert migrated.returncode == 0, migrated.stderr
-    serving = serve(PLANKEEPER_DATABASE_URL=empty)
+    serving = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
     assert httpx.get(f"{serving.url}/readyz").json() == {"status": "ok"}
-    ask(empty, "update alembic_version set version_num = $1", LATER)
+    query(empty_dsn, "update alembic_version set version_num = $1", NEWER_REVISION)
 
-    with httpx.Client(base_url=serving.url + PREFIX, headers=new_access(empty).headers) as client:
+    with httpx.Client(base_url=serving.url + PREFIX, headers=create_credentials(empty_dsn).headers) as client:
         made = client.post("/participants", json={"first_name": "Still here"})
         assert made.status_code == 200
         assert client.get(f"/participants/{made.json()['id']}").json() == made.json()
     ready = httpx.get(f"{serving.url}/readyz")
     assert (ready.status_code, ready.json()["error"]) == (503, "service_unavailable")
-    assert f"The schema is {LATER}, and this server needs {schema.LATEST_REVISION}" in ready.json()["detail"]
+    assert f"The schema is {NEWER_REVISION}, and this server needs {schema.LATEST_REVISION}" in ready.json()["detail"]
     assert serving.stop() == 0
 
     for command in (["serve", "--port", "0"], ["migrate"], ["doctor"]):
-        refused = plankeeper(*command, PLANKEEPER_DATABASE_URL=empty)
+        refused = run_plankeeper(*command, PLANKEEPER_DATABASE_URL=empty_dsn)
         assert refused.returncode == 1, command
-        assert f"The database's schema is {LATER}, of a newer Plankeeper" in refused.stdout + refused.stderr, command
+        assert f"The database's schema is {NEWER_REVISION}, of a newer Plankeeper" in refused.stdout + refused.stderr, (
+            command
+        )
         assert "Run the newer one" in refused.stdout + refused.stderr
-    assert [tuple(each) for each in ask(empty, "select version_num from alembic_version")] == [(LATER,)]
+    assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [(NEWER_REVISION,)]

@@ -12,10 +12,10 @@ Put = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def put(api: Client, import_rows: Callable[..., Any]) -> Put:
+def import_session(api: Client, import_rows: Callable[..., Any]) -> Put:
     """Imports one session, and answers it as the API should show it."""
 
-    def work(**values: Any) -> dict[str, Any]:
+    def import_one(**values: Any) -> dict[str, Any]:
         row = {
             "id": str(uuid7()), "invoice_id": str(uuid7()), "user_id": "someone", "user_name": "Ann Lee",
             "session_started": "2026-03-01T00:00:00Z",
@@ -27,10 +27,10 @@ def put(api: Client, import_rows: Callable[..., Any]) -> Put:
         started = {"last_heartbeat": row["session_started"], "created_at": row["session_started"]}
         return unset | started | row
 
-    return work
+    return import_one
 
 
-def found(api: Client, **filters: Any) -> list[str]:
+def list_ids(api: Client, **filters: Any) -> list[str]:
     """The ids that a filter finds, in both modes, with the total that it states."""
     page = api.get("/invoice-view-sessions", **filters)
     assert page.status_code == 200, page.text
@@ -40,11 +40,11 @@ def found(api: Client, **filters: Any) -> list[str]:
     return ids
 
 
-def test_an_open_session_is_listed_and_can_be_read(api: Client, put: Put) -> None:
-    session = put()
-    answer = api.get(f"/invoice-view-sessions/{session['id']}")
-    assert (answer.status_code, answer.json()) == (200, session)
-    assert list(answer.json()) == [
+def test_an_open_session_is_listed_and_can_be_read(api: Client, import_session: Put) -> None:
+    session = import_session()
+    response = api.get(f"/invoice-view-sessions/{session['id']}")
+    assert (response.status_code, response.json()) == (200, session)
+    assert list(response.json()) == [
         "id", "invoice_id", "user_id", "user_name", "session_started", "session_ended", "last_heartbeat",
         "duration_seconds", "created_at", "active_duration_seconds", "engaged_duration_seconds", "idle_count",
     ]  # fmt: skip
@@ -53,8 +53,8 @@ def test_an_open_session_is_listed_and_can_be_read(api: Client, put: Put) -> Non
     assert api.get(f"/invoice-view-sessions/{session['id'].upper()}").json() == session
 
 
-def test_an_ended_session_tells_its_durations_and_moments_to_the_microsecond(api: Client, put: Put) -> None:
-    session = put(
+def test_an_ended_session_has_durations_and_microsecond_timestamps(api: Client, import_session: Put) -> None:
+    session = import_session(
         session_ended="2026-03-01T00:10:00.000001Z", last_heartbeat="2026-03-01T00:09:59.5Z",
         created_at="2026-02-28T23:59:59Z", duration_seconds=600, active_duration_seconds=0,
         engaged_duration_seconds=2**40, idle_count=3,
@@ -63,31 +63,31 @@ def test_an_ended_session_tells_its_durations_and_moments_to_the_microsecond(api
     assert api.get(f"/invoice-view-sessions/{session['id']}").json() == shown
 
 
-def test_moments_are_answered_in_utc(api: Client, put: Put) -> None:
-    session = put(session_started="2026-03-01T10:00:00+10:00")
+def test_timestamps_are_returned_in_utc(api: Client, import_session: Put) -> None:
+    session = import_session(session_started="2026-03-01T10:00:00+10:00")
     shown = api.get(f"/invoice-view-sessions/{session['id']}").json()
     assert shown["session_started"] == shown["created_at"] == "2026-03-01T00:00:00Z"
 
 
-def test_the_user_is_as_recorded_and_the_invoice_need_not_be(api: Client, put: Put) -> None:
-    session = put(user_id="Émile / 7", user_name="")
+def test_the_user_is_as_recorded_and_the_invoice_may_be_missing(api: Client, import_session: Put) -> None:
+    session = import_session(user_id="Émile / 7", user_name="")
     assert api.get(f"/invoice-view-sessions/{session['id']}").json() == session
 
 
-def test_the_filters_are_exact_and_combine_with_and(api: Client, put: Put) -> None:
+def test_the_filters_are_exact_and_combine_with_and(api: Client, import_session: Put) -> None:
     first, second = str(uuid7()), str(uuid7())
     ids = [
-        put(invoice_id=invoice, user_id=user)["id"]
+        import_session(invoice_id=invoice, user_id=user)["id"]
         for invoice, user in ((first, "ann"), (first, "bo"), (second, "ann"), (second, "Ann"))
     ]
-    assert found(api) == ids
-    assert found(api, invoice_id=first.upper()) == ids[:2]
-    assert found(api, user_id="ann") == [ids[0], ids[2]]
-    assert found(api, invoice_id=second, user_id="ann") == [ids[2]]
-    assert found(api, user_id="%") == found(api, invoice_id=str(uuid7())) == []
+    assert list_ids(api) == ids
+    assert list_ids(api, invoice_id=first.upper()) == ids[:2]
+    assert list_ids(api, user_id="ann") == [ids[0], ids[2]]
+    assert list_ids(api, invoice_id=second, user_id="ann") == [ids[2]]
+    assert list_ids(api, user_id="%") == list_ids(api, invoice_id=str(uuid7())) == []
 
 
-def test_a_wrong_filter_is_named(api: Client) -> None:
+def test_an_invalid_filter_is_reported(api: Client) -> None:
     for name, value, message in (
         ("invoice_id", "abc", "must be a UUID with its hyphens"),
         ("invoice_id", uuid7().hex, "must be a UUID with its hyphens"),
@@ -95,15 +95,15 @@ def test_a_wrong_filter_is_named(api: Client) -> None:
         ("user_id", "", "must not be empty"),
         ("user_id", "x" * 256, "must be at most 255 characters long"),
     ):
-        answer = api.get("/invoice-view-sessions", **{name: value})
-        assert answer.status_code == 400
-        assert answer.json()["errors"] == [{"field": name, "message": message}]
+        response = api.get("/invoice-view-sessions", **{name: value})
+        assert response.status_code == 400
+        assert response.json()["errors"] == [{"field": name, "message": message}]
     unknown = api.get("/invoice-view-sessions", user_name="Ann")
     assert [each["field"] for each in unknown.json()["errors"]] == ["user_name"]
 
 
-def test_the_list_is_walked_by_id(api: Client, put: Put) -> None:
-    ids = [put()["id"] for _ in range(3)]
+def test_the_list_is_paginated_by_id(api: Client, import_session: Put) -> None:
+    ids = [import_session()["id"] for _ in range(3)]
     first = api.get("/invoice-view-sessions", limit=2, after="0").json()
     meta = {"limit": 2, "offset": 0, "has_more": True, "total": None, "next_cursor": ids[1]}
     assert ([each["id"] for each in first["data"]], first["pagination"]) == (ids[:2], meta)
@@ -112,10 +112,10 @@ def test_the_list_is_walked_by_id(api: Client, put: Put) -> None:
     assert rest["pagination"] == meta | {"has_more": False, "next_cursor": None}
 
 
-def test_sessions_are_not_written_over_http(api: Client, put: Put) -> None:
-    session = put()
+def test_sessions_cannot_be_written_over_http(api: Client, import_session: Put) -> None:
+    session = import_session()
     one = f"/invoice-view-sessions/{session['id']}"
     for method, path in (("POST", "/invoice-view-sessions"), ("PUT", one), ("DELETE", one)):
-        answer = api.request(method, path)
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+        response = api.request(method, path)
+        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert api.get(one).json() == session

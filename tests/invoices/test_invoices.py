@@ -30,35 +30,35 @@ LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 5
 
 
 @pytest.fixture
-def world(api: Client) -> dict[str, str]:
+def record_ids(api: Client) -> dict[str, str]:
     """An active participant with a plan, one who has left, and a provider."""
     plan = {"plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30"}
     return {
-        "participant": api.made("/participants", {"first_name": "Ann"} | plan)["id"],
-        "left": api.made("/participants", {"first_name": "Bo", "status": "Inactive"} | plan)["id"],
-        "lead": api.made("/participants", {"first_name": "Cy", "status": "Lead"} | plan)["id"],
-        "provider": api.made("/providers", {"entity_name": "Care", "email": "Billing@care.example"})["id"],
+        "participant": api.create("/participants", {"first_name": "Ann"} | plan)["id"],
+        "left": api.create("/participants", {"first_name": "Bo", "status": "Inactive"} | plan)["id"],
+        "lead": api.create("/participants", {"first_name": "Cy", "status": "Lead"} | plan)["id"],
+        "provider": api.create("/providers", {"entity_name": "Care", "email": "Billing@care.example"})["id"],
     }
 
 
 @pytest.fixture
-def put(api: Client, world: dict[str, str], import_rows: Callable[..., Any]) -> Put:
+def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callable[..., Any]) -> Put:
     """Imports an invoice that is right in all but what is said, and answers its id."""
 
-    def work(**values: Any) -> str:
+    def import_one(**values: Any) -> str:
         row = {
             "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 110.11, "tax": 10.01,
-            "subtotal": 100.10, "participant_id": world["participant"], "pm_provider_id": world["provider"],
+            "subtotal": 100.10, "participant_id": record_ids["participant"], "pm_provider_id": record_ids["provider"],
             "line_items": [LINE],
         } | values  # fmt: skip
         report = import_rows(api, "invoices", [row])
         assert not report.bad, report.bad
         return row["id"]
 
-    return work
+    return import_one
 
 
-def found(api: Client, **filters: Any) -> list[str]:
+def list_ids(api: Client, **filters: Any) -> list[str]:
     """The ids that a filter finds, in both modes, with the total that it states."""
     page = api.get("/invoices", **filters)
     assert page.status_code == 200, page.text
@@ -68,36 +68,38 @@ def found(api: Client, **filters: Any) -> list[str]:
     return ids
 
 
-def codes(api: Client, ident: str) -> list[str]:
+def warning_codes(api: Client, ident: str) -> list[str]:
     return api.get(f"/invoices/{ident}").json()["state_management"]["errors"]
 
 
-def test_an_invoice_is_got_with_its_lines_and_listed_without(api: Client, world: dict[str, str], put: Put) -> None:
+def test_an_invoice_is_read_with_its_lines_and_listed_without(
+    api: Client, record_ids: dict[str, str], import_invoice: Put
+) -> None:
     line = LINE | {
         "id": str(uuid7()), "description": "Lawn mowing", "claim_status": "paid", "claim_batch_ref": "B1",
         "claim_number": "C1", "payment_ref": "P1", "is_deleted": False, "created_at": "2026-01-16T01:02:03.000004Z",
     }  # fmt: skip
-    ident = put(
+    ident = import_invoice(
         line_items=[line], claim_status="paid", approval_status="approved", created_at="2026-01-16T00:00:00Z",
         s3_key="a/b.pdf", email_message_id="<1@mail>", wont_claim=True, is_reimbursement=True, is_deleted=True,
     )  # fmt: skip
     expected = {
         "id": ident, "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 110.11, "tax": 10.01,
-        "subtotal": 100.10, "plan_manager": api.plan_manager_id, "participant_id": world["participant"],
+        "subtotal": 100.10, "plan_manager": api.plan_manager_id, "participant_id": record_ids["participant"],
         "claim_status": "paid", "approval_status": "approved", "created_at": "2026-01-16T00:00:00Z",
-        "pm_provider_id": world["provider"], "s3_key": "a/b.pdf", "email_message_id": "<1@mail>", "errors": False,
+        "pm_provider_id": record_ids["provider"], "s3_key": "a/b.pdf", "email_message_id": "<1@mail>", "errors": False,
         "state_management": {"errors": [], "ignored_errors": []}, "is_deleted": True, "wont_claim": True,
         "is_reimbursement": True, "is_duplicate": False,
     }  # fmt: skip
-    answer = api.get(f"/invoices/{ident}")
-    assert (answer.status_code, answer.json()) == (200, expected | {"line_items": [line | {"invoice": ident}]})
-    assert list(answer.json()) == [*MEMBERS, "line_items"]
-    assert list(answer.json()["line_items"][0]) == LINE_MEMBERS
+    response = api.get(f"/invoices/{ident}")
+    assert (response.status_code, response.json()) == (200, expected | {"line_items": [line | {"invoice": ident}]})
+    assert list(response.json()) == [*MEMBERS, "line_items"]
+    assert list(response.json()["line_items"][0]) == LINE_MEMBERS
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
     assert api.get("/invoices").json() == {"data": [expected], "pagination": meta}
 
 
-def test_every_member_is_there_where_nothing_is_known(api: Client, import_rows: Callable[..., Any]) -> None:
+def test_every_member_is_present_when_no_value_is_known(api: Client, import_rows: Callable[..., Any]) -> None:
     ident, line = str(uuid7()), {"id": str(uuid7())}
     assert not import_rows(api, "invoices", [{"id": ident, "line_items": [line]}]).bad
     shown = api.get(f"/invoices/{ident}").json()
@@ -115,10 +117,10 @@ def test_every_member_is_there_where_nothing_is_known(api: Client, import_rows: 
     }  # fmt: skip
 
 
-def test_amounts_are_numbers_exact_to_the_last_digit(api: Client, put: Put) -> None:
+def test_amounts_are_exact_numbers(api: Client, import_invoice: Put) -> None:
     amounts = {"total": "0.30", "tax": "0.1", "subtotal": "0.2000000001"}
-    ident = put(**{name: Decimal(value) for name, value in amounts.items()})
-    large = put(total=Decimal("999999999999.9999999999"), invoice_number="INV-2")
+    ident = import_invoice(**{name: Decimal(value) for name, value in amounts.items()})
+    large = import_invoice(total=Decimal("999999999999.9999999999"), invoice_number="INV-2")
     read = msgspec.json.Decoder(float_hook=Decimal)
     shown = read.decode(api.http.get(f"{PREFIX}/invoices/{ident}", headers=api.headers()).content)
     assert {name: str(shown[name]) for name in amounts} == amounts
@@ -126,9 +128,9 @@ def test_amounts_are_numbers_exact_to_the_last_digit(api: Client, put: Put) -> N
     assert str(shown["total"]) == "999999999999.9999999999"
 
 
-def test_lines_are_answered_in_their_order(api: Client, put: Put) -> None:
+def test_lines_are_returned_in_order(api: Client, import_invoice: Put) -> None:
     lines = [LINE | {"id": str(uuid7()), "description": str(n)} for n in range(3)]
-    ident = put(line_items=[lines[2], lines[0], lines[1]])
+    ident = import_invoice(line_items=[lines[2], lines[0], lines[1]])
     assert [each["description"] for each in api.get(f"/invoices/{ident}").json()["line_items"]] == ["2", "0", "1"]
 
 
@@ -155,150 +157,172 @@ WARNINGS: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", WARNINGS)
-def test_an_invoice_is_checked_when_it_comes_in(api: Client, world: dict[str, str], put: Put, case: str) -> None:
+def test_an_invoice_is_checked_on_import(
+    api: Client, record_ids: dict[str, str], import_invoice: Put, case: str
+) -> None:
     expected, values = WARNINGS[case]
-    ident = put(**values | ({"participant_id": world[who]} if (who := values.get("participant_id")) in world else {}))
+    ident = import_invoice(
+        **values | ({"participant_id": record_ids[who]} if (who := values.get("participant_id")) in record_ids else {})
+    )
     for shown in (api.get(f"/invoices/{ident}").json(), api.get("/invoices").json()["data"][0]):
         assert shown["state_management"] == {"errors": expected, "ignored_errors": []}
         assert (shown["errors"], shown["is_duplicate"]) == (bool(expected), False)
 
 
-def test_what_the_checks_find_is_taken_from_no_file(api: Client, put: Put) -> None:
-    ident = put(errors=True, is_duplicate=True, state_management={"errors": ["check_total"]})
+def test_warnings_in_a_file_are_ignored(api: Client, import_invoice: Put) -> None:
+    ident = import_invoice(errors=True, is_duplicate=True, state_management={"errors": ["check_total"]})
     shown = api.get(f"/invoices/{ident}").json()
     assert (shown["errors"], shown["is_duplicate"], shown["state_management"]["errors"]) == (False, False, [])
 
 
-def test_an_ignored_warning_stays_and_is_no_error(api: Client, put: Put) -> None:
+def test_an_ignored_warning_is_kept_but_is_no_error(api: Client, import_invoice: Put) -> None:
     ignored = {"ignored_errors": ["check_total", "check_dates"]}
-    some = put(total=1, state_management=ignored)
-    more = put(total=1, pm_provider_id=None, state_management=ignored)
+    some = import_invoice(total=1, state_management=ignored)
+    more = import_invoice(total=1, pm_provider_id=None, state_management=ignored)
     for ident, errors in ((some, ["check_total"]), (more, ["missing_provider", "check_total"])):
         shown = api.get(f"/invoices/{ident}").json()
         assert shown["state_management"] == ignored | {"errors": errors}
         assert shown["errors"] == (ident == more)
 
 
-def test_of_invoices_with_one_number_the_earliest_stays_clean(api: Client, world: dict[str, str], put: Put) -> None:
-    second = put(created_at="2026-02-02T00:00:00Z")
-    third = put(created_at="2026-02-03T00:00:00Z")
-    elsewhere = api.made("/providers", {})["id"]
-    strangers = [put(pm_provider_id=elsewhere), put(invoice_number="INV-2"), put(invoice_number="inv-1")]
-    assert [codes(api, each) for each in (second, third, *strangers)] == [[], ["possible_duplicate"], [], [], []]
-    first = put(created_at="2026-02-01T00:00:00Z", participant_id=world["lead"])
+def test_the_earliest_invoice_with_a_number_is_no_duplicate(
+    api: Client, record_ids: dict[str, str], import_invoice: Put
+) -> None:
+    second = import_invoice(created_at="2026-02-02T00:00:00Z")
+    third = import_invoice(created_at="2026-02-03T00:00:00Z")
+    elsewhere = api.create("/providers", {})["id"]
+    strangers = [
+        import_invoice(pm_provider_id=elsewhere),
+        import_invoice(invoice_number="INV-2"),
+        import_invoice(invoice_number="inv-1"),
+    ]
+    assert [warning_codes(api, each) for each in (second, third, *strangers)] == [
+        [],
+        ["possible_duplicate"],
+        [],
+        [],
+        [],
+    ]
+    first = import_invoice(created_at="2026-02-01T00:00:00Z", participant_id=record_ids["lead"])
     for ident, duplicate in ((first, False), (second, True), (third, True)):
         shown = api.get(f"/invoices/{ident}").json()
         assert (shown["is_duplicate"], shown["errors"]) == (duplicate, duplicate)
         assert shown["state_management"]["errors"] == (["possible_duplicate"] if duplicate else [])
-    put(id=first, is_deleted=True, created_at="2026-02-01T00:00:00Z")
-    assert [codes(api, each) for each in (first, second, third)] == [[], [], ["possible_duplicate"]]
+    import_invoice(id=first, is_deleted=True, created_at="2026-02-01T00:00:00Z")
+    assert [warning_codes(api, each) for each in (first, second, third)] == [[], [], ["possible_duplicate"]]
 
 
-def test_deleted_invoices_are_listed(api: Client, put: Put) -> None:
-    ids = [put(is_deleted=True), put(invoice_number="INV-2")]
-    assert found(api) == ids
+def test_deleted_invoices_are_listed(api: Client, import_invoice: Put) -> None:
+    ids = [import_invoice(is_deleted=True), import_invoice(invoice_number="INV-2")]
+    assert list_ids(api) == ids
     assert api.get(f"/invoices/{ids[0]}").json()["is_deleted"] is True
 
 
-def test_the_filters_are_exact_and_combine_with_and(api: Client, world: dict[str, str], put: Put) -> None:
-    elsewhere = api.made("/providers", {})["id"]
+def test_the_filters_are_exact_and_combine_with_and(
+    api: Client, record_ids: dict[str, str], import_invoice: Put
+) -> None:
+    elsewhere = api.create("/providers", {})["id"]
     a, b, c, d = (
-        put(invoice_number="A", claim_status="paid", approval_status="approved"),
-        put(invoice_number="A", participant_id=world["left"], claim_status="paid"),
-        put(invoice_number="B", pm_provider_id=elsewhere, approval_status="approved"),
-        put(invoice_number=None, participant_id=None, pm_provider_id=None),
+        import_invoice(invoice_number="A", claim_status="paid", approval_status="approved"),
+        import_invoice(invoice_number="A", participant_id=record_ids["left"], claim_status="paid"),
+        import_invoice(invoice_number="B", pm_provider_id=elsewhere, approval_status="approved"),
+        import_invoice(invoice_number=None, participant_id=None, pm_provider_id=None),
     )
-    assert found(api) == [a, b, c, d]
-    assert found(api, participant_id=world["participant"].upper()) == [a, c]
-    assert found(api, provider_id=world["provider"]) == [a, b]
-    assert found(api, claim_status="paid") == [a, b]
-    assert found(api, approval_status="approved") == [a, c]
-    assert found(api, invoice_number="A") == [a, b]
-    assert found(api, invoice_number="a") == []
-    whole = {"participant_id": world["participant"], "provider_id": world["provider"], "claim_status": "paid"}
+    assert list_ids(api) == [a, b, c, d]
+    assert list_ids(api, participant_id=record_ids["participant"].upper()) == [a, c]
+    assert list_ids(api, provider_id=record_ids["provider"]) == [a, b]
+    assert list_ids(api, claim_status="paid") == [a, b]
+    assert list_ids(api, approval_status="approved") == [a, c]
+    assert list_ids(api, invoice_number="A") == [a, b]
+    assert list_ids(api, invoice_number="a") == []
+    whole = {"participant_id": record_ids["participant"], "provider_id": record_ids["provider"], "claim_status": "paid"}
     whole |= {"approval_status": "approved", "invoice_number": "A", "updated_since": "2020-01-01T00:00:00Z"}
-    assert found(api, **whole) == [a]
+    assert list_ids(api, **whole) == [a]
 
 
 @pytest.mark.parametrize("name, values", [
     ("claim_status", CLAIM_STATUSES),
     ("approval_status", ["not_required", "pending", "approved", "rejected"]),
 ])  # fmt: skip
-def test_an_invoice_has_each_of_the_statuses(api: Client, put: Put, name: str, values: list[str]) -> None:
-    ids = {value: put(**{name: value, "invoice_number": value}) for value in values}
+def test_an_invoice_can_have_each_status(api: Client, import_invoice: Put, name: str, values: list[str]) -> None:
+    ids = {value: import_invoice(**{name: value, "invoice_number": value}) for value in values}
     for value, ident in ids.items():
-        assert found(api, **{name: value}) == [ident]
+        assert list_ids(api, **{name: value}) == [ident]
         assert api.get(f"/invoices/{ident}").json()[name] == value
     for wrong in ("Paid", "unknown"):
-        answer = api.get("/invoices", **{name: wrong})
-        assert answer.json()["errors"] == [{"field": name, "message": f"must be one of {', '.join(values)}"}]
+        response = api.get("/invoices", **{name: wrong})
+        assert response.json()["errors"] == [{"field": name, "message": f"must be one of {', '.join(values)}"}]
 
 
-def test_a_wrong_filter_is_named(api: Client) -> None:
+def test_an_invalid_filter_is_reported(api: Client) -> None:
     for name in ("participant_id", "provider_id"):
-        answer = api.get("/invoices", **{name: uuid7().hex})
-        assert answer.json()["errors"] == [{"field": name, "message": "must be a UUID with its hyphens"}]
+        response = api.get("/invoices", **{name: uuid7().hex})
+        assert response.json()["errors"] == [{"field": name, "message": "must be a UUID with its hyphens"}]
     for name in ("pm_provider_id", "is_deleted", "errors"):
-        answer = api.get("/invoices", **{name: "true"})
-        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [name])
+        response = api.get("/invoices", **{name: "true"})
+        assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [name])
 
 
-def test_updated_since_finds_what_was_changed_and_what_was_found_of_it(api: Client, put: Put) -> None:
-    first, second, third = (put(invoice_number=name, created_at="2026-01-01T00:00:00Z") for name in ("A", "A", "B"))
+def test_updated_since_includes_changed_invoices_and_changed_warnings(api: Client, import_invoice: Put) -> None:
+    first, second, third = (
+        import_invoice(invoice_number=name, created_at="2026-01-01T00:00:00Z") for name in ("A", "A", "B")
+    )
     clock = api.post("/providers?view=full", {}).json()["created_at"]
-    assert found(api, updated_since=clock) == []
-    put(id=first, invoice_number="C", created_at="2026-01-01T00:00:00Z")
+    assert list_ids(api, updated_since=clock) == []
+    import_invoice(id=first, invoice_number="C", created_at="2026-01-01T00:00:00Z")
     # The second is no duplicate any more.
-    assert found(api, updated_since=clock) == [first, second]
-    assert found(api) == [first, second, third]
+    assert list_ids(api, updated_since=clock) == [first, second]
+    assert list_ids(api) == [first, second, third]
 
 
-def asked(api: Client, email: Any = "Billing@care.example", number: Any = "INV-1") -> Any:
+def query_status(api: Client, email: Any = "Billing@care.example", number: Any = "INV-1") -> Any:
     return api.post("/invoices/status", {"provider_email": email, "invoice_number": number})
 
 
-def test_the_status_question_finds_all_invoices_of_a_number_from_a_provider(
-    api: Client, world: dict[str, str], put: Put
+def test_the_status_query_finds_all_invoices_with_a_number_from_a_provider(
+    api: Client, record_ids: dict[str, str], import_invoice: Put
 ) -> None:
-    one = put(claim_status="paid")
-    answer = asked(api, "billing@CARE.example")
+    one = import_invoice(claim_status="paid")
+    response = query_status(api, "billing@CARE.example")
     listed = {each["id"]: each for each in api.get("/invoices").json()["data"]}
-    assert answer.status_code == 200
-    assert answer.json() == {"success": True, "message": "1 invoice found.", "data": {"invoices": [listed[one]]}}
-    namesake = api.made("/providers", {"email": "BILLING@care.example"})["id"]
-    two = put(is_deleted=True, pm_provider_id=namesake)
-    put(invoice_number="INV-2")
-    put(pm_provider_id=api.made("/providers", {"email": "other@care.example"})["id"])
+    assert response.status_code == 200
+    assert response.json() == {"success": True, "message": "1 invoice found.", "data": {"invoices": [listed[one]]}}
+    namesake = api.create("/providers", {"email": "BILLING@care.example"})["id"]
+    two = import_invoice(is_deleted=True, pm_provider_id=namesake)
+    import_invoice(invoice_number="INV-2")
+    import_invoice(pm_provider_id=api.create("/providers", {"email": "other@care.example"})["id"])
     listed = {each["id"]: each for each in api.get("/invoices").json()["data"]}
-    assert asked(api).json() == {
+    assert query_status(api).json() == {
         "success": True, "message": "2 invoices found.", "data": {"invoices": [listed[one], listed[two]]},
     }  # fmt: skip
 
 
-def test_the_status_question_finds_nothing_where_there_is_nothing(
-    api: Client, other: Client, world: dict[str, str], put: Put
+def test_the_status_query_finds_nothing_for_unknown_values(
+    api: Client, other: Client, record_ids: dict[str, str], import_invoice: Put
 ) -> None:
-    put()
-    put(invoice_number="", pm_provider_id=api.made("/providers", {})["id"])
-    for answer in (
-        asked(api, number="inv-1"), asked(api, number="INV"), asked(api, "care.example"), asked(api, ""),
-        asked(api, "%"), asked(api, "", ""), asked(other),
+    import_invoice()
+    import_invoice(invoice_number="", pm_provider_id=api.create("/providers", {})["id"])
+    for response in (
+        query_status(api, number="inv-1"), query_status(api, number="INV"), query_status(api, "care.example"), query_status(api, ""),
+        query_status(api, "%"), query_status(api, "", ""), query_status(other),
     ):  # fmt: skip
-        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
-    assert api.delete(f"/providers/{world['provider']}").status_code == 200
-    assert asked(api).status_code == 404
+        assert (response.status_code, response.json()["error"]) == (404, "not_found")
+    assert api.delete(f"/providers/{record_ids['provider']}").status_code == 200
+    assert query_status(api).status_code == 404
 
 
-def test_the_status_question_needs_both_and_nothing_else(api: Client) -> None:
-    answers = {
+def test_the_status_query_requires_exactly_both_members(api: Client) -> None:
+    responses = {
         "{}": api.post("/invoices/status", {}),
-        "null": asked(api, None, None),
-        "long": asked(api, "a" * 255, "1" * 256),
+        "null": query_status(api, None, None),
+        "long": query_status(api, "a" * 255, "1" * 256),
         "more": api.post("/invoices/status", {"provider_email": "a", "invoice_number": "1", "id": "1"}),
         "query": api.post("/invoices/status?limit=1", {"provider_email": "a", "invoice_number": "1"}),
     }
-    assert {answer.status_code for answer in answers.values()} == {400}
-    told = {name: [(e["field"], e["message"]) for e in answer.json()["errors"]] for name, answer in answers.items()}
+    assert {response.status_code for response in responses.values()} == {400}
+    told = {
+        name: [(e["field"], e["message"]) for e in response.json()["errors"]] for name, response in responses.items()
+    }
     both = ("provider_email", "invoice_number")
     assert told["{}"] == [(name, "is required") for name in both]
     assert told["null"] == [(name, "must be a string, not null") for name in both]
@@ -310,17 +334,19 @@ def test_the_status_question_needs_both_and_nothing_else(api: Client) -> None:
     assert told["query"] == [("limit", "is not known; none is taken")]
 
 
-def test_the_status_question_is_a_read(api: Client, new_client: Callable[..., Client], put: Put) -> None:
-    ident = put()
+def test_the_status_query_needs_only_the_read_scope(
+    api: Client, new_client: Callable[..., Client], import_invoice: Put
+) -> None:
+    ident = import_invoice()
     reader = new_client(UUID(api.plan_manager_id), scopes=("read",))
-    answer = asked(reader)
-    assert (answer.status_code, [each["id"] for each in answer.json()["data"]["invoices"]]) == (200, [ident])
+    response = query_status(reader)
+    assert (response.status_code, [each["id"] for each in response.json()["data"]["invoices"]]) == (200, [ident])
 
 
-def test_invoices_are_not_written_over_http(api: Client, put: Put) -> None:
-    one = f"/invoices/{put()}"
+def test_invoices_cannot_be_written_over_http(api: Client, import_invoice: Put) -> None:
+    one = f"/invoices/{import_invoice()}"
     before = api.get(one).json()
     for method, path in (("POST", "/invoices"), ("PUT", one), ("DELETE", one)):
-        answer = api.request(method, path)
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+        response = api.request(method, path)
+        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert api.get(one).json() == before

@@ -7,7 +7,7 @@ import pytest
 from support.client import Client
 
 
-def test_a_new_note_type_is_answered_with_201_and_can_be_read(api: Client) -> None:
+def test_a_new_note_type_returns_201_and_can_be_read(api: Client) -> None:
     made = api.post("/note-types", {"note_type": "Phone call", "badge_color": "#0b7285"})
     assert made.status_code == 201
     body = made.json()
@@ -27,25 +27,25 @@ def test_a_note_type_must_not_be_blank(api: Client, title: str) -> None:
     assert api.get("/note-types").json()["pagination"]["total"] == 0
 
 
-def test_an_update_changes_what_it_names_and_null_clears_a_colour(api: Client) -> None:
-    made = api.made("/note-types", {"note_type": "Email", "badge_color": "red", "highlight_color": "blue"})
+def test_an_update_changes_only_the_given_fields_and_null_clears_a_colour(api: Client) -> None:
+    made = api.create("/note-types", {"note_type": "Email", "badge_color": "red", "highlight_color": "blue"})
     changed = api.put(f"/note-types/{made['id']}", {"badge_color": None})
     assert changed.status_code == 200
     assert changed.json() == made | {"badge_color": None}
     assert api.put(f"/note-types/{made['id']}", {"note_type": None}).status_code == 400
 
 
-def test_a_deleted_note_type_is_gone(api: Client) -> None:
-    made = api.made("/note-types", {"note_type": "Email"})
+def test_a_deleted_note_type_is_not_found(api: Client) -> None:
+    made = api.create("/note-types", {"note_type": "Email"})
     gone = api.delete(f"/note-types/{made['id']}")
     assert (gone.status_code, gone.json()) == (200, {})
     assert api.get(f"/note-types/{made['id']}").status_code == 404
     assert api.delete(f"/note-types/{made['id']}").status_code == 404
 
 
-def test_the_list_is_walked_by_number(api: Client, new_client: Callable[..., Client]) -> None:
-    new_client().made("/note-types", {"note_type": "someone else's"})
-    ids = [api.made("/note-types", {"note_type": f"kind {n}"})["id"] for n in range(5)]
+def test_the_list_is_paginated_by_number(api: Client, new_client: Callable[..., Client]) -> None:
+    new_client().create("/note-types", {"note_type": "someone else's"})
+    ids = [api.create("/note-types", {"note_type": f"kind {n}"})["id"] for n in range(5)]
     assert ids == sorted(ids)
     walked: list[int] = []
     after = "0"

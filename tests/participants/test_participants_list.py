@@ -12,7 +12,7 @@ from support.client import Client
 Import = Callable[..., Any]
 
 
-def found(api: Client, **filters: Any) -> list[str]:
+def list_names(api: Client, **filters: Any) -> list[str]:
     """The first names that a filter finds, in both modes, with the total that it states."""
     page = api.get("/participants", **filters)
     assert page.status_code == 200, page.text
@@ -23,137 +23,137 @@ def found(api: Client, **filters: Any) -> list[str]:
     return names
 
 
-def faults(api: Client, **filters: Any) -> list[tuple[str, str]]:
-    answer = api.get("/participants", **filters)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request"), answer.text
-    return [(each["field"], each["message"]) for each in answer.json()["errors"]]
+def field_errors(api: Client, **filters: Any) -> list[tuple[str, str]]:
+    response = api.get("/participants", **filters)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request"), response.text
+    return [(each["field"], each["message"]) for each in response.json()["errors"]]
 
 
-def managers(api: Client, import_rows: Import, *names: str) -> list[str]:
+def import_managers(api: Client, import_rows: Import, *names: str) -> list[str]:
     rows = [{"id": str(uuid7()), "first_name": name} for name in names]
     assert not import_rows(api, "account-managers", rows).bad
     return [row["id"] for row in rows]
 
 
-def test_an_empty_list_is_a_list(api: Client) -> None:
-    answer = api.get("/participants")
+def test_an_empty_list_has_no_items(api: Client) -> None:
+    response = api.get("/participants")
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 0, "next_cursor": None}
-    assert (answer.status_code, answer.json()) == (200, {"data": [], "pagination": meta})
+    assert (response.status_code, response.json()) == (200, {"data": [], "pagination": meta})
 
 
-def test_an_item_is_what_the_full_view_answers(api: Client) -> None:
+def test_an_item_equals_the_full_view(api: Client) -> None:
     made = api.post("/participants?view=full", {"first_name": "Ann", "status": "Lead", "state": "vic"}).json()
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
     assert api.get("/participants").json() == {"data": [made], "pagination": meta}
     assert api.get(f"/participants/{made['id']}", view="full").json() == made
 
 
-def test_the_status_filter_takes_the_three_statuses(api: Client) -> None:
+def test_the_status_filter_accepts_the_three_statuses(api: Client) -> None:
     for status in ("Active", "Inactive", "Lead"):
-        api.made("/participants", {"first_name": status, "status": status})
+        api.create("/participants", {"first_name": status, "status": status})
     for status in ("Active", "Inactive", "Lead"):
-        assert found(api, status=status) == [status]
+        assert list_names(api, status=status) == [status]
     for wrong in ("active", "Gone", "Active,Lead"):
-        assert faults(api, status=wrong) == [("status", "must be one of Active, Inactive, Lead")]
-    assert faults(api, status="") == [("status", "must not be empty")]
+        assert field_errors(api, status=wrong) == [("status", "must be one of Active, Inactive, Lead")]
+    assert field_errors(api, status="") == [("status", "must not be empty")]
 
 
 @pytest.mark.parametrize("state", ["nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt"])
-def test_the_state_filter_takes_codes_in_either_case(api: Client, state: str) -> None:
-    api.made("/participants", {"first_name": "here", "state": state})
-    api.made("/participants", {"first_name": "elsewhere", "state": "NSW" if state != "nsw" else "QLD"})
-    api.made("/participants", {"first_name": "nowhere"})
-    assert found(api, state=state) == found(api, state=state.upper()) == ["here"]
+def test_the_state_filter_ignores_case(api: Client, state: str) -> None:
+    api.create("/participants", {"first_name": "here", "state": state})
+    api.create("/participants", {"first_name": "elsewhere", "state": "NSW" if state != "nsw" else "QLD"})
+    api.create("/participants", {"first_name": "nowhere"})
+    assert list_names(api, state=state) == list_names(api, state=state.upper()) == ["here"]
 
 
-@pytest.mark.parametrize("wrong", ["XX", "New South Wales", "nsw,vic", "Nſw"])
-def test_the_state_filter_takes_nothing_else(api: Client, wrong: str) -> None:
-    [(field, message)] = faults(api, state=wrong)
+@pytest.mark.parametrize("invalid", ["XX", "New South Wales", "nsw,vic", "Nſw"])
+def test_the_state_filter_rejects_other_values(api: Client, invalid: str) -> None:
+    [(field, message)] = field_errors(api, state=invalid)
     assert field == "state"
     assert message.startswith("must be one of nsw, qld, vic, sa, wa, tas, act, nt")
 
 
-def test_the_account_manager_filter_finds_those_of_any(api: Client, import_rows: Import) -> None:
-    first, second, idle = managers(api, import_rows, "one", "two", "idle")
+def test_the_account_manager_filter_matches_any_given_id(api: Client, import_rows: Import) -> None:
+    first, second, idle = import_managers(api, import_rows, "one", "two", "idle")
     for name, manager in (("a", first), ("b", second), ("c", first), ("d", None)):
-        api.made("/participants", {"first_name": name, "account_manager_id": manager})
-    assert found(api, account_manager=first) == ["a", "c"]
-    assert found(api, account_manager=f"{second.upper()},{first}") == ["a", "b", "c"]
-    assert found(api, account_manager=f"{second},{second},{uuid7()}") == ["b"]
-    assert found(api, account_manager=idle) == []
+        api.create("/participants", {"first_name": name, "account_manager_id": manager})
+    assert list_names(api, account_manager=first) == ["a", "c"]
+    assert list_names(api, account_manager=f"{second.upper()},{first}") == ["a", "b", "c"]
+    assert list_names(api, account_manager=f"{second},{second},{uuid7()}") == ["b"]
+    assert list_names(api, account_manager=idle) == []
 
 
-def test_the_account_manager_filter_takes_at_most_100_ids(api: Client) -> None:
+def test_the_account_manager_filter_accepts_at_most_100_ids(api: Client) -> None:
     ids = [str(uuid7()) for _ in range(101)]
-    assert found(api, account_manager=",".join(ids[:100])) == []
-    assert faults(api, account_manager=",".join(ids)) == [("account_manager", "must be at most 100 items long")]
+    assert list_names(api, account_manager=",".join(ids[:100])) == []
+    assert field_errors(api, account_manager=",".join(ids)) == [("account_manager", "must be at most 100 items long")]
     for wrong in ("abc", uuid7().hex):
-        assert faults(api, account_manager=wrong) == [("account_manager[0]", "must be a UUID with its hyphens")]
+        assert field_errors(api, account_manager=wrong) == [("account_manager[0]", "must be a UUID with its hyphens")]
     for wrong in (f"{ids[0]},", f"{ids[0]}, {ids[1]}"):
-        assert faults(api, account_manager=wrong) == [("account_manager[1]", "must be a UUID with its hyphens")]
+        assert field_errors(api, account_manager=wrong) == [("account_manager[1]", "must be a UUID with its hyphens")]
 
 
 def test_the_number_filter_is_exact(api: Client) -> None:
     for name, number in (("a", "431234567"), ("b", "4312345678"), ("c", None), ("d", "431234567"), ("e", "x 1")):
-        api.made("/participants", {"first_name": name, "participant_number": number})
-    assert found(api, participant_number="431234567") == ["a", "d"]
-    assert found(api, participant_number="x 1") == ["e"]
-    assert found(api, participant_number="X 1") == []
-    assert found(api, participant_number="43123%") == []
+        api.create("/participants", {"first_name": name, "participant_number": number})
+    assert list_names(api, participant_number="431234567") == ["a", "d"]
+    assert list_names(api, participant_number="x 1") == ["e"]
+    assert list_names(api, participant_number="X 1") == []
+    assert list_names(api, participant_number="43123%") == []
 
 
-def test_the_email_filter_is_exact_but_for_case_and_needs_no_address(api: Client) -> None:
+def test_the_email_filter_ignores_case_and_accepts_any_text(api: Client) -> None:
     for name, email in (("a", "Ann@Example.com"), ("b", "ann@example.com.au"), ("c", None)):
-        api.made("/participants", {"first_name": name, "email": email})
-    assert found(api, email="aNN@example.COM") == ["a"]
-    assert found(api, email="ann") == []
-    assert found(api, email="%") == []
+        api.create("/participants", {"first_name": name, "email": email})
+    assert list_names(api, email="aNN@example.COM") == ["a"]
+    assert list_names(api, email="ann") == []
+    assert list_names(api, email="%") == []
 
 
 def test_filters_combine_with_and(api: Client, import_rows: Import) -> None:
-    [manager] = managers(api, import_rows, "one")
+    [manager] = import_managers(api, import_rows, "one")
     whole = {"status": "Lead", "state": "TAS", "participant_number": "1", "email": "a@example.com"}
-    api.made("/participants", whole | {"first_name": "all", "account_manager_id": manager})
+    api.create("/participants", whole | {"first_name": "all", "account_manager_id": manager})
     for name, other in (
         ("status", "Active"), ("state", "NT"), ("participant_number", "2"), ("email", "b@example.com"),
     ):  # fmt: skip
-        api.made("/participants", whole | {"first_name": name, name: other, "account_manager_id": manager})
-    api.made("/participants", whole | {"first_name": "account_manager"})
-    assert found(api, **whole, account_manager=manager, updated_since="2020-01-01T00:00:00Z") == ["all"]
-    assert found(api, **whole) == ["all", "account_manager"]
+        api.create("/participants", whole | {"first_name": name, name: other, "account_manager_id": manager})
+    api.create("/participants", whole | {"first_name": "account_manager"})
+    assert list_names(api, **whole, account_manager=manager, updated_since="2020-01-01T00:00:00Z") == ["all"]
+    assert list_names(api, **whole) == ["all", "account_manager"]
 
 
-def test_updated_since_finds_what_was_changed_and_not_what_was_only_written_again(api: Client) -> None:
-    made = {name: api.made("/participants", {"first_name": name, "participant_number": "1"}) for name in "abc"}
+def test_updated_since_finds_changed_rows_and_not_rows_rewritten_unchanged(api: Client) -> None:
+    made = {name: api.create("/participants", {"first_name": name, "participant_number": "1"}) for name in "abc"}
     clock = api.post("/participants?view=full", {}).json()["created_at"]
-    assert found(api, updated_since=clock, participant_number="1") == []
+    assert list_names(api, updated_since=clock, participant_number="1") == []
     assert api.put(f"/participants/{made['b']['id']}", {"last_name": "Lee"}).status_code == 200
     assert api.put(f"/participants/{made['c']['id']}", made["c"]).status_code == 200
-    assert found(api, updated_since=clock, participant_number="1") == ["b"]
+    assert list_names(api, updated_since=clock, participant_number="1") == ["b"]
 
 
-def test_a_new_participant_has_changed_at_its_creation(api: Client) -> None:
+def test_updated_since_includes_new_participants(api: Client) -> None:
     made = api.post("/participants?view=full", {"first_name": "a"}).json()
-    assert found(api, updated_since=made["created_at"]) == ["a"]
+    assert list_names(api, updated_since=made["created_at"]) == ["a"]
 
 
-def test_updated_since_takes_any_zone_but_needs_one(api: Client) -> None:
-    api.made("/participants", {"first_name": "a"})
+def test_updated_since_accepts_any_time_zone_but_requires_one(api: Client) -> None:
+    api.create("/participants", {"first_name": "a"})
     moment = datetime.fromisoformat(api.get("/participants").json()["data"][0]["created_at"]) - timedelta(seconds=5)
     eastern = moment.astimezone(timezone(timedelta(hours=10)))
     for text in (eastern.isoformat(), moment.isoformat(), moment.isoformat().replace("+00:00", "Z")):
-        assert found(api, updated_since=text) == ["a"]
+        assert list_names(api, updated_since=text) == ["a"]
     unescaped = api.request("GET", f"/participants?updated_since={eastern.isoformat()}")
     assert [each["first_name"] for each in unescaped.json()["data"]] == ["a"]
-    assert found(api, updated_since="2999-01-01T00:00:00.000001-03:30") == []
+    assert list_names(api, updated_since="2999-01-01T00:00:00.000001-03:30") == []
     for wrong in ("2026-01-01", "2026-01-01T00:00:00", "yesterday", "0", "2026-02-30T00:00:00Z"):
-        [(field, message)] = faults(api, updated_since=wrong)
+        [(field, message)] = field_errors(api, updated_since=wrong)
         assert (field, message) == ("updated_since", "must be a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ")
 
 
-def test_the_list_knows_no_other_filter(api: Client) -> None:
+def test_unknown_filters_are_rejected(api: Client) -> None:
     for name in ("view", "first_name", "Status", "id", "account_manager_id"):
-        [(field, message)] = faults(api, **{name: "x"})
+        [(field, message)] = field_errors(api, **{name: "x"})
         assert field == name
         assert message.startswith("is not known; known are limit, offset, after, status")
 

@@ -19,7 +19,7 @@ from support.server import RunningServer
 STATUSES = ["Active", "Inactive", "Lead"]
 STATES = ["NSW", "VIC", None]
 
-steps = st.lists(
+operations = st.lists(
     st.tuples(
         st.sampled_from(["create", "update", "delete", "import", "bad import", "fold"]),
         st.integers(0, 9), st.sampled_from(STATUSES), st.sampled_from(STATES),
@@ -33,7 +33,7 @@ def assert_totals(server: RunningServer, api: Client) -> None:
     for status in (None, *STATUSES):
         for state in (None, "nsw", "vic"):
             params = {"limit": 1} | ({"status": status} if status else {}) | ({"state": state} if state else {})
-            told = api.get("/participants", **params).json()["pagination"]["total"]
+            stated = api.get("/participants", **params).json()["pagination"]["total"]
             counted = server.run(
                 server.db.one(
                     int,
@@ -42,21 +42,21 @@ def assert_totals(server: RunningServer, api: Client) -> None:
                     UUID(api.plan_manager_id), status, state,
                 )
             )  # fmt: skip
-            assert told == counted, (status, state)
+            assert stated == counted, (status, state)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps)
-def test_totals_equal_a_count_whatever_was_written(
-    server: RunningServer, new_client: Callable[..., Client], import_rows: Callable[..., Any], did: list[Any]
+@given(operations)
+def test_totals_equal_a_count_after_any_writes(
+    server: RunningServer, new_client: Callable[..., Client], import_rows: Callable[..., Any], operations_: list[Any]
 ) -> None:
     api = new_client()
     ids: list[str] = []
-    for what, which, status, state in did:
+    for what, which, status, state in operations_:
         body = {"status": status, "state": state}
         chosen = ids[which % len(ids)] if ids else str(uuid7())
         if what == "create":
-            ids.append(api.made("/participants", body)["id"])
+            ids.append(api.create("/participants", body)["id"])
         elif what == "update":
             api.put(f"/participants/{chosen}", body)
         elif what == "delete":
@@ -71,11 +71,11 @@ def test_totals_equal_a_count_whatever_was_written(
     assert_totals(server, api)
 
 
-def test_totals_are_right_after_many_writers_and_folds_at_once(server: RunningServer, api: Client) -> None:
+def test_totals_are_correct_after_concurrent_writes_and_compactions(server: RunningServer, api: Client) -> None:
     def write(number: int) -> None:
         for turn in range(6):
             body = {"status": STATUSES[(number + turn) % 3], "state": STATES[number % 3]}
-            made = api.made("/participants", body)
+            made = api.create("/participants", body)
             api.put(f"/participants/{made['id']}", {"status": STATUSES[number % 3]})
             if turn % 3 == 0:
                 api.delete(f"/participants/{made['id']}")
@@ -91,9 +91,9 @@ def test_totals_are_right_after_many_writers_and_folds_at_once(server: RunningSe
     assert api.get("/participants").json()["pagination"]["total"] == 16 * 4
 
 
-def test_folding_leaves_few_rows(server: RunningServer, api: Client) -> None:
+def test_compaction_leaves_few_rows(server: RunningServer, api: Client) -> None:
     for _ in range(60):
-        api.made("/participants", {"state": "NSW"})
+        api.create("/participants", {"state": "NSW"})
 
     async def rows() -> int:
         return await server.db.one(
@@ -105,16 +105,16 @@ def test_folding_leaves_few_rows(server: RunningServer, api: Client) -> None:
     assert_totals(server, api)
 
 
-def test_writers_of_one_plan_manager_do_not_wait_for_each_other(server: RunningServer, api: Client) -> None:
+def test_writers_of_one_plan_manager_do_not_block_each_other(server: RunningServer, api: Client) -> None:
     """Two transactions add to the same total, and neither has committed: a row that both updated would hold one up."""
     owner = UUID(api.plan_manager_id)
 
-    async def both() -> None:
+    async def write_concurrently() -> None:
         async with server.db.transaction() as one, server.db.transaction() as two:
             for tx in (one, two):
                 await tx.execute("set local lock_timeout = '1s'")
                 record = ParticipantRow(id=uuid7(), created_at=(await tx.one(Any, "select now()")), state="NSW")
                 await store.insert(tx, owner, to_json([record]))
 
-    server.run(both())
+    server.run(write_concurrently())
     assert_totals(server, api)

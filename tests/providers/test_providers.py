@@ -8,12 +8,12 @@ from uuid_utils.compat import uuid7
 
 from support.client import Client
 
-BASIC = {"entity_name": "Good Care Pty Ltd", "abn": "51824753556", "email": "Billing@GoodCare.example"}
+SUMMARY = {"entity_name": "Good Care Pty Ltd", "abn": "51824753556", "email": "Billing@GoodCare.example"}
 UNSET = dict.fromkeys((
     "entity_name", "abn", "email", "primary_phone_number", "address", "city", "state", "postcode",
     "ndis_provider_number",
 )) | {"active": True}  # fmt: skip
-RICH = BASIC | {
+FULL_PROVIDER = SUMMARY | {
     "active": False, "primary_phone_number": "02 5550 1234", "address": "1 High St", "city": "Perth", "state": "WA",
     "postcode": "6000", "ndis_provider_number": "4050000001",
 }  # fmt: skip
@@ -23,13 +23,13 @@ LENGTHS = {
 }  # fmt: skip
 
 
-def faults(answer: Any) -> list[tuple[str, str]]:
-    body = answer.json()
-    assert (answer.status_code, body["error"]) == (400, "invalid_request"), answer.text
+def field_errors(response: Any) -> list[tuple[str, str]]:
+    body = response.json()
+    assert (response.status_code, body["error"]) == (400, "invalid_request"), response.text
     return [(each["field"], each["message"]) for each in body["errors"]]
 
 
-def found(api: Client, **filters: Any) -> list[str]:
+def list_names(api: Client, **filters: Any) -> list[str]:
     """The names that a filter finds, in both modes, with the total that it states."""
     page = api.get("/providers", **filters)
     assert page.status_code == 200, page.text
@@ -39,31 +39,31 @@ def found(api: Client, **filters: Any) -> list[str]:
     return names
 
 
-def test_a_new_provider_is_answered_with_its_four_fields_and_can_be_read(api: Client) -> None:
-    answer = api.post("/providers", BASIC)
-    made = answer.json()
-    assert answer.status_code == 200
-    assert made == BASIC | {"id": made["id"]}
+def test_a_new_provider_is_returned_with_its_four_fields_and_can_be_read(api: Client) -> None:
+    response = api.post("/providers", SUMMARY)
+    made = response.json()
+    assert response.status_code == 200
+    assert made == SUMMARY | {"id": made["id"]}
     assert list(made) == ["id", "entity_name", "abn", "email"]
     got = api.get(f"/providers/{made['id']}")
     assert (got.status_code, got.json()) == (200, made)
 
 
-def test_a_provider_needs_nothing_and_null_is_as_good_as_nothing(api: Client) -> None:
-    for body in ({}, dict.fromkeys(BASIC)):
-        made = api.made("/providers", body)
+def test_every_field_is_optional_and_null_means_unset(api: Client) -> None:
+    for body in ({}, dict.fromkeys(SUMMARY)):
+        made = api.create("/providers", body)
         assert made == {"id": made["id"], "entity_name": None, "abn": None, "email": None}
         seen = api.get(f"/providers/{made['id']}", view="full").json()
         assert seen == UNSET | {"id": made["id"], "created_at": seen["created_at"]}
 
 
 def test_the_full_view_has_every_member(api: Client) -> None:
-    answer = api.post("/providers?view=full", RICH)
-    made = answer.json()
-    assert answer.status_code == 200
-    assert made == RICH | {"id": made["id"], "created_at": made["created_at"]}
+    response = api.post("/providers?view=full", FULL_PROVIDER)
+    made = response.json()
+    assert response.status_code == 200
+    assert made == FULL_PROVIDER | {"id": made["id"], "created_at": made["created_at"]}
     path = f"/providers/{made['id']}"
-    basic = BASIC | {"id": made["id"]}
+    basic = SUMMARY | {"id": made["id"]}
     assert api.get(path, view="full").json() == api.put(f"{path}?view=full", {}).json() == made
     assert api.get(path).json() == api.put(path, {}).json() == basic
     meta = {"limit": 20, "offset": 0, "has_more": False, "total": 1, "next_cursor": None}
@@ -71,16 +71,16 @@ def test_the_full_view_has_every_member(api: Client) -> None:
     assert api.get("/providers", view="full").json() == {"data": [made], "pagination": meta}
 
 
-def test_there_is_no_view_but_full(api: Client) -> None:
-    path = f"/providers/{api.made('/providers', {})['id']}"
+def test_unknown_views_are_rejected(api: Client) -> None:
+    path = f"/providers/{api.create('/providers', {})['id']}"
     says = [("view", "must be one of full")]
-    for answer in (api.get(path, view="basic"), api.get("/providers", view="x"), api.put(f"{path}?view=Full", {})):
-        assert faults(answer) == says
-    assert faults(api.delete(f"{path}?view=full")) == [("view", "is not known; none is taken")]
+    for response in (api.get(path, view="basic"), api.get("/providers", view="x"), api.put(f"{path}?view=Full", {})):
+        assert field_errors(response) == says
+    assert field_errors(api.delete(f"{path}?view=full")) == [("view", "is not known; none is taken")]
 
 
-def test_an_update_changes_what_it_names_and_null_clears(api: Client) -> None:
-    made = api.post("/providers?view=full", RICH).json()
+def test_an_update_changes_only_the_given_fields_and_null_clears(api: Client) -> None:
+    made = api.post("/providers?view=full", FULL_PROVIDER).json()
     path = f"/providers/{made['id']}"
     for change in (
         {"entity_name": "Better Care"},
@@ -90,25 +90,25 @@ def test_an_update_changes_what_it_names_and_null_clears(api: Client) -> None:
         {},
     ):
         made |= change
-        answer = api.put(f"{path}?view=full", change)
-        assert (answer.status_code, answer.json()) == (200, made)
+        response = api.put(f"{path}?view=full", change)
+        assert (response.status_code, response.json()) == (200, made)
         assert api.get(path, view="full").json() == made
 
 
-def test_a_state_is_kept_in_upper_case(api: Client) -> None:
+def test_a_state_is_stored_in_upper_case(api: Client) -> None:
     made = api.post("/providers?view=full", {"state": "qld"}).json()
     assert made["state"] == "QLD"
     assert api.put(f"/providers/{made['id']}?view=full", {"state": "nt"}).json() == made | {"state": "NT"}
 
 
-def test_what_was_got_can_be_put_back(api: Client) -> None:
-    made = api.made("/providers", BASIC)
+def test_a_read_provider_can_be_written_back(api: Client) -> None:
+    made = api.create("/providers", SUMMARY)
     path = f"/providers/{made['id']}"
     assert api.put(path, made).json() == made
     assert api.put(path, made | {"id": made["id"].upper(), "abn": "1"}).json() == made | {"abn": "1"}
-    [(field, _)] = faults(api.put(path, made | {"id": str(uuid7())}))
+    [(field, _)] = field_errors(api.put(path, made | {"id": str(uuid7())}))
     assert field == "id"
-    [(field, _)] = faults(api.post("/providers", made))
+    [(field, _)] = field_errors(api.post("/providers", made))
     assert field == "id"
     assert api.get(path).json() == made | {"abn": "1"}
 
@@ -116,36 +116,40 @@ def test_what_was_got_can_be_put_back(api: Client) -> None:
 @pytest.mark.parametrize(
     "body", [{"active": None}, {"active": "true"}, {"created_at": None}, {"name": "x"}, {"abn": 51}]
 )
-def test_what_cannot_be_written_is_named(api: Client, body: dict[str, Any]) -> None:
-    made = api.made("/providers", BASIC)
-    for answer in (api.put(f"/providers/{made['id']}", body), api.post("/providers", body)):
-        assert [field for field, _ in faults(answer)] == list(body)
+def test_read_only_fields_are_rejected_by_name(api: Client, body: dict[str, Any]) -> None:
+    made = api.create("/providers", SUMMARY)
+    for response in (api.put(f"/providers/{made['id']}", body), api.post("/providers", body)):
+        assert [field for field, _ in field_errors(response)] == list(body)
     assert api.get("/providers").json()["data"] == [made]
 
 
-def test_texts_have_a_length(api: Client) -> None:
+def test_texts_have_a_maximum_length(api: Client) -> None:
     longest = {name: "é" * most for name, most in LENGTHS.items()}
     made = api.post("/providers?view=full", longest).json()
     assert {name: made[name] for name in LENGTHS} == longest
     refused = api.post("/providers", {name: text + "é" for name, text in longest.items()})
-    assert dict(faults(refused)) == {name: f"must be at most {most} characters long" for name, most in LENGTHS.items()}
+    assert dict(field_errors(refused)) == {
+        name: f"must be at most {most} characters long" for name, most in LENGTHS.items()
+    }
 
 
-def test_any_abn_is_taken_and_two_providers_may_share_everything(api: Client) -> None:
+def test_any_abn_is_accepted_and_providers_may_share_all_values(api: Client) -> None:
     for abn in ("51824753556", "51 824 753 556", "1", "not a number"):
-        pair = [api.made("/providers", BASIC | {"abn": abn}) for _ in range(2)]
+        pair = [api.create("/providers", SUMMARY | {"abn": abn}) for _ in range(2)]
         assert [each["abn"] for each in pair] == [abn, abn]
         assert [each["id"] for each in api.get("/providers", abn=abn).json()["data"]] == [each["id"] for each in pair]
 
 
-def test_a_deleted_provider_is_gone_and_keeps_its_invoices(api: Client, import_rows: Callable[..., Any]) -> None:
-    made, stays = api.made("/providers", BASIC), api.made("/providers", BASIC)
+def test_a_deleted_provider_is_not_found_and_its_invoices_are_kept(
+    api: Client, import_rows: Callable[..., Any]
+) -> None:
+    made, stays = api.create("/providers", SUMMARY), api.create("/providers", SUMMARY)
     invoice = str(uuid7())
     assert not import_rows(api, "invoices", [{"id": invoice, "pm_provider_id": made["id"], "invoice_number": "1"}]).bad
     before = api.get(f"/invoices/{invoice}").json()
     path = f"/providers/{made['id']}"
-    answer = api.delete(path)
-    assert (answer.status_code, answer.json()) == (200, {})
+    response = api.delete(path)
+    assert (response.status_code, response.json()) == (200, {})
     for again in (api.delete(path), api.get(path), api.put(path, {"abn": "1"})):
         assert (again.status_code, again.json()["error"]) == (404, "not_found")
     assert api.get("/providers").json()["data"] == [stays]
@@ -157,22 +161,22 @@ def test_the_filters_are_exact_and_combine_with_and(api: Client) -> None:
     for name, abn, email in (
         ("a", "1", "A@x.example"), ("b", "1", "b@x.example"), ("c", "2", "a@x.example"), ("d", None, None),
     ):  # fmt: skip
-        api.made("/providers", {"entity_name": name, "abn": abn, "email": email})
-    assert found(api) == ["a", "b", "c", "d"]
-    assert found(api, abn="1") == ["a", "b"]
-    assert found(api, email="a@X.example") == ["a", "c"]
-    assert found(api, abn="1", email="a@x.example", updated_since="2020-01-01T00:00:00Z") == ["a"]
-    assert found(api, abn="%") == found(api, email="x.example") == []
+        api.create("/providers", {"entity_name": name, "abn": abn, "email": email})
+    assert list_names(api) == ["a", "b", "c", "d"]
+    assert list_names(api, abn="1") == ["a", "b"]
+    assert list_names(api, email="a@X.example") == ["a", "c"]
+    assert list_names(api, abn="1", email="a@x.example", updated_since="2020-01-01T00:00:00Z") == ["a"]
+    assert list_names(api, abn="%") == list_names(api, email="x.example") == []
     for name in ("abn", "email", "updated_since", "view"):
-        assert faults(api.get("/providers", **{name: ""})) == [(name, "must not be empty")]
-    [(field, _)] = faults(api.get("/providers", entity_name="a"))
+        assert field_errors(api.get("/providers", **{name: ""})) == [(name, "must not be empty")]
+    [(field, _)] = field_errors(api.get("/providers", entity_name="a"))
     assert field == "entity_name"
 
 
-def test_updated_since_finds_what_was_changed(api: Client) -> None:
-    made = {name: api.made("/providers", {"entity_name": name, "abn": "1"}) for name in "abc"}
+def test_updated_since_finds_changed_providers(api: Client) -> None:
+    made = {name: api.create("/providers", {"entity_name": name, "abn": "1"}) for name in "abc"}
     clock = api.post("/providers?view=full", {"entity_name": "d", "abn": "2"}).json()["created_at"]
-    assert found(api, updated_since=clock) == ["d"]
+    assert list_names(api, updated_since=clock) == ["d"]
     assert api.put(f"/providers/{made['b']['id']}", {"email": "b@x.example"}).status_code == 200
     assert api.put(f"/providers/{made['c']['id']}", made["c"]).status_code == 200
-    assert found(api, updated_since=clock) == ["b", "d"]
+    assert list_names(api, updated_since=clock) == ["b", "d"]

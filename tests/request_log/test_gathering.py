@@ -19,15 +19,15 @@ from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.request_log import buffer, store
 from plankeeper.request_log.buffer import MAX_PENDING, RequestLogBuffer, build_batches
 from plankeeper.request_log.retention import RequestLogRetention
-from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, RequestBatchInsert, LoggedRequest
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from support.client import PREFIX, Client
 from support.server import RunningServer, wait_until
 
-Log = Callable[[UUID | str], list[LoggedRequest]]
+ReadLog = Callable[[UUID | str], list[LoggedRequest]]
 
 
 @pytest.fixture
-def log(server: RunningServer) -> Log:
+def logged_requests(server: RunningServer) -> ReadLog:
     """What is in the log of a plan manager, oldest first."""
 
     def read(plan_manager_id: UUID | str) -> list[LoggedRequest]:
@@ -37,18 +37,18 @@ def log(server: RunningServer) -> Log:
     return read
 
 
-def answered(owner: UUID, number: int = 0, path: bytes = b"/x") -> RequestRecord:
+def request_record(owner: UUID, number: int = 0, path: bytes = b"/x") -> RequestRecord:
     return (owner, 1_790_000_000.0 + number, "key", "GET", "/x", path, 200, 0.00123, b"r%d" % number)
 
 
-def test_each_request_for_a_plan_manager_is_in_the_log_with_nothing_that_it_carried(
-    server: RunningServer, api: Client, other: Client, log: Log
+def test_each_request_is_logged_without_its_content(
+    server: RunningServer, api: Client, other: Client, logged_requests: ReadLog
 ) -> None:
     started = datetime.now(UTC)
     key = server.run(api_key_store.get_by_hash(server.db, hash_key(api.key)))
     assert key
     path = f"/participants/{uuid7()}"
-    answers = [
+    responses = [
         api.get("/participants", email="zebulonia@quartermaine.example"),
         api.get(path),
         api.post("/note-types", {"note_type": "Zebulonia"}),
@@ -57,12 +57,14 @@ def test_each_request_for_a_plan_manager_is_in_the_log_with_nothing_that_it_carr
         api.get("/nothing/of/ours"),
         other.get("/providers"),
     ]
-    wait_until(lambda: len(log(api.plan_manager_id)) == 3 and len(log(other.plan_manager_id)) == 1)
-    found = log(api.plan_manager_id)
+    wait_until(
+        lambda: len(logged_requests(api.plan_manager_id)) == 3 and len(logged_requests(other.plan_manager_id)) == 1
+    )
+    found = logged_requests(api.plan_manager_id)
     assert [(each.method, each.route, each.path, each.status, each.request_id, each.key_id) for each in found] == [
-        ("GET", f"{PREFIX}/participants", f"{PREFIX}/participants", 200, request_id(answers[0]), str(key.id)),
-        ("GET", f"{PREFIX}/participants/{{participant_id}}", PREFIX + path, 404, request_id(answers[1]), str(key.id)),
-        ("POST", f"{PREFIX}/note-types", f"{PREFIX}/note-types", 201, request_id(answers[2]), str(key.id)),
+        ("GET", f"{PREFIX}/participants", f"{PREFIX}/participants", 200, request_id(responses[0]), str(key.id)),
+        ("GET", f"{PREFIX}/participants/{{participant_id}}", PREFIX + path, 404, request_id(responses[1]), str(key.id)),
+        ("POST", f"{PREFIX}/note-types", f"{PREFIX}/note-types", 201, request_id(responses[2]), str(key.id)),
     ]
     for each in found:
         assert started - timedelta(seconds=1) < each.responded_at < datetime.now(UTC) + timedelta(seconds=1)
@@ -74,33 +76,37 @@ def test_each_request_for_a_plan_manager_is_in_the_log_with_nothing_that_it_carr
     assert not any("Zebulonia" in each or "quartermaine" in each for each in kept)
 
 
-def request_id(answer: Any) -> str:
-    return answer.headers["x-request-id"]
+def request_id(response: Any) -> str:
+    return response.headers["x-request-id"]
 
 
-def test_an_odd_path_is_kept_as_it_was_sent(api: Client, log: Log) -> None:
+def test_an_unusual_path_is_logged_unchanged(api: Client, logged_requests: ReadLog) -> None:
     odd = "/participants/%00%22%3Cscript%3E%F0%9F%90%A8" + "x" * 600
     assert api.get(odd).status_code == 400
-    (found,) = wait_until(lambda: log(api.plan_manager_id))
+    (found,) = wait_until(lambda: logged_requests(api.plan_manager_id))
     assert found.path == (PREFIX + odd)[:500]
 
 
-class Counted(Struct):
+class BatchCounts(Struct):
     rows: int
     requests: int
 
 
-def test_a_second_s_requests_are_one_row(server: RunningServer, api: Client, log: Log) -> None:
+def test_requests_of_one_second_are_one_row(server: RunningServer, api: Client, logged_requests: ReadLog) -> None:
     for _ in range(50):
         api.get("/participants")
-    wait_until(lambda: len(log(api.plan_manager_id)) == 50)
+    wait_until(lambda: len(logged_requests(api.plan_manager_id)) == 50)
     statement = "select count(*) as rows, sum(count) as requests from api_request_batches where plan_manager_id = $1"
-    counted = server.run(server.db.one(Counted, statement, UUID(api.plan_manager_id)))
+    counted = server.run(server.db.one(BatchCounts, statement, UUID(api.plan_manager_id)))
     assert (counted.requests, counted.rows < 10) == (50, True)
 
 
-def test_a_worker_that_stops_writes_down_what_is_left(
-    cluster: Cluster, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str], log: Log, monkeypatch: Any
+def test_a_stopping_worker_flushes_its_buffer(
+    cluster: Cluster,
+    new_plan_manager: Callable[[], UUID],
+    new_key: Callable[..., str],
+    logged_requests: ReadLog,
+    monkeypatch: Any,
 ) -> None:
     async def nothing(_self: object) -> None:
         await asyncio.Event().wait()
@@ -111,39 +117,45 @@ def test_a_worker_that_stops_writes_down_what_is_left(
     client = Client(running.url, new_key(owner), owner)
     client.get("/participants")
     client.http.close()
-    assert log(owner) == []
+    assert logged_requests(owner) == []
     running.stop()
-    assert [each.path for each in log(owner)] == [f"{PREFIX}/participants"]
+    assert [each.path for each in logged_requests(owner)] == [f"{PREFIX}/participants"]
 
 
 @pytest.fixture
-def off(cluster: Cluster) -> Iterator[RunningServer]:
+def server_without_log(cluster: Cluster) -> Iterator[RunningServer]:
     running = RunningServer(cluster.dsn, request_log_retention=None).start()
     yield running
     running.stop()
 
 
-def test_nothing_is_kept_where_the_log_is_off(
-    cluster: Cluster, off: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str], log: Log
+def test_nothing_is_stored_when_the_log_is_off(
+    cluster: Cluster,
+    server_without_log: RunningServer,
+    new_plan_manager: Callable[[], UUID],
+    new_key: Callable[..., str],
+    logged_requests: ReadLog,
 ) -> None:
     owner = new_plan_manager()
-    client = Client(off.url, new_key(owner), owner)
+    client = Client(server_without_log.url, new_key(owner), owner)
     client.get("/participants")
     client.http.close()
-    off.stop()
-    assert log(owner) == []
+    server_without_log.stop()
+    assert logged_requests(owner) == []
 
 
-def test_of_a_flood_the_newest_of_each_plan_manager_are_written() -> None:
+def test_under_overload_the_newest_requests_of_each_plan_manager_are_written() -> None:
     flood, quiet = uuid7(), uuid7()
-    batches = build_batches([answered(flood, number) for number in range(MAX_KEPT_REQUESTS + 7)] + [answered(quiet)])
+    batches = build_batches(
+        [request_record(flood, number) for number in range(MAX_KEPT_REQUESTS + 7)] + [request_record(quiet)]
+    )
     assert {each.plan_manager_id: each.count for each in batches} == {flood: MAX_KEPT_REQUESTS, quiet: 1}
     requests = json.loads(batches[0].requests)
     assert (requests[0][-1], requests[-1][-1]) == ("r7", f"r{MAX_KEPT_REQUESTS + 6}")
     assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7"]
 
 
-async def test_without_a_database_the_newest_wait_and_no_more_than_so_many(
+async def test_without_a_database_a_bounded_number_of_requests_is_buffered(
     server: RunningServer, cluster: Cluster, new_plan_manager: Callable[[], UUID]
 ) -> None:
     owner = new_plan_manager()
@@ -151,9 +163,9 @@ async def test_without_a_database_the_newest_wait_and_no_more_than_so_many(
     gathered = RequestLogBuffer(away)
     async with away.open():
         for number in range(MAX_PENDING + 5):
-            gathered.append(answered(owner, number))
+            gathered.append(request_record(owner, number))
         await gathered.flush()
-        gathered.append(answered(owner, MAX_PENDING + 5))
+        gathered.append(request_record(owner, MAX_PENDING + 5))
         await gathered.close()
     async with Database(cluster.dsn).open() as db:
         gathered._db = db  # noqa: SLF001 - the database is back
@@ -168,53 +180,59 @@ async def test_without_a_database_the_newest_wait_and_no_more_than_so_many(
     assert len(gathered._pending) == 0  # noqa: SLF001 - what was written waits no more
 
 
-async def test_what_can_never_be_written_is_dropped_and_told_of(cluster: Cluster, caplog: Any) -> None:
+async def test_unwritable_batches_are_dropped_and_logged(cluster: Cluster, caplog: Any) -> None:
     async with Database(cluster.dsn).open() as db:
         gathered = RequestLogBuffer(db)
-        gathered.append(answered(uuid7()))
+        gathered.append(request_record(uuid7()))
         await gathered.flush()
         await gathered.flush()
     assert [each.getMessage() for each in caplog.records] == ["requests cannot be written to the request log"]
 
 
-def batch(owner: UUID, age: timedelta, count: int) -> RequestBatchInsert:
+def new_batch(owner: UUID, age: timedelta, count: int) -> RequestBatchInsert:
     return RequestBatchInsert(owner, uuid7(), datetime.now(UTC) - age, count, "[]")
 
 
-async def counts(db: Database, *owners: UUID) -> list[list[int]]:
+async def batch_counts(db: Database, *owners: UUID) -> list[list[int]]:
     statement = "select count from api_request_batches where plan_manager_id = $1 order by id"
     return [await db.rows(int, statement, owner) for owner in owners]
 
 
-async def test_what_is_too_old_or_beyond_the_newest_ten_thousand_is_forgotten(
+async def test_requests_beyond_the_retention_or_the_newest_ten_thousand_are_deleted(
     cluster: Cluster, new_plan_manager: Callable[[], UUID]
 ) -> None:
     busy, quiet, soon = new_plan_manager(), new_plan_manager(), timedelta(seconds=1)
     days = timedelta(days=7)
     async with Database(cluster.dsn).open() as db:
         async with db.transaction() as tx:
-            rows = [batch(busy, soon, 4000) for _ in range(5)]
-            rows += [batch(quiet, days + soon, 1), batch(quiet, days - timedelta(hours=1), 2), batch(quiet, soon, 3)]
+            rows = [new_batch(busy, soon, 4000) for _ in range(5)]
+            rows += [
+                new_batch(quiet, days + soon, 1),
+                new_batch(quiet, days - timedelta(hours=1), 2),
+                new_batch(quiet, soon, 3),
+            ]
             await store.insert(tx, rows)
         chore = RequestLogRetention(7)
         for _ in range(50):  # ten plan managers at a time: other tests have theirs
             await chore(db)
-        assert await counts(db, busy, quiet) == [[4000, 4000, 4000], [2, 3]]
+        assert await batch_counts(db, busy, quiet) == [[4000, 4000, 4000], [2, 3]]
         # Within the same minute nobody is counted again; from the next look on there is one.
         async with db.transaction() as tx:
-            await store.insert(tx, [batch(busy, timedelta(0), 9000)])
+            await store.insert(tx, [new_batch(busy, timedelta(0), 9000)])
         await chore(db)
-        assert await counts(db, busy) == [[4000, 4000, 4000, 9000]]
+        assert await batch_counts(db, busy) == [[4000, 4000, 4000, 9000]]
         await store.trim(db, busy, MAX_KEPT_REQUESTS)
-        assert await counts(db, busy, quiet) == [[4000, 9000], [2, 3]]
+        assert await batch_counts(db, busy, quiet) == [[4000, 9000], [2, 3]]
         assert busy in await store.list_active(db, 60)
         assert quiet not in await store.list_active(db, 0.0)
 
 
-async def test_where_the_log_is_off_what_was_kept_goes(cluster: Cluster, new_plan_manager: Callable[[], UUID]) -> None:
+async def test_stored_requests_are_deleted_when_the_log_is_off(
+    cluster: Cluster, new_plan_manager: Callable[[], UUID]
+) -> None:
     owner = new_plan_manager()
     async with Database(cluster.dsn).open() as db:
         async with db.transaction() as tx:
-            await store.insert(tx, [batch(owner, timedelta(seconds=1), 1)])
+            await store.insert(tx, [new_batch(owner, timedelta(seconds=1), 1)])
         await RequestLogRetention(0)(db)
-        assert await counts(db, owner) == [[]]
+        assert await batch_counts(db, owner) == [[]]

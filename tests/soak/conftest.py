@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def full() -> bool:
+def is_full_run() -> bool:
     return os.environ.get("PLANKEEPER_SOAK") == "1"

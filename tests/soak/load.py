@@ -17,7 +17,7 @@ from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 
 
-class Answer(NamedTuple):
+class TimedResponse(NamedTuple):
     """An answer: when its request was sent and when it was here, by the wall clock, its status and its headers."""
 
     sent: float
@@ -38,7 +38,7 @@ class Connection:
         self._writer = writer
 
     @classmethod
-    async def to(cls, url: str) -> Self:
+    async def open(cls, url: str) -> Self:
         parts = urlsplit(url)
         return cls(*await asyncio.open_connection(parts.hostname, parts.port))
 
@@ -47,20 +47,20 @@ class Connection:
         """Our end's."""
         return self._writer.get_extra_info("sockname")[1]
 
-    async def ask(self, request: bytes) -> Answer:
+    async def send(self, request: bytes) -> TimedResponse:
         sent = time.time()
         self._writer.write(request)
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         status, *lines = head.rstrip().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         await self._reader.readexactly(int(headers.get("content-length", "0")))
-        return Answer(sent, time.time(), int(status.split()[1]), headers)
+        return TimedResponse(sent, time.time(), int(status.split()[1]), headers)
 
     def close(self) -> None:
         self._writer.transport.abort()
 
 
-def get(path: str, key: str, plan_manager_id: UUID | str) -> bytes:
+def get_request(path: str, key: str, plan_manager_id: UUID | str) -> bytes:
     lines = (
         f"GET /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
         f"X-Plan-Manager-Id: {plan_manager_id}", "", "",
@@ -78,14 +78,16 @@ async def closing(connections: list[Connection]) -> AsyncIterator[None]:
         await asyncio.sleep(0)  # the transports are gone a turn later
 
 
-async def new_key(dsn: str, rate_limit: int | None = None) -> tuple[UUID, str]:
+async def create_plan_manager_and_key(dsn: str, rate_limit: int | None = None) -> tuple[UUID, str]:
     """A plan manager of its own, and a key for it."""
     async with Database(dsn, pool_size=1).open() as db, db.transaction() as tx:
-        made = await plan_managers.insert(tx, uuid7(), "Soaked")
-        assert made is not None
-        call = WriteContext(tx, made.id, Settings.read({}), SYSTEM)
-        return made.id, await service.create(call, "soak", [made.id], ("read", "write"), None, rate_limit)
+        plan_manager = await plan_managers.insert(tx, uuid7(), "Soaked")
+        assert plan_manager is not None
+        ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
+        return plan_manager.id, await service.create(
+            ctx, "soak", [plan_manager.id], ("read", "write"), None, rate_limit
+        )
 
 
-def percentile(values: list[float], part: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else 0.0
+def percentile(values: list[float], fraction: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * fraction))] if values else 0.0

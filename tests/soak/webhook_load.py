@@ -43,7 +43,7 @@ class Receivers:
     async def opened(self) -> AsyncIterator["Receivers"]:
         loop = asyncio.get_running_loop()
         calls: set[asyncio.Transport] = set()
-        listening = await loop.create_server(lambda: _Call(self, calls), "127.0.0.1", 0, backlog=1000)
+        listening = await loop.create_server(lambda: _RequestProtocol(self, calls), "127.0.0.1", 0, backlog=1000)
         self.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         try:
             yield self
@@ -53,14 +53,14 @@ class Receivers:
                 each.abort()
             await listening.wait_closed()
 
-    def note(self, name: str, event_id: str) -> tuple[int, float]:
+    def record(self, name: str, event_id: str) -> tuple[int, float]:
         """A request is here: the status of its answer, and after how many seconds to send it."""
-        came = self.arrivals.setdefault(name, [])
-        fails = name.startswith("third") and len(came) % 3 == 2
-        came.append(Arrival(event_id, time.time(), 500 if fails else 204))
-        return came[-1].status, 10.0 if name.startswith("slow") else 0.0
+        arrivals = self.arrivals.setdefault(name, [])
+        fails = name.startswith("third") and len(arrivals) % 3 == 2
+        arrivals.append(Arrival(event_id, time.time(), 500 if fails else 204))
+        return arrivals[-1].status, 10.0 if name.startswith("slow") else 0.0
 
-    def good(self, name: str) -> Counter[str]:
+    def delivered(self, name: str) -> Counter[str]:
         """How often each event was taken in."""
         return Counter(each.event_id for each in self.arrivals.get(name, []) if each.status == 204)
 
@@ -68,7 +68,7 @@ class Receivers:
         return sum(len(each) for each in self.arrivals.values())
 
 
-class _Call(asyncio.Protocol):
+class _RequestProtocol(asyncio.Protocol):
     """One connection, one request."""
 
     def __init__(self, receivers: Receivers, calls: set[asyncio.Transport]) -> None:
@@ -87,9 +87,9 @@ class _Call(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._data += data
         head = _HEAD.match(self._data)
-        if not head or len(self._data) - head.end() < int(_found(_LENGTH, head[2])):
+        if not head or len(self._data) - head.end() < int(_search(_LENGTH, head[2])):
             return
-        status, wait = self._receivers.note(head[1].decode(), _found(_ID, head[2]).decode())
+        status, wait = self._receivers.record(head[1].decode(), _search(_ID, head[2]).decode())
         answer = f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
         if wait:
             asyncio.get_running_loop().call_later(wait, self._transport.write, answer)
@@ -97,14 +97,14 @@ class _Call(asyncio.Protocol):
             self._transport.write(answer)
 
 
-def _found(pattern: re.Pattern[bytes], head: bytes) -> bytes:
+def _search(pattern: re.Pattern[bytes], head: bytes) -> bytes:
     match = pattern.search(head)
     assert match, head
     return match[1]
 
 
-class Sending:
-    """`plankeeper worker`, which can be killed and started again."""
+class WebhookWorker:
+    """`plankeeper webhook-worker`, which can be killed and started again."""
 
     def __init__(self, log: Path, **settings: str) -> None:
         self._log = log
@@ -125,8 +125,8 @@ class Sending:
     def stop(self) -> None:
         self._process.terminate()
         assert self._process.wait(30) == 0
-        said = self._log.read_text()
-        assert "Traceback" not in said, said
+        output = self._log.read_text()
+        assert "Traceback" not in output, output
 
     def end(self) -> None:
         """Whatever happened in the test, nothing of it is left."""
@@ -135,7 +135,7 @@ class Sending:
             self._process.wait()
 
 
-def post(path: str, key: str, plan_manager_id: UUID | str, body: bytes) -> bytes:
+def post_request(path: str, key: str, plan_manager_id: UUID | str, body: bytes) -> bytes:
     lines = (
         f"POST /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
         f"X-Plan-Manager-Id: {plan_manager_id}", "Content-Type: application/json", f"Content-Length: {len(body)}",
@@ -144,29 +144,29 @@ def post(path: str, key: str, plan_manager_id: UUID | str, body: bytes) -> bytes
     return "\r\n".join(lines).encode() + body
 
 
-def creates(url: str, request: bytes, connections: int, seconds: float) -> float:
+def create_for(url: str, request: bytes, connections: int, seconds: float) -> float:
     """How often a second a request that creates something was answered: the whole of a process of its own."""
-    return asyncio.run(_creates(url, request, connections, seconds))
+    return asyncio.run(_create_for(url, request, connections, seconds))
 
 
-async def _creates(url: str, request: bytes, connections: int, seconds: float) -> float:
-    made = [await Connection.to(url) for _ in range(connections)]
+async def _create_for(url: str, request: bytes, connections: int, seconds: float) -> float:
+    made = [await Connection.open(url) for _ in range(connections)]
     began = time.monotonic()
 
-    async def one(connection: Connection) -> int:
+    async def send_until_end(connection: Connection) -> int:
         count = 0
         while time.monotonic() < began + seconds:
-            answer = await connection.ask(request)
+            answer = await connection.send(request)
             assert answer.status == 200, answer
             count += 1
         return count
 
     async with closing(made):
-        counts = await asyncio.wait_for(asyncio.gather(*(one(each) for each in made)), seconds + 60)
+        counts = await asyncio.wait_for(asyncio.gather(*(send_until_end(each) for each in made)), seconds + 60)
         return sum(counts) / (time.monotonic() - began)
 
 
-async def until(condition: Callable[[], bool], seconds: float) -> None:
+async def wait_for(condition: Callable[[], bool], seconds: float) -> None:
     """Ask until the answer is true; fails after so many seconds."""
     async with asyncio.timeout(seconds):
         while not condition():

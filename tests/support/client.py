@@ -34,9 +34,9 @@ class Client:
 
     def send(self, method: str, path: str, **more: Any) -> httpx.Response:
         """With no headers but those given."""
-        answer = self.http.request(method, PREFIX + path, **more)
-        check(answer)
-        return answer
+        response = self.http.request(method, PREFIX + path, **more)
+        check_response(response)
+        return response
 
     def get(self, path: str, **params: Any) -> httpx.Response:
         return self.request("GET", path, params=params or None)
@@ -50,35 +50,35 @@ class Client:
     def delete(self, path: str) -> httpx.Response:
         return self.request("DELETE", path)
 
-    def made(self, path: str, body: Any) -> dict[str, Any]:
+    def create(self, path: str, body: Any) -> dict[str, Any]:
         """What a create answered."""
-        answer = self.post(path, body)
-        assert answer.status_code in (200, 201), answer.text
-        return answer.json()
+        response = self.post(path, body)
+        assert response.status_code in (200, 201), response.text
+        return response.json()
 
 
-def check(answer: httpx.Response) -> None:
+def check_response(response: httpx.Response) -> None:
     """An answer has the status, the body and the headers that the document promises."""
-    request = answer.request
-    assert answer.headers["x-request-id"]
-    if answer.status_code >= 400:
-        body = answer.json() if request.method != "HEAD" else {}
+    request = response.request
+    assert response.headers["x-request-id"]
+    if response.status_code >= 400:
+        body = response.json() if request.method != "HEAD" else {}
         if body:
             assert set(body) <= {"success", "error", "detail", "errors", "request_id"}, body
             assert body["success"] is False
-            assert body["request_id"] == answer.headers["x-request-id"]
+            assert body["request_id"] == response.headers["x-request-id"]
     operation = _operation(request.method, request.url.path)
-    if operation is None or request.method in ("HEAD", "OPTIONS") or answer.status_code == 405:
+    if operation is None or request.method in ("HEAD", "OPTIONS") or response.status_code == 405:
         return
-    assert str(answer.status_code) in operation["responses"], (request.method, request.url.path, answer.status_code)
-    if answer.status_code == 304:
-        assert (answer.content, "content-type" in answer.headers) == (b"", False)
+    assert str(response.status_code) in operation["responses"], (request.method, request.url.path, response.status_code)
+    if response.status_code == 304:
+        assert (response.content, "content-type" in response.headers) == (b"", False)
         return
-    assert answer.headers["content-type"] == "application/json"
+    assert response.headers["content-type"] == "application/json"
     errors = list(
-        _validator(request.method, _template(request.url.path), answer.status_code).iter_errors(answer.json())
+        _validator(request.method, _template(request.url.path), response.status_code).iter_errors(response.json())
     )
-    assert not errors, (errors[0].message, list(errors[0].absolute_path), answer.text[:500])
+    assert not errors, (errors[0].message, list(errors[0].absolute_path), response.text[:500])
 
 
 @cache
@@ -98,9 +98,9 @@ def _operation(method: str, path: str) -> dict[str, Any] | None:
 def _validator(method: str, template: str, status: int) -> Draft202012Validator:
     operation = DOCUMENT["paths"][template][method.lower()]
     schema = operation["responses"][str(status)]["content"]["application/json"]["schema"]
-    closed = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
-    for each in closed["components"]["schemas"].values():
+    document = json.loads(json.dumps({"components": DOCUMENT["components"], **schema}))
+    for each in document["components"]["schemas"].values():
         # An answer has no member that the document does not name.
         if "properties" in each:
             each["additionalProperties"] = False
-    return Draft202012Validator(closed, format_checker=FormatChecker())
+    return Draft202012Validator(document, format_checker=FormatChecker())

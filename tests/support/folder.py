@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 @contextmanager
-def open_folder() -> Generator[Path]:
+def temporary_folder() -> Generator[Path]:
     """An empty folder, gone at the end.
 
     Not one of pytest's own: they are closed to the system user that PostgreSQL runs as under root, and a cluster for a
     closed folder is kept elsewhere.
     """
-    made = Path(tempfile.mkdtemp(prefix="plankeeper-test-"))
-    made.chmod(0o711)
+    folder = Path(tempfile.mkdtemp(prefix="plankeeper-test-"))
+    folder.chmod(0o711)
     try:
-        yield made
+        yield folder
     finally:
-        shutil.rmtree(made)
+        shutil.rmtree(folder)

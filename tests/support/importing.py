@@ -16,7 +16,7 @@ class _RolledBack(Exception):
     pass
 
 
-async def import_all(
+async def import_records(
     server: RunningServer, plan_manager_id: UUID, resource: str, rows: list[dict[str, Any]]
 ) -> ImportReport:
     text = "".join(to_json(row) + "\n" for row in rows)
@@ -28,9 +28,9 @@ async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: s
     report = ImportReport()
     try:
         async with server.db.transaction() as tx:
-            call = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+            ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
             report = await import_file(
-                call, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
+                ctx, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
             )
             if report.rejected_lines:
                 raise _RolledBack

@@ -13,13 +13,15 @@ import httpx
 import psutil
 
 
-def plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; a traceback is never right."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "plankeeper", *arguments],
         input=stdin, env=environment(settings), capture_output=True, timeout=60, check=False,
     )  # fmt: skip
-    result = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    result = subprocess.CompletedProcess(
+        process.args, process.returncode, process.stdout.decode(), process.stderr.decode()
+    )
     assert "Traceback" not in result.stderr, result.stderr
     return result
 
@@ -29,14 +31,14 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
     return inherited | settings
 
 
-class Serving:
+class ServeProcess:
     """`plankeeper serve` with an embedded cluster in `data_dir`, on a free port, until `stop`."""
 
     def __init__(self, data_dir: Path, *arguments: str, workers: int = 1, **settings: str) -> None:
         # Tests send more than a client may, read what else the program says, and count its workers.
         usual = {
             "PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off",
-            "PLANKEEPER_WORKER": "off",
+            "PLANKEEPER_WEBHOOK_WORKER": "off",
         }  # fmt: skip
         command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
         self.process = subprocess.Popen(
@@ -50,7 +52,7 @@ class Serving:
         self._reader.start()
         assert self._ready.wait(60), self.lines
         assert self.process.poll() is None, self.lines
-        self.url = re.sub(r"/docs$", "", self.said("Documentation:"))
+        self.url = re.sub(r"/docs$", "", self.output_value("Documentation:"))
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -60,10 +62,10 @@ class Serving:
                 self._ready.set()
         self._ready.set()
 
-    def said(self, what: str) -> str:
+    def output_value(self, label: str) -> str:
         """What stands behind a word of the output."""
-        [line] = [line for line in self.lines if line.startswith(what)]
-        return line.removeprefix(what).split()[0]
+        [line] = [line for line in self.lines if line.startswith(label)]
+        return line.removeprefix(label).split()[0]
 
     @property
     def curl(self) -> str:
@@ -73,33 +75,33 @@ class Serving:
     def client(self) -> httpx.Client:
         """A client with the demonstration's key."""
         headers = {
-            "Authorization": f"Bearer {self.said('API key:')}",
-            "X-Plan-Manager-Id": self.said("Plan manager:"),
+            "Authorization": f"Bearer {self.output_value('API key:')}",
+            "X-Plan-Manager-Id": self.output_value("Plan manager:"),
         }
         return httpx.Client(base_url=f"{self.url}/api/public/v1", headers=headers, timeout=20)
 
-    def family(self) -> list[psutil.Process]:
+    def child_processes(self) -> list[psutil.Process]:
         """Every process that belongs to it."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def workers(self) -> list[psutil.Process]:
-        return [each for each in self.family() if "spawn_main" in " ".join(_words(each))]
+        return [each for each in self.child_processes() if "spawn_main" in " ".join(_command_line(each))]
 
     def postmaster(self) -> psutil.Process:
-        own = psutil.Process(self.process.pid).children()
-        [found] = [each for each in own if Path(each.cmdline()[0]).name == "postgres"]
-        return found
+        children = psutil.Process(self.process.pid).children()
+        [process] = [each for each in children if Path(each.cmdline()[0]).name == "postgres"]
+        return process
 
-    def stop(self, number: int = signal.SIGTERM) -> int:
+    def stop(self, signal_number: int = signal.SIGTERM) -> int:
         """End it and wait; nothing of it is left."""
-        family = self.family() if self.process.poll() is None else []
+        family = self.child_processes() if self.process.poll() is None else []
         if self.process.poll() is None:
-            self.process.send_signal(number)
+            self.process.send_signal(signal_number)
         _, alive = psutil.wait_procs(family, timeout=30)
         assert not alive, alive
-        return self.ended()
+        return self.wait_for_exit()
 
-    def ended(self) -> int:
+    def wait_for_exit(self) -> int:
         """Its exit code, once it has ended by whatever means."""
         code = self.process.wait(30)
         self._reader.join(5)
@@ -108,7 +110,7 @@ class Serving:
         return code
 
 
-def _words(process: psutil.Process) -> list[str]:
+def _command_line(process: psutil.Process) -> list[str]:
     """Its command line; of one that has ended, none."""
     try:
         return process.cmdline()

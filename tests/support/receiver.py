@@ -13,16 +13,16 @@ import httptools
 import uvloop
 
 Headers = dict[str, str]  # names in lower case
-Answer = tuple[int, Headers, bytes]
+ResponseTuple = tuple[int, Headers, bytes]
 
 
-class Received(NamedTuple):
+class ReceivedRequest(NamedTuple):
     headers: Headers
     body: bytes
-    moment: float  # of time.time()
+    timestamp: float  # of time.time()
 
 
-def accepted(_headers: Headers, _body: bytes) -> Answer:
+def no_content(_headers: Headers, _body: bytes) -> ResponseTuple:
     return 204, {}, b""
 
 
@@ -32,12 +32,12 @@ class Receiver:
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.received: list[Received] = []
-        self.answer: Callable[[Headers, bytes], Answer | Awaitable[Answer]] = accepted
+        self.received: list[ReceivedRequest] = []
+        self.respond: Callable[[Headers, bytes], ResponseTuple | Awaitable[ResponseTuple]] = no_content
         self.connections = 0
         self._tls, self._host, self.port = tls, host, port
         self._loop = uvloop.new_event_loop()
-        self.open_now: set[_Connection] = set()
+        self.open_connections: set[_Connection] = set()
 
     @property
     def url(self) -> str:
@@ -65,14 +65,14 @@ class Receiver:
         self._loop.call_soon(ready.set)
         self._loop.run_forever()
         server.close()
-        for each in list(self.open_now):
+        for each in list(self.open_connections):
             each.abort()
-        run(_all_cancelled())
+        run(_cancel_all())
         run(server.wait_closed())
         self._loop.close()
 
 
-async def _all_cancelled() -> None:
+async def _cancel_all() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for each in others:
         each.cancel()
@@ -91,10 +91,10 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self._receiver.connections += 1
-        self._receiver.open_now.add(self)
+        self._receiver.open_connections.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        self._receiver.open_now.discard(self)
+        self._receiver.open_connections.discard(self)
         for each in self._tasks:
             each.cancel()
 
@@ -118,21 +118,21 @@ class _Connection(asyncio.Protocol):
         self._body += body
 
     def on_message_complete(self) -> None:
-        got = Received(self._headers, bytes(self._body), time.time())
-        self._receiver.received.append(got)
-        answer = self._receiver.answer(got.headers, got.body)
-        if inspect.isawaitable(answer):
-            task = asyncio.ensure_future(self._answer_later(answer))
+        request = ReceivedRequest(self._headers, bytes(self._body), time.time())
+        self._receiver.received.append(request)
+        response = self._receiver.respond(request.headers, request.body)
+        if inspect.isawaitable(response):
+            task = asyncio.ensure_future(self._respond_later(response))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         else:
-            self._answer(answer)
+            self._respond(response)
 
-    async def _answer_later(self, answer: Awaitable[Answer]) -> None:
-        self._answer(await answer)
+    async def _respond_later(self, response: Awaitable[ResponseTuple]) -> None:
+        self._respond(await response)
 
-    def _answer(self, answer: Answer) -> None:
-        status, headers, body = answer
+    def _respond(self, response: ResponseTuple) -> None:
+        status, headers, body = response
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if status != HTTPStatus.NO_CONTENT:

@@ -24,8 +24,8 @@ class RunningServer:
     def __init__(self, dsn: str, **changes: Any) -> None:
         self.dsn = dsn
         # All tests come from one address, and some send more in a minute than a client should.
-        usual: dict[str, Any] = {"auth_failure_limit": 0, "rate_limit": 100_000, "access_log": False}
-        self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(usual | changes))
+        defaults: dict[str, Any] = {"auth_failure_limit": 0, "rate_limit": 100_000, "access_log": False}
+        self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(defaults | changes))
         self.db = Database(dsn, pool_size=5)
         self.loop = asyncio.new_event_loop()
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ def wait_until(condition: Any, seconds: float = 5) -> Any:
     """Ask until the answer is true; fails after some seconds."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if answer := condition():
-            return answer
+        if result := condition():
+            return result
         time.sleep(0.02)
     raise AssertionError("it did not come true in time")

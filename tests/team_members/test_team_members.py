@@ -31,114 +31,132 @@ TEXTS = {
 
 
 @pytest.fixture
-def participant(api: Client) -> str:
-    return api.made("/participants", {"first_name": "Ann", "email": "Ann@example.com"})["id"]
+def participant_id(api: Client) -> str:
+    return api.create("/participants", {"first_name": "Ann", "email": "Ann@example.com"})["id"]
 
 
 @pytest.fixture
-def team(participant: str) -> str:
+def team_path(participant_id: str) -> str:
     """The path of a team that has nobody yet."""
-    return f"/participants/{participant}/team-members"
+    return f"/participants/{participant_id}/team-members"
 
 
-def faults(answer: Any) -> list[tuple[str, str]]:
-    body = answer.json()
-    assert (answer.status_code, body["error"]) == (400, "invalid_request"), answer.text
+def field_errors(response: Any) -> list[tuple[str, str]]:
+    body = response.json()
+    assert (response.status_code, body["error"]) == (400, "invalid_request"), response.text
     return [(each["field"], each["message"]) for each in body["errors"]]
 
 
-def refusal(answer: Any) -> tuple[int, str]:
-    assert set(answer.json()) == {"success", "error", "detail", "request_id"}
-    return answer.status_code, answer.json()["error"]
+def error_of(response: Any) -> tuple[int, str]:
+    assert set(response.json()) == {"success", "error", "detail", "request_id"}
+    return response.status_code, response.json()["error"]
 
 
-def slugs(member: dict[str, Any]) -> list[str]:
+def permission_names(member: dict[str, Any]) -> list[str]:
     return [each["name"] for each in member["permissions"]]
 
 
-def test_a_member_with_an_email_is_known_by_its_users_id(api: Client, participant: str, team: str) -> None:
-    answer = api.post(team, {"email": "Carer@Example.com", "first_name": "Bo"})
-    made = answer.json()
-    assert answer.status_code == 201
-    ident = {"id": made["id"], "user_id": made["id"], "participant_id": participant}
+def test_a_member_with_an_email_is_identified_by_its_user_id(api: Client, participant_id: str, team_path: str) -> None:
+    response = api.post(team_path, {"email": "Carer@Example.com", "first_name": "Bo"})
+    made = response.json()
+    assert response.status_code == 201
+    ident = {"id": made["id"], "user_id": made["id"], "participant_id": participant_id}
     assert made == UNSET | ident | {"email": "Carer@Example.com", "first_name": "Bo"}
-    assert api.get(f"{team}/{made['id']}").json() == made
+    assert api.get(f"{team_path}/{made['id']}").json() == made
 
 
-def test_a_member_without_an_email_is_known_by_its_profiles_id(api: Client, participant: str, team: str) -> None:
-    answer = api.post(team, {"last_name": "Lee", "email": None})
-    made = answer.json()
-    assert answer.status_code == 201
-    ident = {"id": made["id"], "user_id": made["user_id"], "pm_profile_id": made["id"], "participant_id": participant}
+def test_a_member_without_an_email_is_identified_by_its_profile_id(
+    api: Client, participant_id: str, team_path: str
+) -> None:
+    response = api.post(team_path, {"last_name": "Lee", "email": None})
+    made = response.json()
+    assert response.status_code == 201
+    ident = {
+        "id": made["id"],
+        "user_id": made["user_id"],
+        "pm_profile_id": made["id"],
+        "participant_id": participant_id,
+    }
     assert made == UNSET | ident | {"last_name": "Lee"}
     assert UUID(made["user_id"]) != UUID(made["id"])
-    assert api.get(f"{team}/{made['id']}").json() == made
+    assert api.get(f"{team_path}/{made['id']}").json() == made
 
 
-def test_a_member_is_made_with_all_that_an_update_takes(api: Client, team: str) -> None:
+def test_a_member_can_be_created_with_every_updatable_field(api: Client, team_path: str) -> None:
     body = {name: f"some {name}" for name in TEXTS if name != "postcode"} | {"postcode": "2000", "state": "NSW"}
-    made = api.made(team, body | {"email": "b@example.com", "contact_priority": 2, "permissions": ["view_budget"]})
+    made = api.create(
+        team_path, body | {"email": "b@example.com", "contact_priority": 2, "permissions": ["view_budget"]}
+    )
     assert {name: made[name] for name in body} == body
     assert (made["contact_priority"], made["permissions"]) == (2, PERMISSIONS[:1])
 
 
 @pytest.mark.parametrize("body", [{}, {"role": "Carer"}, {"first_name": None, "last_name": None, "email": None}])
-def test_a_member_needs_a_name_or_an_email(api: Client, team: str, body: dict[str, Any]) -> None:
-    assert faults(api.post(team, body)) == [
+def test_a_member_needs_a_name_or_an_email(api: Client, team_path: str, body: dict[str, Any]) -> None:
+    assert field_errors(api.post(team_path, body)) == [
         ("first_name", "at least one of first_name, last_name and email is required")
     ]
-    assert api.get(team).json()["pagination"]["total"] == 0
+    assert api.get(team_path).json()["pagination"]["total"] == 0
 
 
 @pytest.mark.parametrize("email", ["Ann@example.com", "ann@EXAMPLE.com"])
-def test_the_participants_own_email_is_no_members(api: Client, team: str, email: str) -> None:
-    assert faults(api.post(team, {"email": email})) == [("email", "must differ from the participant's own email")]
-    assert api.get(team).json()["pagination"]["total"] == 0
+def test_the_email_of_the_participant_is_rejected(api: Client, team_path: str, email: str) -> None:
+    assert field_errors(api.post(team_path, {"email": email})) == [
+        ("email", "must differ from the participant's own email")
+    ]
+    assert api.get(team_path).json()["pagination"]["total"] == 0
 
 
-def test_an_email_is_once_on_a_team_whatever_its_case(api: Client, team: str) -> None:
-    made = api.made(team, {"email": "carer@example.com"})
-    assert refusal(api.post(team, {"email": "Carer@EXAMPLE.com", "first_name": "Bo"})) == (409, "team_member_exists")
-    assert api.get(team).json()["data"] == [made]
+def test_an_email_is_unique_on_a_team_ignoring_case(api: Client, team_path: str) -> None:
+    made = api.create(team_path, {"email": "carer@example.com"})
+    assert error_of(api.post(team_path, {"email": "Carer@EXAMPLE.com", "first_name": "Bo"})) == (
+        409,
+        "team_member_exists",
+    )
+    assert api.get(team_path).json()["data"] == [made]
 
 
-def test_one_user_on_two_teams_has_one_id_and_two_memberships(api: Client, team: str) -> None:
-    elsewhere = f"/participants/{api.made('/participants', {})['id']}/team-members"
-    here = api.made(team, {"email": "carer@example.com", "first_name": "Bo", "note": "here"})
-    there = api.made(elsewhere, {"email": "CARER@example.com", "first_name": "Robert", "permissions": ["view_budget"]})
+def test_one_user_on_two_teams_has_one_id_and_two_memberships(api: Client, team_path: str) -> None:
+    elsewhere = f"/participants/{api.create('/participants', {})['id']}/team-members"
+    here = api.create(team_path, {"email": "carer@example.com", "first_name": "Bo", "note": "here"})
+    there = api.create(
+        elsewhere, {"email": "CARER@example.com", "first_name": "Robert", "permissions": ["view_budget"]}
+    )
     assert (there["id"], there["user_id"], there["email"]) == (here["id"], here["id"], "carer@example.com")
-    assert (there["first_name"], there["note"], slugs(there)) == ("Robert", None, ["view_budget"])
+    assert (there["first_name"], there["note"], permission_names(there)) == ("Robert", None, ["view_budget"])
     assert api.put(f"{elsewhere}/{here['id']}", {"first_name": "Rob", "permissions": []}).status_code == 200
-    assert api.get(f"{team}/{here['id']}").json() == here
+    assert api.get(f"{team_path}/{here['id']}").json() == here
     assert api.delete(f"{elsewhere}/{here['id']}").json() == {}
-    assert api.get(f"{team}/{here['id']}").json() == here
+    assert api.get(f"{team_path}/{here['id']}").json() == here
 
 
-def test_an_account_manager_on_a_team_is_the_same_user(api: Client, team: str, import_rows: Callable[..., Any]) -> None:
+def test_an_account_manager_on_a_team_is_the_same_user(
+    api: Client, team_path: str, import_rows: Callable[..., Any]
+) -> None:
     manager = str(uuid7())
     import_rows(api, "account-managers", [{"id": manager, "first_name": "Max", "email": "max@example.com"}])
-    made = api.made(team, {"email": "MAX@example.com"})
+    made = api.create(team_path, {"email": "MAX@example.com"})
     assert (made["id"], made["first_name"], made["email"]) == (manager, None, "max@example.com")
 
 
-def test_users_are_a_plan_managers_own(api: Client, other: Client, team: str) -> None:
-    theirs = f"/participants/{other.made('/participants', {})['id']}/team-members"
-    made = [client.made(path, {"email": "carer@example.com"}) for client, path in ((api, team), (other, theirs))]
+def test_users_belong_to_one_plan_manager(api: Client, other: Client, team_path: str) -> None:
+    theirs = f"/participants/{other.create('/participants', {})['id']}/team-members"
+    made = [client.create(path, {"email": "carer@example.com"}) for client, path in ((api, team_path), (other, theirs))]
     assert made[0]["id"] != made[1]["id"]
 
 
-def test_there_are_six_permissions_answered_in_their_order(api: Client, team: str) -> None:
+def test_the_six_permissions_are_returned_in_a_fixed_order(api: Client, team_path: str) -> None:
     held = ["view_documents", "email_statements", "view_invoices", "approve_invoices", "view_budget"]
-    made = api.made(team, {"email": "carer@example.com", "permissions": held})
+    made = api.create(team_path, {"email": "carer@example.com", "permissions": held})
     assert made["permissions"] == PERMISSIONS[:5]
-    assert api.get(team).json()["data"] == [made]
-    member = f"{team}/{made['id']}"
+    assert api.get(team_path).json()["data"] == [made]
+    member = f"{team_path}/{made['id']}"
     for each in PERMISSIONS:
         assert api.put(member, {"permissions": [each["name"]]}).json()["permissions"] == [each]
 
 
 @pytest.mark.parametrize(
-    "sent, held",
+    "sent, expected",
     [
         (["view_budget", "view_invoices", "view_budget"], ["view_budget", "view_invoices"]),
         (["no_access", "no_access"], ["no_access"]),
@@ -146,51 +164,51 @@ def test_there_are_six_permissions_answered_in_their_order(api: Client, team: st
         ([], ["no_access"]),
     ],
 )
-def test_a_list_of_permissions_is_a_set_that_replaces_the_whole(
-    api: Client, team: str, sent: list[str], held: list[str]
+def test_a_permission_list_replaces_all_permissions(
+    api: Client, team_path: str, sent: list[str], expected: list[str]
 ) -> None:
     start = ["view_budget", "view_documents"]
-    made = api.made(team, {"email": "carer@example.com", "permissions": start})
-    assert slugs(api.put(f"{team}/{made['id']}", {"role": "Carer"}).json()) == start
-    answer = api.put(f"{team}/{made['id']}", {"permissions": sent})
-    wanted = made | {"role": "Carer", "permissions": [each for each in PERMISSIONS if each["name"] in held]}
-    assert (answer.status_code, answer.json()) == (200, wanted)
-    assert api.get(f"{team}/{made['id']}").json() == wanted
-    assert slugs(api.made(team, {"email": "second@example.com", "permissions": sent})) == held
+    made = api.create(team_path, {"email": "carer@example.com", "permissions": start})
+    assert permission_names(api.put(f"{team_path}/{made['id']}", {"role": "Carer"}).json()) == start
+    response = api.put(f"{team_path}/{made['id']}", {"permissions": sent})
+    wanted = made | {"role": "Carer", "permissions": [each for each in PERMISSIONS if each["name"] in expected]}
+    assert (response.status_code, response.json()) == (200, wanted)
+    assert api.get(f"{team_path}/{made['id']}").json() == wanted
+    assert permission_names(api.create(team_path, {"email": "second@example.com", "permissions": sent})) == expected
 
 
 @pytest.mark.parametrize(
     "sent", [["view_everything"], ["view_budget", "View_budget"], [""], [None], "view_budget", None]
 )
-def test_what_is_no_list_of_slugs_is_refused(api: Client, team: str, sent: Any) -> None:
-    made = api.made(team, {"email": "carer@example.com", "permissions": ["view_budget"]})
-    for answer in (
-        api.put(f"{team}/{made['id']}", {"permissions": sent, "role": "Carer"}),
-        api.post(team, {"email": "second@example.com", "permissions": sent}),
+def test_invalid_permissions_are_rejected(api: Client, team_path: str, sent: Any) -> None:
+    made = api.create(team_path, {"email": "carer@example.com", "permissions": ["view_budget"]})
+    for response in (
+        api.put(f"{team_path}/{made['id']}", {"permissions": sent, "role": "Carer"}),
+        api.post(team_path, {"email": "second@example.com", "permissions": sent}),
     ):
-        [(field, _)] = faults(answer)
+        [(field, _)] = field_errors(response)
         assert field.partition("[")[0] == "permissions"
-    assert api.get(team).json()["data"] == [made]
+    assert api.get(team_path).json()["data"] == [made]
 
 
 @pytest.mark.parametrize(
     "sent", [["view_budget"], ["no_access", "view_budget"], ["email_statements", "view_documents"]]
 )
-def test_without_an_email_there_is_no_permission_to_grant(api: Client, team: str, sent: list[str]) -> None:
-    made = api.made(team, {"first_name": "Bo"})
-    for answer in (
-        api.put(f"{team}/{made['id']}", {"permissions": sent, "role": "Carer"}),
-        api.post(team, {"first_name": "Cy", "permissions": sent}),
+def test_a_member_without_an_email_cannot_have_permissions(api: Client, team_path: str, sent: list[str]) -> None:
+    made = api.create(team_path, {"first_name": "Bo"})
+    for response in (
+        api.put(f"{team_path}/{made['id']}", {"permissions": sent, "role": "Carer"}),
+        api.post(team_path, {"first_name": "Cy", "permissions": sent}),
     ):
-        assert refusal(answer) == (400, "permission_requires_email")
-    assert api.get(team).json()["data"] == [made]
+        assert error_of(response) == (400, "permission_requires_email")
+    assert api.get(team_path).json()["data"] == [made]
     for allowed in ([], ["no_access"], ["no_access", "no_access"]):
-        assert api.put(f"{team}/{made['id']}", {"permissions": allowed}).json() == made
+        assert api.put(f"{team_path}/{made['id']}", {"permissions": allowed}).json() == made
 
 
-def test_an_update_changes_what_it_names_and_null_clears(api: Client, team: str) -> None:
-    made = api.made(team, {"email": "carer@example.com", "first_name": "Bo"})
-    member = f"{team}/{made['id']}"
+def test_an_update_changes_only_the_given_fields_and_null_clears(api: Client, team_path: str) -> None:
+    made = api.create(team_path, {"email": "carer@example.com", "first_name": "Bo"})
+    member = f"{team_path}/{made['id']}"
     for change in (
         {name: f"new {name}"[: TEXTS[name]] for name in TEXTS},
         {"state": "TAS", "contact_priority": 1},
@@ -199,98 +217,100 @@ def test_an_update_changes_what_it_names_and_null_clears(api: Client, team: str)
         {},
     ):
         made |= change
-        answer = api.put(member, change)
-        assert (answer.status_code, answer.json()) == (200, made)
+        response = api.put(member, change)
+        assert (response.status_code, response.json()) == (200, made)
         assert api.get(member).json() == made
 
 
-def test_texts_have_a_length(api: Client, team: str) -> None:
+def test_texts_have_a_maximum_length(api: Client, team_path: str) -> None:
     longest = {name: "é" * most for name, most in TEXTS.items()}
-    made = api.made(team, longest)
+    made = api.create(team_path, longest)
     assert {name: made[name] for name in TEXTS} == longest
-    for answer in (
-        api.put(f"{team}/{made['id']}", {name: text + "é" for name, text in longest.items()}),
-        api.post(team, {name: text + "é" for name, text in longest.items()}),
+    for response in (
+        api.put(f"{team_path}/{made['id']}", {name: text + "é" for name, text in longest.items()}),
+        api.post(team_path, {name: text + "é" for name, text in longest.items()}),
     ):
-        assert dict(faults(answer)) == {name: f"must be at most {most} characters long" for name, most in TEXTS.items()}
-    assert api.get(team).json()["data"] == [made]
+        assert dict(field_errors(response)) == {
+            name: f"must be at most {most} characters long" for name, most in TEXTS.items()
+        }
+    assert api.get(team_path).json()["data"] == [made]
 
 
 @pytest.mark.parametrize("name", ["email", "user_id", "pm_profile_id", "participant_id", "label"])
-def test_an_update_takes_no_email_and_no_id(api: Client, team: str, name: str) -> None:
-    made = api.made(team, {"email": "carer@example.com"})
+def test_an_update_rejects_an_email_and_an_id(api: Client, team_path: str, name: str) -> None:
+    made = api.create(team_path, {"email": "carer@example.com"})
     for value in (made.get(name), None, "x@example.com"):
-        [(field, message)] = faults(api.put(f"{team}/{made['id']}", {name: value, "role": "Carer"}))
+        [(field, message)] = field_errors(api.put(f"{team_path}/{made['id']}", {name: value, "role": "Carer"}))
         assert field == name
         assert message.startswith("is not known; known are ")
-    assert api.get(team).json()["data"] == [made]
+    assert api.get(team_path).json()["data"] == [made]
 
 
-def test_the_id_that_was_got_may_be_put_back(api: Client, team: str) -> None:
-    made = api.made(team, {"email": "carer@example.com"})
-    member = f"{team}/{made['id']}"
+def test_an_update_may_repeat_the_current_id(api: Client, team_path: str) -> None:
+    made = api.create(team_path, {"email": "carer@example.com"})
+    member = f"{team_path}/{made['id']}"
     assert api.put(member, {"id": made["id"]}).json() == made
     assert api.put(member, {"id": made["id"].upper(), "role": "Carer"}).json() == made | {"role": "Carer"}
     for wrong in (str(uuid7()), made["participant_id"], None, 5):
-        [(field, _)] = faults(api.put(member, {"id": wrong}))
+        [(field, _)] = field_errors(api.put(member, {"id": wrong}))
         assert field == "id"
-    [(field, _)] = faults(api.post(team, {"first_name": "Bo", "id": str(uuid7())}))
+    [(field, _)] = field_errors(api.post(team_path, {"first_name": "Bo", "id": str(uuid7())}))
     assert field == "id"
 
 
-def test_a_members_state_is_taken_in_upper_case_only(api: Client, team: str) -> None:
-    made = api.made(team, {"first_name": "Bo"})
+def test_a_state_is_accepted_only_in_upper_case(api: Client, team_path: str) -> None:
+    made = api.create(team_path, {"first_name": "Bo"})
     for state in ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"):
-        assert api.put(f"{team}/{made['id']}", {"state": state}).json()["state"] == state
+        assert api.put(f"{team_path}/{made['id']}", {"state": state}).json()["state"] == state
     says = [("state", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA")]
     for wrong in ("nsw", "Vic", "XX", ""):
-        assert faults(api.put(f"{team}/{made['id']}", {"state": wrong})) == says
-        assert faults(api.post(team, {"first_name": "Cy", "state": wrong})) == says
-    assert api.get(team).json()["data"] == [made | {"state": "WA"}]
+        assert field_errors(api.put(f"{team_path}/{made['id']}", {"state": wrong})) == says
+        assert field_errors(api.post(team_path, {"first_name": "Cy", "state": wrong})) == says
+    assert api.get(team_path).json()["data"] == [made | {"state": "WA"}]
 
 
-def test_a_priority_is_1_or_2_or_none(api: Client, team: str) -> None:
-    made = api.made(team, {"first_name": "Bo"})
-    member = f"{team}/{made['id']}"
+def test_a_priority_is_1_or_2_or_none(api: Client, team_path: str) -> None:
+    made = api.create(team_path, {"first_name": "Bo"})
+    member = f"{team_path}/{made['id']}"
     for priority in (1, 2, None):
         assert api.put(member, {"contact_priority": priority}).json() == made | {"contact_priority": priority}
     for wrong in (0, 3, -1, 1.5, "1", True, [1], 10**30):
-        [(field, _)] = faults(api.put(member, {"contact_priority": wrong}))
+        [(field, _)] = field_errors(api.put(member, {"contact_priority": wrong}))
         assert field == "contact_priority"
     assert api.get(member).json() == made
 
 
-def test_a_taken_priority_is_a_conflict_that_names_the_holder(api: Client, team: str) -> None:
-    holder = api.made(team, {"first_name": "Bo", "contact_priority": 1})
-    second = api.made(team, {"first_name": "Cy", "contact_priority": 2})
-    for answer in (
-        api.put(f"{team}/{second['id']}", {"contact_priority": 1, "role": "Carer", "permissions": []}),
-        api.post(team, {"email": "new@example.com", "contact_priority": 1}),
+def test_a_taken_priority_is_a_conflict_naming_the_holder(api: Client, team_path: str) -> None:
+    holder = api.create(team_path, {"first_name": "Bo", "contact_priority": 1})
+    second = api.create(team_path, {"first_name": "Cy", "contact_priority": 2})
+    for response in (
+        api.put(f"{team_path}/{second['id']}", {"contact_priority": 1, "role": "Carer", "permissions": []}),
+        api.post(team_path, {"email": "new@example.com", "contact_priority": 1}),
     ):
-        assert refusal(answer) == (409, "contact_priority_taken")
-        assert answer.json()["detail"] == f"Team member {holder['id']} holds contact priority 1 of this participant."
-    assert api.get(team).json()["data"] == [holder, second]
+        assert error_of(response) == (409, "contact_priority_taken")
+        assert response.json()["detail"] == f"Team member {holder['id']} holds contact priority 1 of this participant."
+    assert api.get(team_path).json()["data"] == [holder, second]
 
 
-def test_ones_own_priority_again_is_no_conflict(api: Client, team: str) -> None:
-    holder = api.made(team, {"first_name": "Bo", "contact_priority": 1})
-    member = f"{team}/{holder['id']}"
+def test_setting_the_same_priority_again_is_no_conflict(api: Client, team_path: str) -> None:
+    holder = api.create(team_path, {"first_name": "Bo", "contact_priority": 1})
+    member = f"{team_path}/{holder['id']}"
     assert api.put(member, {"contact_priority": 1}).json() == holder
     assert api.put(member, {"contact_priority": 1, "role": "Carer"}).json() == holder | {"role": "Carer"}
 
 
-def test_a_priority_that_is_cleared_or_left_or_of_another_participant_is_free(api: Client, team: str) -> None:
-    elsewhere = f"/participants/{api.made('/participants', {})['id']}/team-members"
-    first, second = (api.made(team, {"first_name": name}) for name in ("Bo", "Cy"))
-    for path, member in ((elsewhere, api.made(elsewhere, {"first_name": "Di"})), (team, first)):
+def test_a_priority_is_free_when_cleared_or_on_another_team(api: Client, team_path: str) -> None:
+    elsewhere = f"/participants/{api.create('/participants', {})['id']}/team-members"
+    first, second = (api.create(team_path, {"first_name": name}) for name in ("Bo", "Cy"))
+    for path, member in ((elsewhere, api.create(elsewhere, {"first_name": "Di"})), (team_path, first)):
         assert api.put(f"{path}/{member['id']}", {"contact_priority": 1}).status_code == 200
-    assert api.put(f"{team}/{first['id']}", {"contact_priority": None}).status_code == 200
-    assert api.put(f"{team}/{second['id']}", {"contact_priority": 1}).json() == second | {"contact_priority": 1}
-    assert api.delete(f"{team}/{second['id']}").status_code == 200
-    assert api.put(f"{team}/{first['id']}", {"contact_priority": 1}).json() == first | {"contact_priority": 1}
+    assert api.put(f"{team_path}/{first['id']}", {"contact_priority": None}).status_code == 200
+    assert api.put(f"{team_path}/{second['id']}", {"contact_priority": 1}).json() == second | {"contact_priority": 1}
+    assert api.delete(f"{team_path}/{second['id']}").status_code == 200
+    assert api.put(f"{team_path}/{first['id']}", {"contact_priority": 1}).json() == first | {"contact_priority": 1}
 
 
-def racing(clients: list[Client], send: Callable[[Client, int], Any]) -> list[Any]:
+def send_concurrently(clients: list[Client], send: Callable[[Client, int], Any]) -> list[Any]:
     """The answers to requests that start at one moment."""
     gate = Barrier(len(clients))
 
@@ -303,40 +323,48 @@ def racing(clients: list[Client], send: Callable[[Client, int], Any]) -> list[An
 
 
 @pytest.fixture
-def rivals(api: Client, new_client: Callable[..., Client]) -> list[Client]:
+def concurrent_clients(api: Client, new_client: Callable[..., Client]) -> list[Client]:
     """Four clients of one plan manager, each with its connection open."""
     clients = [api, *(new_client(UUID(api.plan_manager_id)) for _ in range(3))]
     assert all(each.get("/note-types").status_code == 200 for each in clients)
     return clients
 
 
-def test_of_racing_updates_for_one_priority_exactly_one_wins(api: Client, team: str, rivals: list[Client]) -> None:
-    members = [api.made(team, {"first_name": f"rival {n}"})["id"] for n in range(4)]
+def test_of_concurrent_updates_to_one_priority_exactly_one_succeeds(
+    api: Client, team_path: str, concurrent_clients: list[Client]
+) -> None:
+    members = [api.create(team_path, {"first_name": f"rival {n}"})["id"] for n in range(4)]
     for _ in range(3):
-        answers = racing(rivals, lambda client, n: client.put(f"{team}/{members[n]}", {"contact_priority": 1}))
-        assert sorted(each.status_code for each in answers) == [200, 409, 409, 409]
-        [winner] = [each.json() for each in answers if each.status_code == 200]
-        assert {each.json()["error"] for each in answers if each.status_code == 409} == {"contact_priority_taken"}
-        held = [each["id"] for each in api.get(team).json()["data"] if each["contact_priority"] == 1]
+        responses = send_concurrently(
+            concurrent_clients, lambda client, n: client.put(f"{team_path}/{members[n]}", {"contact_priority": 1})
+        )
+        assert sorted(each.status_code for each in responses) == [200, 409, 409, 409]
+        [winner] = [each.json() for each in responses if each.status_code == 200]
+        assert {each.json()["error"] for each in responses if each.status_code == 409} == {"contact_priority_taken"}
+        held = [each["id"] for each in api.get(team_path).json()["data"] if each["contact_priority"] == 1]
         assert held == [winner["id"]]
-        assert api.put(f"{team}/{winner['id']}", {"contact_priority": None}).status_code == 200
+        assert api.put(f"{team_path}/{winner['id']}", {"contact_priority": None}).status_code == 200
 
 
-def test_of_racing_creates_with_one_email_exactly_one_wins(api: Client, team: str, rivals: list[Client]) -> None:
-    for n in range(3):
-        answers = racing(rivals, lambda client, _, n=n: client.post(team, {"email": f"new{n}@example.com"}))
-        assert sorted(each.status_code for each in answers) == [201, 409, 409, 409]
-        assert {each.json()["error"] for each in answers if each.status_code == 409} == {"team_member_exists"}
-    assert api.get(team).json()["pagination"]["total"] == 3
-
-
-def test_a_member_made_while_its_participant_is_deleted_goes_with_it_or_never_comes(
-    api: Client, rivals: list[Client]
+def test_of_concurrent_creates_with_one_email_exactly_one_succeeds(
+    api: Client, team_path: str, concurrent_clients: list[Client]
 ) -> None:
     for n in range(3):
-        path = f"/participants/{api.made('/participants', {})['id']}"
-        gone, *made = racing(
-            rivals,
+        responses = send_concurrently(
+            concurrent_clients, lambda client, _, n=n: client.post(team_path, {"email": f"new{n}@example.com"})
+        )
+        assert sorted(each.status_code for each in responses) == [201, 409, 409, 409]
+        assert {each.json()["error"] for each in responses if each.status_code == 409} == {"team_member_exists"}
+    assert api.get(team_path).json()["pagination"]["total"] == 3
+
+
+def test_a_member_created_during_the_deletion_of_its_participant_does_not_survive(
+    api: Client, concurrent_clients: list[Client]
+) -> None:
+    for n in range(3):
+        path = f"/participants/{api.create('/participants', {})['id']}"
+        gone, *made = send_concurrently(
+            concurrent_clients,
             lambda client, at, path=path, n=n: (
                 client.post(f"{path}/team-members", {"email": f"{n}.{at}@example.com"}) if at else client.delete(path)
             ),
@@ -346,37 +374,37 @@ def test_a_member_made_while_its_participant_is_deleted_goes_with_it_or_never_co
         assert api.get(f"{path}/team-members").status_code == 404
 
 
-def test_a_deleted_member_is_off_the_team(api: Client, team: str) -> None:
-    made, stays = (api.made(team, {"email": f"{name}@example.com"}) for name in ("bo", "cy"))
-    member = f"{team}/{made['id']}"
-    answer = api.delete(member)
-    assert (answer.status_code, answer.json()) == (200, {})
+def test_a_deleted_member_is_no_longer_on_the_team(api: Client, team_path: str) -> None:
+    made, stays = (api.create(team_path, {"email": f"{name}@example.com"}) for name in ("bo", "cy"))
+    member = f"{team_path}/{made['id']}"
+    response = api.delete(member)
+    assert (response.status_code, response.json()) == (200, {})
     for again in (api.delete(member), api.get(member), api.put(member, {"role": "x"})):
-        assert refusal(again) == (404, "not_found")
-    assert api.get(team).json()["data"] == [stays]
-    back = api.made(team, {"email": "BO@example.com", "first_name": "Bo"})
+        assert error_of(again) == (404, "not_found")
+    assert api.get(team_path).json()["data"] == [stays]
+    back = api.create(team_path, {"email": "BO@example.com", "first_name": "Bo"})
     assert back["id"] == made["id"]
 
 
-def test_the_list_pages_by_the_members_id(api: Client, team: str) -> None:
-    made = [api.made(team, {"first_name": name}) for name in "abc"]
+def test_the_list_pages_by_the_members_id(api: Client, team_path: str) -> None:
+    made = [api.create(team_path, {"first_name": name}) for name in "abc"]
     ids = [each["id"] for each in made]
     assert ids == sorted(ids)
     meta = {"limit": 2, "offset": 0, "has_more": True, "total": 3, "next_cursor": None}
-    assert api.get(team, limit=2).json() == {"data": made[:2], "pagination": meta}
-    rest = api.get(team, limit=2, after=made[1]["id"]).json()
+    assert api.get(team_path, limit=2).json() == {"data": made[:2], "pagination": meta}
+    rest = api.get(team_path, limit=2, after=made[1]["id"]).json()
     meta |= {"has_more": False, "total": None}
     assert rest == {"data": made[2:], "pagination": meta}
-    assert api.get(team, after=made[2]["id"]).json()["data"] == []
+    assert api.get(team_path, after=made[2]["id"]).json()["data"] == []
 
 
-def test_a_team_is_a_participants(api: Client, team: str) -> None:
-    assert api.get(team).json()["data"] == []
+def test_a_team_belongs_to_one_participant(api: Client, team_path: str) -> None:
+    assert api.get(team_path).json()["data"] == []
     for absent in (f"/participants/{uuid7()}/team-members", f"/participants/{uuid7()}/team-members?after=0"):
-        assert refusal(api.get(absent)) == (404, "not_found")
-    assert refusal(api.post(f"/participants/{uuid7()}/team-members", {"first_name": "Bo"})) == (404, "not_found")
-    made = api.made(team, {"first_name": "Bo"})
-    elsewhere = f"/participants/{api.made('/participants', {})['id']}/team-members/{made['id']}"
-    for answer in (api.get(elsewhere), api.put(elsewhere, {"role": "x"}), api.delete(elsewhere)):
-        assert refusal(answer) == (404, "not_found")
-    assert api.get(team).json()["data"] == [made]
+        assert error_of(api.get(absent)) == (404, "not_found")
+    assert error_of(api.post(f"/participants/{uuid7()}/team-members", {"first_name": "Bo"})) == (404, "not_found")
+    made = api.create(team_path, {"first_name": "Bo"})
+    elsewhere = f"/participants/{api.create('/participants', {})['id']}/team-members/{made['id']}"
+    for response in (api.get(elsewhere), api.put(elsewhere, {"role": "x"}), api.delete(elsewhere)):
+        assert error_of(response) == (404, "not_found")
+    assert api.get(team_path).json()["data"] == [made]

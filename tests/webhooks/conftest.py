@@ -12,7 +12,7 @@ from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer
 
-Hook = Callable[..., dict[str, Any]]
+NewEndpoint = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def server(cluster: Cluster) -> Iterator[RunningServer]:
 
 
 @pytest.fixture(autouse=True)
-def alone(request: pytest.FixtureRequest) -> Iterator[None]:
+def no_leftover_endpoints(request: pytest.FixtureRequest) -> Iterator[None]:
     """A worker sends for all plan managers: what other tests have left would be sent in this one."""
     server: Any = request.getfixturevalue("server") if "server" in request.fixturenames else None
     if server:
@@ -47,11 +47,11 @@ def receiver(receivers: Callable[[], Receiver]) -> Receiver:
 
 
 @pytest.fixture
-def hook(api: Client, receiver: Receiver) -> Hook:
+def new_endpoint(api: Client, receiver: Receiver) -> NewEndpoint:
     """Makes an endpoint that sends to `receiver`: `hook(payload="full")`; answers it with its secret.
 
     It wants events of notes alone where nothing else is said: what is done to endpoints makes events too.
     """
-    return lambda **members: api.made(
+    return lambda **members: api.create(
         "/webhook-endpoints", {"url": receiver.url, "event_types": ["note_type.*"]} | members
     )

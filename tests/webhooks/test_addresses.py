@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plankeeper.webhooks.client import PublicAddressBackend, WebhookClient
-from plankeeper.webhooks.policy import ANY_NETWORK, validate_url, is_blocked
+from plankeeper.webhooks.policy import ANY_NETWORK, is_blocked, validate_url
 
-SCHEME = "must begin with https://"
-PRIVATE = "must not be an address of a private network"
-NAME = "must have a host name of letters, digits and hyphens"
-NUMBER = "must have a host name, or an address in its usual form"
-PORT = "must have port 443, 80, or one above 1023"
-CREDENTIALS = "must not contain credentials"
-FRAGMENT = "must not contain a fragment"
-ODD = "must be ASCII without spaces and backslashes: percent-encode what is not"
-URL = "must be a URL, such as https://example.com/hooks"
+INVALID_SCHEME = "must begin with https://"
+PRIVATE_ADDRESS = "must not be an address of a private network"
+INVALID_HOST = "must have a host name of letters, digits and hyphens"
+INVALID_IP = "must have a host name, or an address in its usual form"
+INVALID_PORT = "must have port 443, 80, or one above 1023"
+HAS_CREDENTIALS = "must not contain credentials"
+HAS_FRAGMENT = "must not contain a fragment"
+INVALID_CHARACTERS = "must be ASCII without spaces and backslashes: percent-encode what is not"
+INVALID_URL = "must be a URL, such as https://example.com/hooks"
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.0", "172.15.0.1", "172.32.0.1", "192.0.1.1",
           "223.255.255.255", "2606:4700:4700::1111", "2001:4860:4860::8888", "2a00::1", "2003::1"]  # fmt: skip
-REFUSED = [
+BLOCKED = [
     *("0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.254", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"),  # noqa: S104
     *("169.254.169.254", "100.64.0.1", "100.127.255.255", "100.100.100.200", "192.0.0.192", "192.0.2.1", "198.18.0.1"),
     *("198.19.255.255", "198.51.100.1", "203.0.113.1", "192.88.99.1", "224.0.0.1", "239.255.255.255", "240.0.0.1"),
@@ -40,22 +40,22 @@ def url_of(address: str) -> str:
     return f"https://[{address}]/" if ":" in address else f"https://{address}/"
 
 
-@pytest.mark.parametrize("address", REFUSED)
-def test_what_is_not_on_the_public_internet_is_refused(address: str) -> None:
+@pytest.mark.parametrize("address", BLOCKED)
+def test_non_public_addresses_are_blocked(address: str) -> None:
     assert is_blocked(ip_address(address), ())
-    assert validate_url(url_of(address), ()) == PRIVATE
-    assert validate_url(url_of(address).upper().replace("HTTPS", "https"), ()) == PRIVATE
+    assert validate_url(url_of(address), ()) == PRIVATE_ADDRESS
+    assert validate_url(url_of(address).upper().replace("HTTPS", "https"), ()) == PRIVATE_ADDRESS
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_what_is_on_the_public_internet_is_not(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert not is_blocked(ip_address(address), ())
     assert validate_url(url_of(address), ()) is None
 
 
 @settings(max_examples=1000)
 @given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)))
-def test_what_the_standard_library_calls_private_is_refused(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_that_the_standard_library_calls_private_are_blocked(address: IPv4Address | IPv6Address) -> None:
     assert address.is_global or is_blocked(address, ())
 
 
@@ -69,68 +69,72 @@ def test_what_the_standard_library_calls_private_is_refused(address: IPv4Address
         "https://example.com?@127.0.0.1", "https://example.com/https://127.0.0.1",
     ],
 )  # fmt: skip
-def test_a_name_over_https_is_accepted(url: str) -> None:
+def test_a_host_name_over_https_is_accepted(url: str) -> None:
     assert validate_url(url, ()) is None
 
 
 @pytest.mark.parametrize(
-    "fault, urls",
+    "error, urls",
     [
-        (SCHEME, ["http://example.com/", "ftp://example.com/", "gopher://example.com/", "ws://example.com/", "//a.b/",
+        (INVALID_SCHEME, ["http://example.com/", "ftp://example.com/", "gopher://example.com/", "ws://example.com/", "//a.b/",
                   "http://localhost/", "http://1.1.1.1/", "httpss://a.b/"]),
-        (URL, ["", "example.com", "/hooks", "file:///etc/passwd", "javascript:alert(1)", "data:text/plain,x", "https:",
+        (INVALID_URL, ["", "example.com", "/hooks", "file:///etc/passwd", "javascript:alert(1)", "data:text/plain,x", "https:",
                "https://", "https:///example.com/", "https:example.com", "https://?x", "https://:443/", "https://[::1",
                "https://::1/", "https://fe80::1/", "https://[example.com]/", "https://a[2606:4700::1]/", "https://[]/",
                "https://[2606:4700::1]a/", "https://[fe80::1%25eth0]/", "https://[2606:4700::1%251]/", "https://[v1.a]/",
                "https://1.1.1.1%2f/", "https://ex%61mple.com/", "https://%31%32%37.0.0.1/", "https://a.b:65536/",
                "https://a.b:-1/", "https://a.b:+443/", "https://a.b:4_43/", "https://a.b:x/", "https://a:443:443/"]),
-        (NUMBER, ["https://127.1/", "https://0x7f000001/", "https://0X7F000001/", "https://2130706433/", "https://0/",
+        (INVALID_IP, ["https://127.1/", "https://0x7f000001/", "https://0X7F000001/", "https://2130706433/", "https://0/",
                   "https://017700000001/", "https://0177.0.0.1/", "https://127.0.1/", "https://0x7f.1/", "https://1/",
                   "https://127.0.0.01/", "https://0x7f.0x0.0x0.0x1/", "https://1.1.1.1.1/", "https://256.1.1.1/",
                   "https://8.8.2056/", "https://4294967296/", "https://0x/"]),
-        (NAME, ["https://127.0.0.1./", "https://example.com./", "https://.example.com/", "https://a..b/", "https://-a.b/",
+        (INVALID_HOST, ["https://127.0.0.1./", "https://example.com./", "https://.example.com/", "https://a..b/", "https://-a.b/",
                 "https://a,b/", "https://a.b;c/", "https://*.a.b/", "https://a.b&c/", "https://$(id).a/", "https://a'b/",
                 f"https://{'a' * 64}.b/", f"https://{'a.' * 127}b/"]),
-        (PORT, [f"https://a.b:{port}/" for port in (0, 1, 22, 25, 53, 79, 81, 442, 444, 587, 1023)]),
-        (CREDENTIALS, ["https://u:p@example.com/", "https://u@example.com/", "https://@example.com/", "https://:@a.b/",
+        (INVALID_PORT, [f"https://a.b:{port}/" for port in (0, 1, 22, 25, 53, 79, 81, 442, 444, 587, 1023)]),
+        (HAS_CREDENTIALS, ["https://u:p@example.com/", "https://u@example.com/", "https://@example.com/", "https://:@a.b/",
                        "https://example.com@127.0.0.1/", "https://example.com:443@127.0.0.1/", "https://a@b@c.d/",
                        "https://example.com%40x@127.0.0.1/", "https://127.0.0.1:x@example.com/"]),
-        (FRAGMENT, ["https://example.com/#x", "https://example.com#", "https://127.0.0.1#@example.com/",
+        (HAS_FRAGMENT, ["https://example.com/#x", "https://example.com#", "https://127.0.0.1#@example.com/",
                     "https://example.com#@127.0.0.1/"]),
-        (ODD, ["https://example.com/a b", " https://example.com/", "https://example.com/ ", "https://exa\tmple.com/",
+        (INVALID_CHARACTERS, ["https://example.com/a b", " https://example.com/", "https://example.com/ ", "https://exa\tmple.com/",
                "https://example.com\n", "https://example.com/\r\nX-A: b", "https://a.b/\x00", "https://a.b/\x7f",
                "\x01https://a.b/", "https://café.example/", "https://a.b/é", "https://127。0。0。1/", "https://①②⑦.⓪.⓪.①/",
                "https://example.com\\@127.0.0.1/", "https:\\\\example.com/", "https://a.b/\\", "https://a.b\u2028/",
                "https://127.0.0.1 .example.com/", "https://a.b/\ud800"]),
     ],
 )  # fmt: skip
-def test_an_address_has_a_fault(fault: str, urls: list[str]) -> None:
+def test_an_invalid_url_is_rejected_with_its_reason(error: str, urls: list[str]) -> None:
     found = {url: validate_url(url, ()) for url in urls}
     # Of an odd character, or of one that looks like another, the parser may already say that it is no URL.
-    assert {url: told for url, told in found.items() if told != fault and not (fault == ODD and told == URL)} == {}
+    assert {
+        url: told
+        for url, told in found.items()
+        if told != error and not (error == INVALID_CHARACTERS and told == INVALID_URL)
+    } == {}
 
 
 @pytest.mark.parametrize(
-    "url, fault",
+    "url, error",
     [
         ("http://127.0.0.1:3000/", None), ("https://127.0.0.1:3000/", None), ("http://[fd00::1]/", None),
-        ("http://127.0.0.2/", PRIVATE), ("https://[::ffff:127.0.0.1]/", PRIVATE), ("http://10.0.0.1/", PRIVATE),
-        ("http://localhost/", SCHEME), ("http://1.1.1.1/", SCHEME), ("ftp://127.0.0.1/", SCHEME),
-        ("http://127.0.0.1:22/", PORT), ("http://127.1/", NUMBER), ("http://u@127.0.0.1/", CREDENTIALS),
+        ("http://127.0.0.2/", PRIVATE_ADDRESS), ("https://[::ffff:127.0.0.1]/", PRIVATE_ADDRESS), ("http://10.0.0.1/", PRIVATE_ADDRESS),
+        ("http://localhost/", INVALID_SCHEME), ("http://1.1.1.1/", INVALID_SCHEME), ("ftp://127.0.0.1/", INVALID_SCHEME),
+        ("http://127.0.0.1:22/", INVALID_PORT), ("http://127.1/", INVALID_IP), ("http://u@127.0.0.1/", HAS_CREDENTIALS),
     ],
 )  # fmt: skip
-def test_what_the_operator_allows_is_accepted_and_nothing_else(url: str, fault: str | None) -> None:
-    assert validate_url(url, [ip_network("127.0.0.1/32"), ip_network("fd00::/8")]) == fault
+def test_only_networks_allowed_by_the_operator_are_accepted(url: str, error: str | None) -> None:
+    assert validate_url(url, [ip_network("127.0.0.1/32"), ip_network("fd00::/8")]) == error
 
 
-def test_everywhere_is_everywhere() -> None:
-    assert not any(is_blocked(ip_address(each), ANY_NETWORK) for each in [*PUBLIC, *REFUSED])
+def test_any_network_allows_every_address() -> None:
+    assert not any(is_blocked(ip_address(each), ANY_NETWORK) for each in [*PUBLIC, *BLOCKED])
 
 
 TRUST = ssl.create_default_context()  # takes as long as a hundred examples
 
 
-class Recorder(httpcore.AsyncNetworkBackend):
+class RecordingBackend(httpcore.AsyncNetworkBackend):
     """Connects to nothing, and remembers where it should have."""
 
     def __init__(self) -> None:
@@ -141,15 +145,15 @@ class Recorder(httpcore.AsyncNetworkBackend):
         raise httpcore.ConnectError
 
 
-PIECES = st.sampled_from(
+URL_PIECES = st.sampled_from(
     [*"@:?#;[]/\\%.&=+-_~!$'()*,\t \n\0|^<>", "//", "..", "http://", "https://", "127.0.0.1", "1.1.1.1", "example.com",
      "a.example", "[::1]", "[2606:4700::1111]", "%00", "%2f", "%40", ":443", ":8443", ":0", "0x7f", "xn--", "user", "é"]
 )  # fmt: skip
 
 
 @settings(max_examples=1000, deadline=None)
-@given(st.sampled_from(["a.example", "1.1.1.1", "[2606:4700::1111]", ""]), st.lists(PIECES, max_size=5))
-async def test_the_host_that_is_called_is_the_one_that_was_checked(start: str, rest: list[str]) -> None:
+@given(st.sampled_from(["a.example", "1.1.1.1", "[2606:4700::1111]", ""]), st.lists(URL_PIECES, max_size=5))
+async def test_the_connected_host_is_the_validated_host(start: str, rest: list[str]) -> None:
     """RFC 3986 says by itself what the host of a URL is: two parsers could disagree, and be played off each other."""
     url = f"https://{start}{''.join(rest)}"
     asked: list[tuple[str, int]] = []
@@ -158,7 +162,7 @@ async def test_the_host_that_is_called_is_the_one_that_was_checked(start: str, r
         asked.append((host, port))
         return ["1.1.1.1"]
 
-    sender, recorder = WebhookClient((), resolve, TRUST), Recorder()
+    sender, recorder = WebhookClient((), resolve, TRUST), RecordingBackend()
     backend = sender._pool._network_backend  # noqa: SLF001
     assert isinstance(backend, PublicAddressBackend)
     backend._inner = recorder  # noqa: SLF001

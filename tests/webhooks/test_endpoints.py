@@ -11,15 +11,22 @@ from uuid_utils.compat import uuid7
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
-from webhooks.conftest import Hook
-from webhooks.work import deliveries, events, fanned_out, happen, look, subjects
+from webhooks.conftest import NewEndpoint
+from webhooks.work import (
+    emit_events,
+    list_deliveries,
+    poll_once,
+    received_subject_ids,
+    wait_for_deliveries,
+    wait_for_events,
+)
 
 PATH = "/webhook-endpoints"
-NEW = {"url": "https://example.com/hooks"}
+NEW_BODY = {"url": "https://example.com/hooks"}
 
 
 @pytest.fixture(scope="module")
-def small(server: RunningServer) -> Iterator[RunningServer]:
+def limited_server(server: RunningServer) -> Iterator[RunningServer]:
     """A server that allows three endpoints."""
     loopback = (ip_network("127.0.0.0/8"),)
     running = RunningServer(server.dsn, webhook_endpoints=3, webhook_allowed_networks=loopback).start()
@@ -27,14 +34,14 @@ def small(server: RunningServer) -> Iterator[RunningServer]:
     running.stop()
 
 
-def at(server: RunningServer, api: Client) -> Client:
+def client_of(server: RunningServer, api: Client) -> Client:
     return Client(server.url, api.key, api.plan_manager_id)
 
 
-def test_a_create_answers_the_endpoint_with_its_secret(api: Client) -> None:
-    answer = api.post(PATH, NEW)
-    made = answer.json()
-    assert answer.status_code == 201
+def test_a_create_returns_the_endpoint_with_its_secret(api: Client) -> None:
+    response = api.post(PATH, NEW_BODY)
+    made = response.json()
+    assert response.status_code == 201
     assert made == {
         "id": made["id"], "url": "https://example.com/hooks", "description": None, "event_types": ["*"],
         "payload": "thin", "active": True, "disabled_reason": None, "created_at": made["created_at"],
@@ -45,26 +52,26 @@ def test_a_create_answers_the_endpoint_with_its_secret(api: Client) -> None:
         "url": "http://127.0.0.1:8080/x?y=1", "description": "d", "payload": "full",
         "event_types": ["participant.*", "invoice.updated"],
     }  # fmt: skip
-    second = api.made(PATH, full)
+    second = api.create(PATH, full)
     assert {name: second[name] for name in full} == full
     assert second["secret"] != made["secret"]
 
 
-def test_the_secret_is_in_no_other_answer_but_that_of_a_rotation(api: Client, hook: Hook) -> None:
-    made = hook()
+def test_the_secret_is_in_no_other_response_but_a_rotation(api: Client, new_endpoint: NewEndpoint) -> None:
+    made = new_endpoint()
     one = f"{PATH}/{made['id']}"
     rotated = api.request("POST", f"{one}/rotate-secret").json()
     assert rotated == made | {"secret": rotated["secret"]}
     assert rotated["secret"] != made["secret"]
-    answers = [
+    responses = [
         api.get(one), api.get(PATH), api.put(one, {"description": "x"}), api.request("POST", f"{one}/test"),
         api.post(f"{one}/replay", {"since": "2020-01-01T00:00:00Z"}), api.get(f"{one}/deliveries"), api.delete(one),
     ]  # fmt: skip
-    assert [each.status_code for each in answers] == [200] * 7
-    assert not [each.text for each in answers if "secret" in each.text or "whsec_" in each.text]
+    assert [each.status_code for each in responses] == [200] * 7
+    assert not [each.text for each in responses if "secret" in each.text or "whsec_" in each.text]
 
 
-WRONG: list[tuple[dict[str, Any], str]] = [
+INVALID_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"url": None}, "url"), ({"url": 5}, "url"), ({"url": ""}, "url"), ({"url": "example.com"}, "url"),
     ({"url": "https://e.com/" + "x" * 2000}, "url"), ({"url": "http://example.com"}, "url"),
     ({"url": "ftp://example.com"}, "url"), ({"url": "https://10.0.0.1/"}, "url"), ({"url": "https://a:b@e.com"}, "url"),
@@ -78,26 +85,26 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong, field", WRONG)
-def test_a_wrong_member_is_named(api: Client, wrong: dict[str, Any], field: str) -> None:
-    made = api.made(PATH, NEW)
-    for answer in (api.post(PATH, NEW | wrong), api.put(f"{PATH}/{made['id']}", wrong)):
-        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
-        assert [each["field"] for each in answer.json()["errors"]] == [field]
+@pytest.mark.parametrize("wrong, field", INVALID_BODIES)
+def test_an_invalid_member_is_reported(api: Client, wrong: dict[str, Any], field: str) -> None:
+    made = api.create(PATH, NEW_BODY)
+    for response in (api.post(PATH, NEW_BODY | wrong), api.put(f"{PATH}/{made['id']}", wrong)):
+        assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+        assert [each["field"] for each in response.json()["errors"]] == [field]
     assert api.get(PATH).json()["data"] == [{name: made[name] for name in made if name != "secret"}]
 
 
-def test_a_create_needs_a_url_and_knows_no_active(api: Client) -> None:
-    for body, field in (({}, "url"), (NEW | {"active": True}, "active")):
-        answer = api.post(PATH, body)
-        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, [field])
-    made = api.made(PATH, NEW)
-    answer = api.put(f"{PATH}/{made['id']}", {"active": "yes"})
-    assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (400, ["active"])
+def test_a_create_requires_a_url_and_rejects_active(api: Client) -> None:
+    for body, field in (({}, "url"), (NEW_BODY | {"active": True}, "active")):
+        response = api.post(PATH, body)
+        assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [field])
+    made = api.create(PATH, NEW_BODY)
+    response = api.put(f"{PATH}/{made['id']}", {"active": "yes"})
+    assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, ["active"])
 
 
 def test_list_get_update_and_delete(api: Client) -> None:
-    made = [api.made(PATH, NEW | {"description": f"{n}"}) for n in range(3)]
+    made = [api.create(PATH, NEW_BODY | {"description": f"{n}"}) for n in range(3)]
     shown = [{name: value for name, value in each.items() if name != "secret"} for each in made]
     assert api.get(PATH).json() == {
         "data": shown,
@@ -116,24 +123,24 @@ def test_list_get_update_and_delete(api: Client) -> None:
     assert api.get(PATH).json()["data"] == [shown[0], shown[2]]
 
 
-def test_there_are_as_many_as_the_server_allows(small: RunningServer, api: Client) -> None:
-    client = at(small, api)
+def test_the_number_of_endpoints_is_limited(limited_server: RunningServer, api: Client) -> None:
+    client = client_of(limited_server, api)
     with client.http:
-        made = [client.made(PATH, NEW) for _ in range(3)]
-        refused = client.post(PATH, NEW)
+        made = [client.create(PATH, NEW_BODY) for _ in range(3)]
+        refused = client.post(PATH, NEW_BODY)
         assert (refused.status_code, refused.json()["error"]) == (409, "too_many_webhook_endpoints")
         # One that is paused counts; one that is deleted does not.
         client.put(f"{PATH}/{made[0]['id']}", {"active": False})
-        assert client.post(PATH, NEW).status_code == 409
+        assert client.post(PATH, NEW_BODY).status_code == 409
         client.delete(f"{PATH}/{made[0]['id']}")
-        assert client.post(PATH, NEW).status_code == 201
+        assert client.post(PATH, NEW_BODY).status_code == 201
 
 
-def test_many_creates_at_once_make_no_more_than_allowed(small: RunningServer, api: Client) -> None:
+def test_concurrent_creates_do_not_exceed_the_limit(limited_server: RunningServer, api: Client) -> None:
     def create(_: int) -> int:
-        client = at(small, api)
+        client = client_of(limited_server, api)
         with client.http:
-            return client.post(PATH, NEW).status_code
+            return client.post(PATH, NEW_BODY).status_code
 
     with ThreadPoolExecutor(30) as pool:
         statuses = list(pool.map(create, range(30)))
@@ -142,8 +149,10 @@ def test_many_creates_at_once_make_no_more_than_allowed(small: RunningServer, ap
     assert set(statuses) <= {201, 409, 503}
 
 
-def test_every_write_has_its_event_and_none_has_a_secret(server: RunningServer, api: Client, hook: Hook) -> None:
-    made = hook()
+def test_every_write_records_an_event_without_the_secret(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint
+) -> None:
+    made = new_endpoint()
     one = f"{PATH}/{made['id']}"
     shown = api.get(one).json()
     changed = api.put(one, {"description": "x"}).json()
@@ -151,11 +160,11 @@ def test_every_write_has_its_event_and_none_has_a_secret(server: RunningServer, 
     rotated = api.request("POST", f"{one}/rotate-secret").json()
     tested = api.request("POST", f"{one}/test").json()
     api.post(f"{one}/replay", {"since": "2020-01-01T00:00:00Z"})
-    [delivery] = fanned_out(api, made, 1)
-    look(server)
+    [delivery] = wait_for_deliveries(api, made, 1)
+    poll_once(server)
     retried = api.request("POST", f"/webhook-deliveries/{delivery['id']}/retry").json()
     api.delete(one)
-    [deleted] = events(api, "webhook_endpoint.deleted")
+    [deleted] = wait_for_events(api, "webhook_endpoint.deleted")
     told = api.get("/events", limit=1000).json()["data"]
     assert [(each["type"], each["data"], each["previous"]) for each in told[1:]] == [
         ("webhook_endpoint.created", shown, None),
@@ -175,61 +184,63 @@ def test_every_write_has_its_event_and_none_has_a_secret(server: RunningServer, 
     assert rotated["secret"] not in str(told)
 
 
-def test_nobody_sees_what_is_another_plan_managers(server: RunningServer, api: Client, other: Client) -> None:
-    made = api.made(PATH, NEW | {"event_types": ["note_type.*"]})
+def test_endpoints_of_another_plan_manager_are_not_visible(server: RunningServer, api: Client, other: Client) -> None:
+    made = api.create(PATH, NEW_BODY | {"event_types": ["note_type.*"]})
     one = f"{PATH}/{made['id']}"
     api.request("POST", f"{one}/test")
-    [delivery] = deliveries(api, made)
+    [delivery] = list_deliveries(api, made)
     before = api.get(one).content
     assert other.get(PATH).json()["data"] == []
-    answers = [
+    responses = [
         other.get(one), other.put(one, {"active": False}), other.delete(one), other.get(f"{one}/deliveries"),
         other.get(f"{one}/deliveries", after=delivery["id"]), other.request("POST", f"{one}/rotate-secret"),
         other.request("POST", f"{one}/test"), other.post(f"{one}/replay", {"since": "2020-01-01T00:00:00Z"}),
         other.request("POST", f"/webhook-deliveries/{delivery['id']}/retry"),
     ]  # fmt: skip
-    assert {each.status_code for each in answers} == {404}
+    assert {each.status_code for each in responses} == {404}
     assert api.get(one).content == before
     wait_until(lambda: other.get("/events").json()["data"])
     assert [each["type"] for each in other.get("/events").json()["data"]] == ["api_key.created"]
 
 
-def test_a_plan_managers_events_go_to_its_own_endpoints_alone(
-    server: RunningServer, api: Client, other: Client, hook: Hook, receiver: Receiver
+def test_events_go_only_to_endpoints_of_their_plan_manager(
+    server: RunningServer, api: Client, other: Client, new_endpoint: NewEndpoint, receiver: Receiver
 ) -> None:
-    made = hook()
-    happen(server, other)
-    [own] = happen(server, api)
-    fanned_out(api, made, 1)
-    look(server)
-    assert subjects(receiver) == [own]
+    made = new_endpoint()
+    emit_events(server, other)
+    [own] = emit_events(server, api)
+    wait_for_deliveries(api, made, 1)
+    poll_once(server)
+    assert received_subject_ids(receiver) == [own]
 
 
-def test_nothing_of_a_pause_is_sent_but_by_a_replay(
-    server: RunningServer, api: Client, hook: Hook, receiver: Receiver
+def test_events_during_a_pause_are_sent_only_by_a_replay(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver
 ) -> None:
-    made = hook()
+    made = new_endpoint()
     one = f"{PATH}/{made['id']}"
-    [waiting] = happen(server, api)
-    fanned_out(api, made, 1)
+    [waiting] = emit_events(server, api)
+    wait_for_deliveries(api, made, 1)
     assert api.put(one, {"active": False}).json()["active"] is False
-    [cancelled] = deliveries(api, made)
+    [cancelled] = list_deliveries(api, made)
     assert (cancelled["status"], cancelled["next_attempt_at"], cancelled["attempts"]) == ("cancelled", None, [])
-    [paused] = happen(server, api)
-    events(api, "note_type.created", 2)
+    [paused] = emit_events(server, api)
+    wait_for_events(api, "note_type.created", 2)
     assert api.put(one, {"active": True}).json() == {name: made[name] for name in made if name != "secret"}
-    [later] = happen(server, api)
-    fanned_out(api, made, 2)
-    assert look(server) == 1
-    assert subjects(receiver) == [later]
+    [later] = emit_events(server, api)
+    wait_for_deliveries(api, made, 2)
+    assert poll_once(server) == 1
+    assert received_subject_ids(receiver) == [later]
     assert api.post(f"{one}/replay", {"since": made["created_at"]}).json() == {"events": 3}
-    fanned_out(api, made, 5)
-    assert look(server) == 3
-    assert sorted(subjects(receiver)) == sorted([later, waiting, paused, later])
+    wait_for_deliveries(api, made, 5)
+    assert poll_once(server) == 3
+    assert sorted(received_subject_ids(receiver)) == sorted([later, waiting, paused, later])
 
 
-def test_what_was_disabled_starts_again_with_active(server: RunningServer, api: Client, hook: Hook) -> None:
-    made = hook()
+def test_a_disabled_endpoint_is_reactivated_with_active(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint
+) -> None:
+    made = new_endpoint()
     one = f"{PATH}/{made['id']}"
     statement = "update webhook_endpoints set active = false, disabled_reason = 'why', failing_since = now()"
     server.run(server.db.execute(statement))
@@ -241,8 +252,8 @@ def test_what_was_disabled_starts_again_with_active(server: RunningServer, api: 
     assert failing is False
 
 
-def test_the_tag_of_an_endpoint_guards_it(api: Client) -> None:
-    one = f"{PATH}/{api.made(PATH, NEW)['id']}"
+def test_an_endpoint_supports_if_match(api: Client) -> None:
+    one = f"{PATH}/{api.create(PATH, NEW_BODY)['id']}"
     old = api.get(one).headers["etag"]
     assert api.request("GET", one, headers={"If-None-Match": old}).status_code == 304
     assert api.put(one, {"description": "x"}, headers={"If-Match": old}).status_code == 200
@@ -253,8 +264,8 @@ def test_the_tag_of_an_endpoint_guards_it(api: Client) -> None:
     assert api.request("DELETE", one, headers={"If-Match": api.get(one).headers["etag"]}).status_code == 200
 
 
-def test_a_create_that_is_sent_again_answers_the_same_secret(api: Client) -> None:
-    first, again = (api.post(PATH, NEW, headers={"Idempotency-Key": "one"}) for _ in range(2))
+def test_a_repeated_create_returns_the_same_secret(api: Client) -> None:
+    first, again = (api.post(PATH, NEW_BODY, headers={"Idempotency-Key": "one"}) for _ in range(2))
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again.headers["idempotent-replayed"] == "true"
     assert api.get(PATH).json()["pagination"]["total"] == 1

@@ -8,7 +8,7 @@ from plankeeper.webhooks import cpu_backoff
 from plankeeper.webhooks.cpu_backoff import MAX_DELAY, CpuBackoff, cpu_wait_seconds
 
 
-class Clock:
+class FakeClock:
     """What a process has waited for, and the time, as a test says."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
@@ -17,18 +17,18 @@ class Clock:
         patch.setattr(cpu_backoff.time, "monotonic", lambda: self.now)
 
 
-@pytest.mark.parametrize("kept, rest", [(0.0, 0.0), (0.049, 0.0), (0.06, 0.6), (0.5, MAX_DELAY), (1.0, MAX_DELAY)])
-def test_the_rest_is_a_multiple_of_the_wait(monkeypatch: pytest.MonkeyPatch, kept: float, rest: float) -> None:
-    clock = Clock(monkeypatch)
+@pytest.mark.parametrize("waits, delay", [(0.0, 0.0), (0.049, 0.0), (0.06, 0.6), (0.5, MAX_DELAY), (1.0, MAX_DELAY)])
+def test_the_delay_is_a_multiple_of_the_cpu_wait(monkeypatch: pytest.MonkeyPatch, waits: float, delay: float) -> None:
+    clock = FakeClock(monkeypatch)
     own = CpuBackoff()
-    clock.now, clock.waited = 1.0, kept
-    assert own.delay() == pytest.approx(rest)
+    clock.now, clock.waited = 1.0, waits
+    assert own.delay() == pytest.approx(delay)
     # What has been rested for is not counted again.
     clock.now = 2.0
     assert own.delay() == 0
 
 
-def test_a_system_that_does_not_say_is_taken_for_a_quiet_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_system_without_pressure_data_is_treated_as_idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cpu_backoff, "_SCHEDSTAT", tmp_path / "none")
     assert cpu_wait_seconds() == 0
     (tmp_path / "odd").write_text("")

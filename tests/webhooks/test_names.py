@@ -8,7 +8,7 @@ import pytest
 from plankeeper.webhooks import dns
 
 
-async def test_a_name_that_is_being_asked_for_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_lookups_of_a_name_share_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look-up holds a thread for as long as the system takes, which may be longer than any attempt."""
     asked: list[str] = []
 
@@ -26,7 +26,7 @@ async def test_a_name_that_is_being_asked_for_is_asked_for_once(monkeypatch: pyt
     assert len(asked) == 3  # nothing is kept
 
 
-async def test_whoever_gives_up_on_a_name_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_lookup_does_not_cancel_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = asyncio.Event()
 
     async def slow(_host: str, _port: int) -> list[str]:

@@ -17,18 +17,18 @@ import pytest
 from plankeeper.http.schemas import to_json
 from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.policy import new_secret
-from support.folder import open_folder
+from support.folder import temporary_folder
 from support.pages import PROJECT
-from support.program import Serving, environment, plankeeper
+from support.program import ServeProcess, environment, run_plankeeper
 from support.server import wait_until
 
 EXAMPLES = PROJECT / "docs/examples"
 NODE_MODULES = Path(__file__).parent / "node_modules"
 ENDPOINTS = "/webhook-endpoints"
-HOW_MANY = 1000
+DELIVERY_COUNT = 1000
 
 
-def _missing() -> str:
+def _missing_requirement() -> str:
     """What keeps the receiver for Node from running here."""
     if not shutil.which("node"):
         return "node is missing: install it with npm (Debian: apt-get install nodejs npm), run scripts/node_modules.sh"
@@ -37,7 +37,10 @@ def _missing() -> str:
     return ""
 
 
-LANGUAGES = ["python", pytest.param("node", marks=pytest.mark.skipif(bool(_missing()), reason=_missing()))]
+LANGUAGES = [
+    "python",
+    pytest.param("node", marks=pytest.mark.skipif(bool(_missing_requirement()), reason=_missing_requirement())),
+]
 
 
 class ExampleReceiver:
@@ -54,7 +57,7 @@ class ExampleReceiver:
             [*program, str(file), "0"], env=environment({"WEBHOOK_SECRET": secret}),
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
-        self.kept: list[list[str]] = []  # the words of each line
+        self.stored: list[list[str]] = []  # the words of each line
         self._reader = threading.Thread(target=self._read, daemon=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().removeprefix("Listening on port "))
@@ -63,7 +66,7 @@ class ExampleReceiver:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        self.kept += (line.split() for line in iter(self.process.stdout.readline, ""))
+        self.stored += (line.split() for line in iter(self.process.stdout.readline, ""))
 
     def __enter__(self) -> Self:
         return self
@@ -84,23 +87,23 @@ def language(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-class Site:
+class Installation:
     """A server with its worker, as a user runs it, and a client of it."""
 
     def __init__(self, folder: Path) -> None:
         self.settings = {"PLANKEEPER_DATA_DIR": str(folder), "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
-        self.serving = Serving(folder, "--demo", PLANKEEPER_WORKER="on", **self.settings)
-        self.plan_manager_id = self.serving.said("Plan manager:")
+        self.serving = ServeProcess(folder, "--demo", PLANKEEPER_WEBHOOK_WORKER="on", **self.settings)
+        self.plan_manager_id = self.serving.output_value("Plan manager:")
         self.http = self.serving.client()
 
     def stop(self) -> None:
         self.http.close()
         self.serving.stop()
 
-    def ask(self, method: str, path: str, **body: Any) -> Any:
-        answer = self.http.request(method, path, json=body or None)
-        assert answer.is_success, answer.text
-        return answer.json()
+    def send(self, method: str, path: str, **body: Any) -> Any:
+        response = self.http.request(method, path, json=body or None)
+        assert response.is_success, response.text
+        return response.json()
 
     def walk(self, path: str, **filters: str) -> list[Any]:
         found: list[Any] = []
@@ -113,50 +116,63 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with open_folder() as folder:
-        running = Site(folder)
+def installation() -> Iterator[Installation]:
+    with temporary_folder() as folder:
+        running = Installation(folder)
         yield running
         running.stop()
 
 
-def test_a_receiver_verifies_a_thousand_real_deliveries(site: Site, language: str, tmp_path: Path) -> None:
+def test_a_receiver_verifies_a_thousand_real_deliveries(
+    installation: Installation, language: str, tmp_path: Path
+) -> None:
     payload = {"python": "thin", "node": "full"}[language]
-    made = site.ask("POST", ENDPOINTS, url="https://hooks.example.com", event_types=["provider.*"], payload=payload)
-    before = {each["id"] for each in site.walk("/providers")}
-    lines = "".join(to_json({"entity_name": f"{language} {number} é"}) + "\n" for number in range(HOW_MANY))
+    made = installation.send(
+        "POST", ENDPOINTS, url="https://hooks.example.com", event_types=["provider.*"], payload=payload
+    )
+    before = {each["id"] for each in installation.walk("/providers")}
+    lines = "".join(to_json({"entity_name": f"{language} {number} é"}) + "\n" for number in range(DELIVERY_COUNT))
     with ExampleReceiver(language, tmp_path / "receiver", made["secret"]) as receiver:
-        site.ask("PUT", f"{ENDPOINTS}/{made['id']}", url=receiver.url)
-        imported = plankeeper(
-            "import", "providers", "-", "--plan-manager", site.plan_manager_id, "--notify",
-            stdin=lines.encode(), **site.settings,
+        installation.send("PUT", f"{ENDPOINTS}/{made['id']}", url=receiver.url)
+        imported = run_plankeeper(
+            "import", "providers", "-", "--plan-manager", installation.plan_manager_id, "--notify",
+            stdin=lines.encode(), **installation.settings,
         )  # fmt: skip
-        assert f"{HOW_MANY:,} created" in imported.stdout, imported
-        wait_until(lambda: len(receiver.kept) >= HOW_MANY, 60)
-    providers = {each["id"] for each in site.walk("/providers")} - before
-    feed = [each for each in site.walk("/events", type="provider.created") if each["resource"]["id"] in providers]
-    assert sorted(receiver.kept) == sorted([each["id"], "provider.created", each["resource"]["id"]] for each in feed)
-    assert len(receiver.kept) == HOW_MANY
+        assert f"{DELIVERY_COUNT:,} created" in imported.stdout, imported
+        wait_until(lambda: len(receiver.stored) >= DELIVERY_COUNT, 60)
+    providers = {each["id"] for each in installation.walk("/providers")} - before
+    feed = [
+        each for each in installation.walk("/events", type="provider.created") if each["resource"]["id"] in providers
+    ]
+    assert sorted(receiver.stored) == sorted([each["id"], "provider.created", each["resource"]["id"]] for each in feed)
+    assert len(receiver.stored) == DELIVERY_COUNT
     deliveries = f"{ENDPOINTS}/{made['id']}/deliveries"
-    wait_until(lambda: site.ask("GET", f"{deliveries}?status=succeeded&limit=1")["pagination"]["total"] == HOW_MANY, 20)
-    assert {each["event_id"] for each in site.walk(deliveries)} == {each["id"] for each in feed}
-    site.ask("DELETE", f"{ENDPOINTS}/{made['id']}")
+    wait_until(
+        lambda: (
+            installation.send("GET", f"{deliveries}?status=succeeded&limit=1")["pagination"]["total"] == DELIVERY_COUNT
+        ),
+        20,
+    )
+    assert {each["event_id"] for each in installation.walk(deliveries)} == {each["id"] for each in feed}
+    installation.send("DELETE", f"{ENDPOINTS}/{made['id']}")
 
 
-def test_a_receiver_verifies_with_either_secret_after_a_rotation(site: Site, language: str, tmp_path: Path) -> None:
-    made = site.ask("POST", ENDPOINTS, url="https://hooks.example.com", event_types=["api_key.revoked"])
+def test_a_receiver_verifies_with_either_secret_after_a_rotation(
+    installation: Installation, language: str, tmp_path: Path
+) -> None:
+    made = installation.send("POST", ENDPOINTS, url="https://hooks.example.com", event_types=["api_key.revoked"])
     place = f"{ENDPOINTS}/{made['id']}"
-    rotated = site.ask("POST", f"{place}/rotate-secret")
+    rotated = installation.send("POST", f"{place}/rotate-secret")
     for number, secret in enumerate([made["secret"], rotated["secret"]]):
         with ExampleReceiver(language, tmp_path / str(number), secret) as receiver:
-            site.ask("PUT", place, url=receiver.url)
-            event_id = site.ask("POST", f"{place}/test")["event_id"]
-            wait_until(lambda kept=receiver.kept: kept, 20)
-        assert receiver.kept == [[event_id, "webhook_endpoint.tested", made["id"]]]
-    site.ask("DELETE", place)
+            installation.send("PUT", place, url=receiver.url)
+            event_id = installation.send("POST", f"{place}/test")["event_id"]
+            wait_until(lambda kept=receiver.stored: kept, 20)
+        assert receiver.stored == [[event_id, "webhook_endpoint.tested", made["id"]]]
+    installation.send("DELETE", place)
 
 
-def test_a_receiver_refuses_what_is_not_as_it_was_sent(language: str, tmp_path: Path) -> None:
+def test_a_receiver_rejects_altered_messages(language: str, tmp_path: Path) -> None:
     secret, now = new_secret(), int(time.time())
     body = b'{"type":"note_type.created","data":{"resource":{"id":"1"}}}'
     good = build_headers("first", now, body, [secret])
@@ -167,22 +183,22 @@ def test_a_receiver_refuses_what_is_not_as_it_was_sent(language: str, tmp_path: 
         assert receiver.post(late, body) == 401
         assert receiver.post(early, body) == 401
         assert receiver.post(build_headers("first", now, body, [new_secret()]), body) == 401
-        assert receiver.post(_with(good, "webhook-timestamp", str(now + 1)), body) == 401
-        assert receiver.post(_with(good, "webhook-id", "second"), body) == 401
-        assert receiver.post(_with(good, "webhook-signature", "junk"), body) == 401
+        assert receiver.post(with_header(good, "webhook-timestamp", str(now + 1)), body) == 401
+        assert receiver.post(with_header(good, "webhook-id", "second"), body) == 401
+        assert receiver.post(with_header(good, "webhook-signature", "junk"), body) == 401
         assert receiver.post([each for each in good if each[0] != "webhook-signature"], body) == 401
         # One that was sent again is taken, and kept once.
         assert receiver.post(good, body) == 204
         assert receiver.post(build_headers("first", now - 1, body, [secret]), body) == 204
         assert receiver.post(build_headers("second", now, body, [new_secret(), secret]), body) == 204
-    assert receiver.kept == [["first", "note_type.created", "1"], ["second", "note_type.created", "1"]]
+    assert receiver.stored == [["first", "note_type.created", "1"], ["second", "note_type.created", "1"]]
 
 
-def _with(headers: list[tuple[str, str]], name: str, value: str) -> list[tuple[str, str]]:
+def with_header(headers: list[tuple[str, str]], name: str, value: str) -> list[tuple[str, str]]:
     return [(each, value if each == name else old) for each, old in headers]
 
 
-def _require_end(program: subprocess.Popen[str]) -> None:
+def _assert_exits(program: subprocess.Popen[str]) -> None:
     """Fails with where the program stands, if it does not end."""
     try:
         program.communicate(timeout=20)
@@ -191,25 +207,25 @@ def _require_end(program: subprocess.Popen[str]) -> None:
         pytest.fail(f"it did not end:\n{program.communicate(timeout=20)[1]}")
 
 
-def test_events_are_forwarded_to_a_receiver_that_is_being_developed(site: Site, language: str, tmp_path: Path) -> None:
+def test_events_are_forwarded_to_a_local_receiver(installation: Installation, language: str, tmp_path: Path) -> None:
     secret = new_secret()
     with ExampleReceiver(language, tmp_path / "receiver", secret) as receiver:
         listening = subprocess.Popen(
-            [sys.executable, "-m", "plankeeper", "listen", "--plan-manager", site.plan_manager_id,
+            [sys.executable, "-m", "plankeeper", "listen", "--plan-manager", installation.plan_manager_id,
              "--forward-to", f"http://localhost:{receiver.port}/hooks", "--secret", secret],
-            env=environment(site.settings) | {"PYTHONFAULTHANDLER": "1"},
+            env=environment(installation.settings) | {"PYTHONFAULTHANDLER": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
             assert listening.stdout is not None
             assert listening.stdout.readline() == f"Signed with the secret {secret}\n"
             assert listening.stdout.readline() == "Listening. Ctrl-C stops it.\n"
-            made = site.ask("POST", "/note-types", note_type="Site visit")
+            made = installation.send("POST", "/note-types", note_type="Site visit")
             told = listening.stdout.readline()
-            wait_until(lambda: receiver.kept, 20)
+            wait_until(lambda: receiver.stored, 20)
         finally:
             listening.terminate()
-            _require_end(listening)
+            _assert_exits(listening)
     assert re.fullmatch(rf"\d\d:\d\d:\d\d  note_type\.created  {made['id']}  204 \(\d+ ms\)\n", told)
-    [[_, type_, resource_id]] = receiver.kept
+    [[_, type_, resource_id]] = receiver.stored
     assert (type_, resource_id) == ("note_type.created", str(made["id"]))

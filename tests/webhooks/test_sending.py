@@ -20,11 +20,11 @@ from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.receiver import Headers, Receiver
 
 LOOPBACK = [ip_network("127.0.0.0/8")]
-NAME = "hooks.example.com"
+HOST_NAME = "hooks.example.com"
 BODY = b'{"type":"participant.created"}'
-NOT_ALLOWED = "the address is not allowed"
-FAILED = "the connection failed"
-UNTRUSTED = "the certificate was not accepted"
+ADDRESS_NOT_ALLOWED = "the address is not allowed"
+CONNECTION_FAILED = "the connection failed"
+CERTIFICATE_REJECTED = "the certificate was not accepted"
 CRLF = b"\r\n"
 
 CA = trustme.CA()
@@ -37,44 +37,44 @@ def server_side(*names: str, ca: trustme.CA = CA) -> ssl.SSLContext:
 
 
 @pytest.fixture(scope="module")
-def trust() -> ssl.SSLContext:
+def trust_context() -> ssl.SSLContext:
     context = ssl.create_default_context()
     CA.configure_trust(context)
     return context
 
 
-class Names:
+class FakeResolver:
     """A DNS that answers each question with the next of its answers, and with the last of them from then on."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[str, int]] = []
+        self.queries: list[tuple[str, int]] = []
 
     async def __call__(self, host: str, port: int) -> list[str]:
-        self.asked.append((host, port))
+        self.queries.append((host, port))
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 @pytest.fixture
-def new_sender(trust: ssl.SSLContext) -> Callable[..., WebhookClient]:
+def new_webhook_client(trust_context: ssl.SSLContext) -> Callable[..., WebhookClient]:
     """Makes a sender that trusts our authority: `new_sender(resolve, allowed=networks)`."""
-    return lambda resolve=None, allowed=LOOPBACK, trusted=trust: WebhookClient(allowed, resolve, trusted)
+    return lambda resolve=None, allowed=LOOPBACK, trusted=trust_context: WebhookClient(allowed, resolve, trusted)
 
 
 @pytest.fixture
-def sender(new_sender: Callable[..., WebhookClient]) -> WebhookClient:
-    return new_sender()
+def webhook_client(new_webhook_client: Callable[..., WebhookClient]) -> WebhookClient:
+    return new_webhook_client()
 
 
-async def post(sender: WebhookClient, url: str) -> AttemptResult:
+async def attempt(webhook_client: WebhookClient, url: str) -> AttemptResult:
     """One attempt, after which nothing is left open."""
-    outcome = await sender.post(url, [("webhook-id", "1")], BODY)
-    assert sender._pool.connections == []  # noqa: SLF001
-    return outcome
+    result = await webhook_client.post(url, [("webhook-id", "1")], BODY)
+    assert webhook_client._pool.connections == []  # noqa: SLF001
+    return result
 
 
 @asynccontextmanager
-async def speaking(behave: Callable[[asyncio.StreamReader, Any], Awaitable[None]]) -> AsyncIterator[str]:
+async def raw_server(behave: Callable[[asyncio.StreamReader, Any], Awaitable[None]]) -> AsyncIterator[str]:
     """A server that knows no HTTP. It waits at its end until the other side has closed each connection, by itself and
     not by way of the garbage collector.
     """
@@ -101,9 +101,9 @@ async def speaking(behave: Callable[[asyncio.StreamReader, Any], Awaitable[None]
 # --- What is sent, and what is made of the answer
 
 
-async def test_a_message_arrives_as_it_was_made(sender: WebhookClient, receiver: Receiver) -> None:
+async def test_a_message_arrives_unchanged(webhook_client: WebhookClient, receiver: Receiver) -> None:
     headers = [("content-type", "application/json"), ("webhook-id", "1")]
-    outcome = await sender.post(f"{receiver.url}/hooks", headers, BODY)
+    outcome = await webhook_client.post(f"{receiver.url}/hooks", headers, BODY)
     assert outcome == AttemptResult(204, None, outcome.duration_ms)
     assert outcome.succeeded
     [got] = receiver.received
@@ -116,22 +116,22 @@ async def test_a_message_arrives_as_it_was_made(sender: WebhookClient, receiver:
     "path, target",
     [("", "/"), ("/", "/"), ("?a=1", "/?a=1"), *[(each, each) for each in ("/a;b=1;c?d=e;f&g=//h?", "//a/../%2e")]],
 )
-async def test_the_path_is_asked_for_as_it_was_written(sender: WebhookClient, path: str, target: str) -> None:
+async def test_the_path_is_requested_verbatim(webhook_client: WebhookClient, path: str, target: str) -> None:
     lines: list[bytes] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         lines.append(await reader.readline())
         writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
 
-    async with speaking(behave) as url:
-        assert (await post(sender, url.removesuffix("/hooks") + path)).succeeded
+    async with raw_server(behave) as url:
+        assert (await attempt(webhook_client, url.removesuffix("/hooks") + path)).succeeded
     assert lines == [f"POST {target} HTTP/1.1\r\n".encode()]
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 226, 300, 304, 400, 401, 404, 410, 418, 429, 500, 503, 511])
-async def test_only_2xx_is_success(sender: WebhookClient, receiver: Receiver, status: int) -> None:
-    receiver.answer = lambda _headers, _body: (status, {}, b"secret")
-    outcome = await post(sender, receiver.url)
+async def test_only_2xx_is_success(webhook_client: WebhookClient, receiver: Receiver, status: int) -> None:
+    receiver.respond = lambda _headers, _body: (status, {}, b"secret")
+    outcome = await attempt(webhook_client, receiver.url)
     succeeded = status < 300
     assert outcome == AttemptResult(status, None if succeeded else f"the answer was {status}", outcome.duration_ms)
     assert outcome.succeeded == succeeded
@@ -139,18 +139,18 @@ async def test_only_2xx_is_success(sender: WebhookClient, receiver: Receiver, st
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_a_failure_and_never_followed(
-    sender: WebhookClient, receivers: Callable[[], Receiver], status: int
+    webhook_client: WebhookClient, receivers: Callable[[], Receiver], status: int
 ) -> None:
     first, second = receivers(), receivers()
-    first.answer = lambda _headers, _body: (status, {"location": f"{second.url}/there"}, b"")
-    outcome = await post(sender, first.url)
+    first.respond = lambda _headers, _body: (status, {"location": f"{second.url}/there"}, b"")
+    outcome = await attempt(webhook_client, first.url)
     assert outcome == AttemptResult(status, f"the answer was {status}", outcome.duration_ms)
     assert not outcome.succeeded
     assert (len(first.received), second.connections) == (1, 0)
 
 
 @pytest.fixture
-def brisbane(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def brisbane_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine whose clock does not show UTC."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "AEST-10")
@@ -159,27 +159,32 @@ def brisbane(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def in_an_hour(text: str) -> str:
+def format_in_an_hour(text: str) -> str:
     return (datetime.now(UTC) + timedelta(hours=1)).strftime(text)
 
 
 @pytest.mark.parametrize(
-    "value, least, most",
+    "value, minimum, maximum",
     [
         ("120", 120, 120), ("0", 0, 0), (" 5 ", 5, 5), ("999999999", 999999999, 999999999),
         (format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), 3000, 3600),
-        (in_an_hour("%A, %d-%b-%y %H:%M:%S GMT"), 3000, 3600), (in_an_hour("%a %b %d %H:%M:%S %Y"), 3000, 3600),
+        (format_in_an_hour("%A, %d-%b-%y %H:%M:%S GMT"), 3000, 3600), (format_in_an_hour("%a %b %d %H:%M:%S %Y"), 3000, 3600),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 1e12),
     ],
     ids=range(9),
 )  # fmt: skip
-async def test_a_receiver_may_say_when_to_come_again(
-    sender: WebhookClient, receiver: Receiver, brisbane: None, value: str, least: float, most: float
+async def test_retry_after_is_honoured(
+    webhook_client: WebhookClient,
+    receiver: Receiver,
+    brisbane_time_zone: None,
+    value: str,
+    minimum: float,
+    maximum: float,
 ) -> None:
-    receiver.answer = lambda _headers, _body: (503, {"Retry-After": value}, b"")
-    retry_after = (await post(sender, receiver.url)).retry_after
+    receiver.respond = lambda _headers, _body: (503, {"Retry-After": value}, b"")
+    retry_after = (await attempt(webhook_client, receiver.url)).retry_after
     assert retry_after is not None
-    assert least <= retry_after <= most
+    assert minimum <= retry_after <= maximum
 
 
 @pytest.mark.parametrize(
@@ -187,40 +192,40 @@ async def test_a_receiver_may_say_when_to_come_again(
     ["", "soon", "-5", "+5", "1.5", "1e3", "5 s", "0x10", "1_000", "9" * 400, "\xb2", "5, 6", "inf", "nan", "Mon",
      "Wed, 99 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 99999999 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00 +99999999999"],
 )  # fmt: skip
-async def test_nonsense_in_retry_after_is_ignored(sender: WebhookClient, receiver: Receiver, value: str) -> None:
-    receiver.answer = lambda _headers, _body: (503, {"Retry-After": value}, b"")
-    outcome = await post(sender, receiver.url)
+async def test_an_invalid_retry_after_is_ignored(webhook_client: WebhookClient, receiver: Receiver, value: str) -> None:
+    receiver.respond = lambda _headers, _body: (503, {"Retry-After": value}, b"")
+    outcome = await attempt(webhook_client, receiver.url)
     assert outcome == AttemptResult(503, "the answer was 503", outcome.duration_ms)
 
 
-async def test_settings_for_proxies_are_not_followed(
-    new_sender: Callable[..., WebhookClient], receivers: Callable[[], Receiver], monkeypatch: pytest.MonkeyPatch
+async def test_proxy_environment_variables_are_ignored(
+    new_webhook_client: Callable[..., WebhookClient], receivers: Callable[[], Receiver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy, receiver = receivers(), receivers()
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, proxy.url)
-    assert (await post(new_sender(), receiver.url)).succeeded
+    assert (await attempt(new_webhook_client(), receiver.url)).succeeded
     assert (proxy.connections, receiver.connections) == (0, 1)
 
 
 # --- Which address is called
 
 
-async def test_the_connection_goes_to_the_address_that_was_checked_whatever_dns_says_next(
-    new_sender: Callable[..., WebhookClient],
+async def test_the_connection_uses_the_validated_address_despite_dns_changes(
+    new_webhook_client: Callable[..., WebhookClient],
 ) -> None:
-    names = Names(["127.0.0.2"], ["127.0.0.3"])  # of which only the first is allowed
-    sender = new_sender(names, [ip_network("127.0.0.2/32")])
+    names = FakeResolver(["127.0.0.2"], ["127.0.0.3"])  # of which only the first is allowed
+    sender = new_webhook_client(names, [ip_network("127.0.0.2/32")])
     with (
-        Receiver(server_side(NAME), "127.0.0.2") as right,
-        Receiver(server_side(NAME), "127.0.0.3", right.port) as wrong,
+        Receiver(server_side(HOST_NAME), "127.0.0.2") as right,
+        Receiver(server_side(HOST_NAME), "127.0.0.3", right.port) as wrong,
     ):
-        url = f"https://{NAME}:{right.port}/"
-        assert (await post(sender, url)).status_code == 204
-        assert names.asked == [(NAME, right.port)]
-        outcome = await post(sender, url)  # asked again: a kept connection would go to yesterday's address
-        assert outcome == AttemptResult(None, NOT_ALLOWED, outcome.duration_ms)
-        assert names.asked == [(NAME, right.port)] * 2
+        url = f"https://{HOST_NAME}:{right.port}/"
+        assert (await attempt(sender, url)).status_code == 204
+        assert names.queries == [(HOST_NAME, right.port)]
+        outcome = await attempt(sender, url)  # asked again: a kept connection would go to yesterday's address
+        assert outcome == AttemptResult(None, ADDRESS_NOT_ALLOWED, outcome.duration_ms)
+        assert names.queries == [(HOST_NAME, right.port)] * 2
         assert (right.connections, wrong.connections) == (1, 0)
 
 
@@ -233,31 +238,31 @@ async def test_the_connection_goes_to_the_address_that_was_checked_whatever_dns_
         ["::127.0.0.1"], [], [""], ["localhost"], ["1.1.1.1", "127.1"], ["0x7f000001"],
     ],
 )  # fmt: skip
-async def test_a_name_is_refused_unless_all_its_addresses_are_public(
-    new_sender: Callable[..., WebhookClient], monkeypatch: pytest.MonkeyPatch, answer: list[str]
+async def test_a_name_is_rejected_unless_all_its_addresses_are_public(
+    new_webhook_client: Callable[..., WebhookClient], monkeypatch: pytest.MonkeyPatch, answer: list[str]
 ) -> None:
-    names = Names(answer)
-    sender = new_sender(names, ())
+    names = FakeResolver(answer)
+    sender = new_webhook_client(names, ())
     called = forbid_connections(sender, monkeypatch)
-    outcome = await post(sender, f"https://{NAME}/")
-    assert outcome == AttemptResult(None, NOT_ALLOWED, outcome.duration_ms)
-    assert (names.asked, called) == ([(NAME, 443)], [])
+    outcome = await attempt(sender, f"https://{HOST_NAME}/")
+    assert outcome == AttemptResult(None, ADDRESS_NOT_ALLOWED, outcome.duration_ms)
+    assert (names.queries, called) == ([(HOST_NAME, 443)], [])
 
 
-async def test_each_of_a_name_s_public_addresses_is_called_at_times(
-    new_sender: Callable[..., WebhookClient], monkeypatch: pytest.MonkeyPatch
+async def test_each_public_address_of_a_name_is_used_eventually(
+    new_webhook_client: Callable[..., WebhookClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = ["1.1.1.1", "1.0.0.1", "2606:4700::1"]
-    sender = new_sender(Names(answer), ())
+    sender = new_webhook_client(FakeResolver(answer), ())
     called = forbid_connections(sender, monkeypatch)
     for _ in range(100):
-        outcome = await post(sender, f"https://{NAME}/")
-        assert outcome == AttemptResult(None, FAILED, outcome.duration_ms)
+        outcome = await attempt(sender, f"https://{HOST_NAME}/")
+        assert outcome == AttemptResult(None, CONNECTION_FAILED, outcome.duration_ms)
     assert len(called) == 100
     assert set(called) == set(answer)
 
 
-def forbid_connections(sender: WebhookClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def forbid_connections(webhook_client: WebhookClient, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """None is made; answers the list of those that would have been."""
     called: list[str] = []
 
@@ -265,105 +270,113 @@ def forbid_connections(sender: WebhookClient, monkeypatch: pytest.MonkeyPatch) -
         called.append(host)
         raise ConnectionRefusedError(host)
 
-    monkeypatch.setattr(sender._pool._network_backend._inner, "connect_tcp", connect_tcp)  # noqa: SLF001
+    monkeypatch.setattr(webhook_client._pool._network_backend._inner, "connect_tcp", connect_tcp)  # noqa: SLF001
     return called
 
 
-async def test_the_system_s_own_names_are_checked_too(
-    new_sender: Callable[..., WebhookClient], receiver: Receiver
+async def test_system_host_names_are_validated_too(
+    new_webhook_client: Callable[..., WebhookClient], receiver: Receiver
 ) -> None:
     """`localhost` is resolved by the system, as every name is in production."""
-    sender = new_sender(allowed=())
-    outcome = await post(sender, f"https://localhost:{receiver.port}/")
-    assert (outcome.error, receiver.connections) == (NOT_ALLOWED, 0)
+    sender = new_webhook_client(allowed=())
+    outcome = await attempt(sender, f"https://localhost:{receiver.port}/")
+    assert (outcome.error, receiver.connections) == (ADDRESS_NOT_ALLOWED, 0)
 
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
-async def test_an_address_that_was_kept_before_it_was_forbidden_is_not_called(
-    new_sender: Callable[..., WebhookClient], receiver: Receiver, host: str
+async def test_a_stored_address_that_became_forbidden_is_not_called(
+    new_webhook_client: Callable[..., WebhookClient], receiver: Receiver, host: str
 ) -> None:
     for scheme in ("http", "https"):
-        outcome = await post(new_sender(allowed=()), f"{scheme}://{host}:{receiver.port}/")
-        assert (outcome.error, receiver.connections) == (NOT_ALLOWED, 0)
+        outcome = await attempt(new_webhook_client(allowed=()), f"{scheme}://{host}:{receiver.port}/")
+        assert (outcome.error, receiver.connections) == (ADDRESS_NOT_ALLOWED, 0)
 
 
 @pytest.mark.parametrize(
-    "fault, told",
+    "error, message",
     [
         (socket.gaierror(-2, "Name or service not known"), "the name has no address"),
         (UnicodeError("label empty or too long"), "the name has no address"),
-        (OSError("too many open files"), FAILED),
+        (OSError("too many open files"), CONNECTION_FAILED),
     ],
 )
-async def test_a_name_that_cannot_be_looked_up_is_a_failure(
-    new_sender: Callable[..., WebhookClient], fault: Exception, told: str
+async def test_a_name_that_cannot_be_resolved_is_a_failure(
+    new_webhook_client: Callable[..., WebhookClient], error: Exception, message: str
 ) -> None:
     async def resolve(_host: str, _port: int) -> list[str]:
-        raise fault
+        raise error
 
-    outcome = await post(new_sender(resolve), f"https://{NAME}/")
-    assert outcome == AttemptResult(None, told, outcome.duration_ms)
+    outcome = await attempt(new_webhook_client(resolve), f"https://{HOST_NAME}/")
+    assert outcome == AttemptResult(None, message, outcome.duration_ms)
 
 
 # --- TLS
 
 
-async def test_the_certificate_must_be_the_name_s_though_an_address_is_called(
-    new_sender: Callable[..., WebhookClient],
+async def test_the_certificate_must_match_the_host_name(
+    new_webhook_client: Callable[..., WebhookClient],
 ) -> None:
     told: list[str | None] = []
-    context = server_side(NAME)
+    context = server_side(HOST_NAME)
     context.sni_callback = lambda _connection, name, _context: told.append(name)
     with Receiver(context) as receiver:
-        names = Names(["127.0.0.1"])
-        assert (await post(new_sender(names), f"https://{NAME.upper()}:{receiver.port}/")).status_code == 204
-        outcome = await post(new_sender(names), f"https://other.example.com:{receiver.port}/")
-        assert outcome == AttemptResult(None, UNTRUSTED, outcome.duration_ms)
-        assert told == [NAME, "other.example.com"]
+        names = FakeResolver(["127.0.0.1"])
+        assert (
+            await attempt(new_webhook_client(names), f"https://{HOST_NAME.upper()}:{receiver.port}/")
+        ).status_code == 204
+        outcome = await attempt(new_webhook_client(names), f"https://other.example.com:{receiver.port}/")
+        assert outcome == AttemptResult(None, CERTIFICATE_REJECTED, outcome.duration_ms)
+        assert told == [HOST_NAME, "other.example.com"]
         [got] = receiver.received
-        assert got.headers["host"] == f"{NAME}:{receiver.port}"
+        assert got.headers["host"] == f"{HOST_NAME}:{receiver.port}"
 
 
-async def test_an_address_s_certificate_must_be_for_the_address(new_sender: Callable[..., WebhookClient]) -> None:
-    for name, status in (("127.0.0.1", 204), (NAME, None), ("127.0.0.2", None)):
+async def test_the_certificate_for_an_ip_address_must_match_it(
+    new_webhook_client: Callable[..., WebhookClient],
+) -> None:
+    for name, status in (("127.0.0.1", 204), (HOST_NAME, None), ("127.0.0.2", None)):
         with Receiver(server_side(name)) as receiver:
-            assert (await post(new_sender(), receiver.url)).status_code == status
+            assert (await attempt(new_webhook_client(), receiver.url)).status_code == status
 
 
 @pytest.mark.parametrize("trusted", [None, ssl.create_default_context()])
-async def test_a_certificate_of_an_unknown_authority_is_refused(
-    new_sender: Callable[..., WebhookClient], trusted: ssl.SSLContext | None
+async def test_a_certificate_of_an_unknown_authority_is_rejected(
+    new_webhook_client: Callable[..., WebhookClient], trusted: ssl.SSLContext | None
 ) -> None:
-    with Receiver(server_side(NAME)) as receiver:
-        outcome = await post(new_sender(Names(["127.0.0.1"]), trusted=trusted), f"https://{NAME}:{receiver.port}/")
-    assert outcome == AttemptResult(None, UNTRUSTED, outcome.duration_ms)
+    with Receiver(server_side(HOST_NAME)) as receiver:
+        outcome = await attempt(
+            new_webhook_client(FakeResolver(["127.0.0.1"]), trusted=trusted), f"https://{HOST_NAME}:{receiver.port}/"
+        )
+    assert outcome == AttemptResult(None, CERTIFICATE_REJECTED, outcome.duration_ms)
     assert receiver.received == []
 
 
-async def test_a_certificate_that_has_run_out_is_refused(new_sender: Callable[..., WebhookClient]) -> None:
+async def test_an_expired_certificate_is_rejected(new_webhook_client: Callable[..., WebhookClient]) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    CA.issue_cert(NAME, not_after=datetime.now(UTC) - timedelta(days=1)).configure_cert(context)
+    CA.issue_cert(HOST_NAME, not_after=datetime.now(UTC) - timedelta(days=1)).configure_cert(context)
     with Receiver(context) as receiver:
-        outcome = await post(new_sender(Names(["127.0.0.1"])), f"https://{NAME}:{receiver.port}/")
-    assert (outcome.error, receiver.received) == (UNTRUSTED, [])
+        outcome = await attempt(
+            new_webhook_client(FakeResolver(["127.0.0.1"])), f"https://{HOST_NAME}:{receiver.port}/"
+        )
+    assert (outcome.error, receiver.received) == (CERTIFICATE_REJECTED, [])
 
 
 # --- Receivers that do not behave
 
 
-async def nothing(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+async def do_nothing(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
     pass
 
 
-def says(*pieces: bytes, again: bytes = b"") -> Callable[..., Awaitable[None]]:
+def send_pieces(*pieces: bytes, repeated: bytes = b"") -> Callable[..., Awaitable[None]]:
     """Says the pieces and closes, or says the last one without an end."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(BODY)
         for piece in pieces:
             writer.write(piece)
-        while again:
-            writer.write(again)
+        while repeated:
+            writer.write(repeated)
             await writer.drain()
             await asyncio.sleep(0.02)
         await writer.drain()
@@ -373,27 +386,27 @@ def says(*pieces: bytes, again: bytes = b"") -> Callable[..., Awaitable[None]]:
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
-SLOW = [
-    nothing,
-    says(OK, again=b"X-A: b\r\n"),
-    says(OK, b"X: ", again=b"x"),
-    says(again=b"HTTP/1.1 100 Continue\r\n\r\n"),
-    says(again=b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+SLOW_BEHAVIOURS = [
+    do_nothing,
+    send_pieces(OK, repeated=b"X-A: b\r\n"),
+    send_pieces(OK, b"X: ", repeated=b"x"),
+    send_pieces(repeated=b"HTTP/1.1 100 Continue\r\n\r\n"),
+    send_pieces(repeated=b"HTTP/1.1 103 Early Hints\r\n\r\n"),
 ]
 
 
-@pytest.mark.parametrize("scheme, behave", [("https", nothing), *(("http", each) for each in SLOW)])
-async def test_who_does_not_answer_in_time_has_failed_and_is_hung_up_on(
-    sender: WebhookClient, monkeypatch: pytest.MonkeyPatch, scheme: str, behave: Callable[..., Awaitable[None]]
+@pytest.mark.parametrize("scheme, behave", [("https", do_nothing), *(("http", each) for each in SLOW_BEHAVIOURS)])
+async def test_a_receiver_that_does_not_respond_in_time_fails_and_is_disconnected(
+    webhook_client: WebhookClient, monkeypatch: pytest.MonkeyPatch, scheme: str, behave: Callable[..., Awaitable[None]]
 ) -> None:
     monkeypatch.setattr(client, "ATTEMPT_TIMEOUT", 0.3)
-    async with speaking(behave) as url:
-        outcome = await asyncio.wait_for(post(sender, url.replace("http:", f"{scheme}:")), 10)
+    async with raw_server(behave) as url:
+        outcome = await asyncio.wait_for(attempt(webhook_client, url.replace("http:", f"{scheme}:")), 10)
     assert outcome == AttemptResult(None, "no answer within 0.3 s", outcome.duration_ms)
 
 
-async def test_a_slow_dns_is_given_no_more_time(
-    new_sender: Callable[..., WebhookClient], monkeypatch: pytest.MonkeyPatch
+async def test_slow_dns_counts_towards_the_timeout(
+    new_webhook_client: Callable[..., WebhookClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "ATTEMPT_TIMEOUT", 0.3)
 
@@ -401,14 +414,14 @@ async def test_a_slow_dns_is_given_no_more_time(
         await asyncio.sleep(60)
         return ["127.0.0.1"]
 
-    assert (await post(new_sender(resolve), f"https://{NAME}/")).error == "no answer within 0.3 s"
+    assert (await attempt(new_webhook_client(resolve), f"https://{HOST_NAME}/")).error == "no answer within 0.3 s"
 
 
 @pytest.mark.parametrize(
     "head",
     [OK + CRLF, OK + b"content-length: 99999999999\r\n\r\n", OK + b"transfer-encoding: chunked\r\n\r\nfffffff\r\n"],
 )
-async def test_an_endless_body_is_not_read(sender: WebhookClient, head: bytes) -> None:
+async def test_an_endless_body_is_not_read(webhook_client: WebhookClient, head: bytes) -> None:
     sent = 0
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -420,8 +433,8 @@ async def test_an_endless_body_is_not_read(sender: WebhookClient, head: bytes) -
             await writer.drain()
             sent += 65536
 
-    async with speaking(behave) as url:
-        outcome = await asyncio.wait_for(post(sender, url), 10)
+    async with raw_server(behave) as url:
+        outcome = await asyncio.wait_for(attempt(webhook_client, url), 10)
     assert outcome == AttemptResult(200, None, outcome.duration_ms)
     assert sent < 50_000_000
 
@@ -436,32 +449,32 @@ async def test_an_endless_body_is_not_read(sender: WebhookClient, head: bytes) -
         OK + b"x: " + b"y" * 200_000, OK + b"x: a\0b\r\n\r\n",
     ],
 )  # fmt: skip
-async def test_what_is_no_answer_is_a_failure(sender: WebhookClient, answer: bytes) -> None:
-    async with speaking(says(answer)) as url:
-        outcome = await post(sender, url)
-    assert outcome == AttemptResult(None, FAILED, outcome.duration_ms)
+async def test_an_invalid_response_is_a_failure(webhook_client: WebhookClient, answer: bytes) -> None:
+    async with raw_server(send_pieces(answer)) as url:
+        outcome = await attempt(webhook_client, url)
+    assert outcome == AttemptResult(None, CONNECTION_FAILED, outcome.duration_ms)
 
 
-async def test_who_does_not_speak_tls_has_failed(sender: WebhookClient) -> None:
+async def test_a_receiver_without_tls_is_a_failure(webhook_client: WebhookClient) -> None:
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
         writer.write(OK + CRLF)
         await writer.drain()
 
-    async with speaking(behave) as url:
-        outcome = await post(sender, url.replace("http:", "https:"))
+    async with raw_server(behave) as url:
+        outcome = await attempt(webhook_client, url.replace("http:", "https:"))
     assert outcome.status_code is None
-    assert outcome.error in {UNTRUSTED, FAILED}
+    assert outcome.error in {CERTIFICATE_REJECTED, CONNECTION_FAILED}
 
 
-async def test_a_closed_port_is_a_failure_that_tells_no_address(sender: WebhookClient) -> None:
+async def test_a_closed_port_is_a_failure_that_reveals_no_address(webhook_client: WebhookClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    outcome = await post(sender, f"http://127.0.0.1:{port}/")
-    assert outcome == AttemptResult(None, FAILED, outcome.duration_ms)
+    outcome = await attempt(webhook_client, f"http://127.0.0.1:{port}/")
+    assert outcome == AttemptResult(None, CONNECTION_FAILED, outcome.duration_ms)
 
 
-async def test_attempts_run_side_by_side(sender: WebhookClient, receiver: Receiver) -> None:
+async def test_attempts_run_concurrently(webhook_client: WebhookClient, receiver: Receiver) -> None:
     """Each waits until all have arrived."""
     here = 0
 
@@ -472,8 +485,8 @@ async def test_attempts_run_side_by_side(sender: WebhookClient, receiver: Receiv
             await asyncio.sleep(0.01)
         return 200, {}, b""
 
-    receiver.answer = answer
+    receiver.respond = answer
     began = time.monotonic()
-    outcomes = await asyncio.gather(*(sender.post(receiver.url, [], BODY) for _ in range(50)))
+    outcomes = await asyncio.gather(*(webhook_client.post(receiver.url, [], BODY) for _ in range(50)))
     assert [each.status_code for each in outcomes] == [200] * 50
     assert all(0 <= each.duration_ms <= (time.monotonic() - began) * 1000 + 1 for each in outcomes)

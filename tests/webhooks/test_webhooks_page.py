@@ -10,19 +10,19 @@ from msgspec import Raw
 from plankeeper.webhooks.payload import build_body, build_headers
 from plankeeper.webhooks.policy import MAX_JITTER, RETRY_DELAYS, new_secret
 from plankeeper.webhooks.schemas import Attempt
-from support.pages import PROJECT, blocks, matches, rows, section
+from support.pages import PROJECT, blocks, matches, section, table_rows
 
 PAGE = "docs/webhooks.md"
 SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 
 @pytest.mark.parametrize("language, file", [("python", "receiver.py"), ("js", "receiver.mjs")])
-def test_the_receivers_on_the_page_are_those_that_the_tests_run(language: str, file: str) -> None:
+def test_the_receivers_on_the_page_are_the_tested_ones(language: str, file: str) -> None:
     [shown] = [each.text for each in blocks(PAGE) if each.language == language]
     assert shown + "\n" == (PROJECT / "docs/examples" / file).read_text()
 
 
-def test_the_page_shows_the_message_as_it_is() -> None:
+def test_the_page_shows_the_actual_message() -> None:
     [shown] = [each.text for each in blocks(PAGE) if not each.language]
     head, _, body = shown.partition("\n\n")
     request, host, *headers = head.splitlines()
@@ -47,7 +47,7 @@ def test_the_page_names_every_header_and_every_member_of_a_message() -> None:
     headers = [name for name, _ in build_headers("an id", 0, b"", [new_secret()]) if name.startswith("webhook-")]
     full = build_body("a.b", datetime.now(UTC), UUID(int=0), "a", "b", "full", Raw(b"{}"))
     members = re.findall(r'"(\w+)":', full.decode().replace('"kind":', "").replace(',"id":', ""))
-    named = [row[0].strip("`").removeprefix("data.") for row in rows(section(PAGE, "The message"))]
+    named = [row[0].strip("`").removeprefix("data.") for row in table_rows(section(PAGE, "The message"))]
     assert named == headers + [each for each in members if each != "data"]
 
 
@@ -56,12 +56,12 @@ def test_the_page_names_every_member_of_an_attempt() -> None:
 
 
 def test_the_page_has_the_schedule_and_the_statuses() -> None:
-    listed = [row for row in rows(section(PAGE, "When a delivery fails")) if row[0].isdecimal()]
+    listed = [row for row in table_rows(section(PAGE, "When a delivery fails")) if row[0].isdecimal()]
     waits = [wait.split(" ") for _, wait in listed]
     assert [int(number) for number, _ in listed] == list(range(1, len(RETRY_DELAYS) + 1))
     assert [int(figure) * SECONDS[unit] for figure, unit in waits] == [each.total_seconds() for each in RETRY_DELAYS]
     assert MAX_JITTER == 0.1, "the page says: up to a tenth longer"
-    statuses = [row[0] for row in rows(section(PAGE, "When a delivery fails")) if not row[0].isdecimal()]
+    statuses = [row[0] for row in table_rows(section(PAGE, "When a delivery fails")) if not row[0].isdecimal()]
     assert statuses == ["`pending`", "`succeeded`", "`failed`", "`cancelled`"]
 
 
@@ -77,7 +77,7 @@ def test_the_page_lists_every_type_of_event() -> None:
     written |= {"account.invitation_withdrawn", "account.password_reset"}
     listed = [
         f"{kind.strip('`')}.{what}"
-        for kind, types, _ in rows(section(PAGE, "Event types"))
+        for kind, types, _ in table_rows(section(PAGE, "Event types"))
         for what in re.findall(r"`(\w+)`", types)
     ]
     assert sorted(listed) == sorted(written)

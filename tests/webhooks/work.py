@@ -18,28 +18,28 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.worker import Worker
 from support.client import NO_TLS, Client
-from support.receiver import Received, Receiver
+from support.receiver import ReceivedRequest, Receiver
 from support.server import RunningServer, wait_until
 
-NOW = timedelta()
+NO_OFFSET = timedelta()
 
 
-class Thing(Struct):
+class EventSubject(Struct):
     """What the made-up events are about."""
 
     id: UUID
 
 
-def new_worker(server: RunningServer, skew: timedelta = NOW) -> tuple[Worker, WebhookClient]:
+def new_worker(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> tuple[Worker, WebhookClient]:
     sender = WebhookClient(server.settings.webhook_allowed_networks, ssl_context=NO_TLS)
-    return Worker(server.db, sender, server.settings, skew), sender
+    return Worker(server.db, sender, server.settings, clock_offset), sender
 
 
-def look(server: RunningServer, skew: timedelta = NOW) -> int:
+def poll_once(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> int:
     """A worker with its clock moved looks once, sends what it found, writes it down, and ends: how many it sent."""
 
     async def work() -> int:
-        worker, sender = new_worker(server, skew)
+        worker, sender = new_worker(server, clock_offset)
         found = await worker.poll()
         worker.stopping.set()
         await worker.run()
@@ -50,11 +50,11 @@ def look(server: RunningServer, skew: timedelta = NOW) -> int:
 
 
 @contextmanager
-def working(server: RunningServer, skew: timedelta = NOW) -> Iterator[Worker]:
+def running_worker(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> Iterator[Worker]:
     """Meanwhile a worker works."""
 
     async def begin() -> Any:
-        worker, sender = new_worker(server, skew)
+        worker, sender = new_worker(server, clock_offset)
         return worker, sender, server.loop.create_task(worker.run())
 
     async def end() -> None:
@@ -69,31 +69,31 @@ def working(server: RunningServer, skew: timedelta = NOW) -> Iterator[Worker]:
         server.run(end())
 
 
-def happen(server: RunningServer, api: Client, count: int = 1, type_: str = "note_type.created") -> list[str]:
+def emit_events(server: RunningServer, api: Client, count: int = 1, type_: str = "note_type.created") -> list[str]:
     """That many events in one transaction: the ids of what they are about, in the order of the feed."""
 
     async def work() -> list[str]:
-        things = [Thing(uuid7()) for _ in range(count)]
+        things = [EventSubject(uuid7()) for _ in range(count)]
         async with server.db.transaction() as tx:
-            call = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
-            await record_events(call, [(type_, None, each) for each in things])
+            ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            await record_events(ctx, [(type_, None, each) for each in things])
         return [str(each.id) for each in things]
 
     return server.run(work())
 
 
-def deliveries(api: Client, endpoint: dict[str, Any], **filters: Any) -> list[dict[str, Any]]:
+def list_deliveries(api: Client, endpoint: dict[str, Any], **filters: Any) -> list[dict[str, Any]]:
     return api.get(f"/webhook-endpoints/{endpoint['id']}/deliveries", limit=1000, **filters).json()["data"]
 
 
-def fanned_out(api: Client, endpoint: dict[str, Any], count: int, **filters: Any) -> list[dict[str, Any]]:
+def wait_for_deliveries(api: Client, endpoint: dict[str, Any], count: int, **filters: Any) -> list[dict[str, Any]]:
     """The deliveries to an endpoint, once there are as many."""
-    found = wait_until(lambda: len(listed := deliveries(api, endpoint, **filters)) >= count and listed, 10)
+    found = wait_until(lambda: len(listed := list_deliveries(api, endpoint, **filters)) >= count and listed, 10)
     assert len(found) == count, found
     return found
 
 
-def events(api: Client, type_: str, count: int = 1) -> list[dict[str, Any]]:
+def wait_for_events(api: Client, type_: str, count: int = 1) -> list[dict[str, Any]]:
     """The events of a type, once they are in the feed and as many."""
     found = wait_until(
         lambda: len(listed := api.get("/events", limit=1000, type=type_).json()["data"]) >= count and listed
@@ -102,26 +102,26 @@ def events(api: Client, type_: str, count: int = 1) -> list[dict[str, Any]]:
     return found
 
 
-def bodies(receiver: Receiver) -> list[dict[str, Any]]:
+def received_bodies(receiver: Receiver) -> list[dict[str, Any]]:
     return [json.loads(each.body) for each in receiver.received]
 
 
-def subjects(receiver: Receiver) -> list[str]:
+def received_subject_ids(receiver: Receiver) -> list[str]:
     """What the events are about that a receiver was told of, in the order in which they came."""
-    return [each["data"]["resource"]["id"] for each in bodies(receiver)]
+    return [each["data"]["resource"]["id"] for each in received_bodies(receiver)]
 
 
-def signed_by(secret: str, got: Received) -> str:
+def signature_of(secret: str, request: ReceivedRequest) -> str:
     """The signature of a request by a secret, as Standard Webhooks says it."""
-    content = f"{got.headers['webhook-id']}.{got.headers['webhook-timestamp']}.".encode() + got.body
+    content = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}.".encode() + request.body
     key = base64.b64decode(secret.removeprefix("whsec_"))
     return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def ahead(text: str, **by: float) -> timedelta:
+def clock_offset_to(text: str, **by: float) -> timedelta:
     """How far a clock must be moved to show a moment, or so much later: `ahead(text, seconds=1)`."""
-    return moment(text) + timedelta(**by) - datetime.now(UTC)
+    return parse_time(text) + timedelta(**by) - datetime.now(UTC)

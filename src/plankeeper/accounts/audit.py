@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from plankeeper.accounts import member_store
-from plankeeper.accounts.schemas import Account, MemberEvent, LoginEvent, Membership
+from plankeeper.accounts.schemas import Account, LoginEvent, MemberEvent, Membership
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Actor, WriteContext

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from plankeeper.accounts import passwords, store
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.policy import FAILURES_EXPIRE_AFTER, is_locked, login_delay
-from plankeeper.accounts.schemas import Account, LoginThrottle, LoginError
+from plankeeper.accounts.schemas import Account, LoginError, LoginThrottle
 from plankeeper.database.client import Database, Transaction
 from plankeeper.settings import Settings
 

@@ -4,13 +4,13 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.accounts.schemas import (
-    RoleHolder,
-    Invitation,
-    OpenInvitation,
     AccountWithRoles,
-    Membership,
+    Invitation,
     Member,
+    Membership,
+    OpenInvitation,
     Role,
+    RoleHolder,
 )
 from plankeeper.database.client import Executor, Transaction
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from plankeeper.accounts import member_store, store
-from plankeeper.accounts.schemas import Account, MemberEvent, Invitation, Member, Role
-from plankeeper.accounts.sessions import validate_email, validate_role, build_account, require_owner
+from plankeeper.accounts.schemas import Account, Invitation, Member, MemberEvent, Role
+from plankeeper.accounts.sessions import build_account, require_owner, validate_email, validate_role
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ValidationError

@@ -12,7 +12,7 @@ Role = Literal["owner", "manager", "viewer"]
 
 
 class LoginResult(Struct, frozen=True):
-    """A session was opened; `token` is its secret. With `two_factor_pending` it opens nothing but the second step."""
+    """A session was opened; `token` is its secret. With `two_factor_pending` it opens nothing but two-factor authentication."""
 
     token: str
     two_factor_pending: bool
@@ -25,7 +25,7 @@ class LoginError(Struct, frozen=True):
 
 
 class Session(Struct, kw_only=True):
-    """Who a request comes from. While the second step is due there are no roles."""
+    """Who a request comes from. While two-factor authentication is due there are no roles."""
 
     account_id: UUID
     email: str

@@ -1,4 +1,4 @@
-"""What a person does with an account of their own: password, second step, sessions."""
+"""What a person does with an account of their own: password, two-factor authentication, sessions."""
 
 from datetime import UTC, datetime
 from math import ceil
@@ -6,7 +6,7 @@ from math import ceil
 from plankeeper.accounts import passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
-from plankeeper.accounts.policy import validate_password, hash_token, single_line, new_recovery_codes
+from plankeeper.accounts.policy import hash_token, new_recovery_codes, single_line, validate_password
 from plankeeper.accounts.schemas import Account, LoginError, Session
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import or_404
@@ -37,14 +37,14 @@ async def reauthenticate(
 async def enable_totp(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, secret: str, code: str
 ) -> list[str]:
-    """Ask for a second step from now on; answers the recovery codes, which are kept nowhere. Raises ValidationError.
+    """Ask for two-factor authentication from now on; answers the recovery codes, which are kept nowhere. Raises ValidationError.
 
     `secret` was made by `totp.new_secret` and shown; the code proves that an app has it.
     """
     account = await _lock_account(tx, verified)
     counter = totp.verify_code(secret, code, 0, datetime.now(UTC)) if totp.is_valid_secret(secret) else None
     if account.totp_secret is not None:
-        raise ValidationError(code="is not asked for: the second step is on already")
+        raise ValidationError(code="is not asked for: two-factor authentication is on already")
     if counter is None:
         raise ValidationError(code="is not what the app should show now")
     await store.set_totp(tx, account.id, secret, counter)
@@ -55,7 +55,7 @@ async def enable_totp(
 
 
 async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> None:
-    """Ask for no second step any more; raises ValidationError."""
+    """Ask for no two-factor authentication any more; raises ValidationError."""
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
         return
@@ -68,7 +68,7 @@ async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: Ve
     """New recovery codes in place of the old ones; raises ValidationError."""
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
-        raise ValidationError(password="opens no second step: it is off")  # noqa: S106 - a sentence
+        raise ValidationError(password="opens no two-factor authentication: it is off")  # noqa: S106 - a sentence
     codes = await _replace_recovery_codes(tx, account)
     await record_account_event(tx, settings, account, "account.recovery_codes_renewed")
     return codes
@@ -104,7 +104,9 @@ async def revoke_other_sessions(tx: Transaction, settings: Settings, session: Se
     open_sessions = await store.list_sessions(tx, session.account_id, datetime.now(UTC))
     other_hashes = [each.token_hash for each in open_sessions if each.token_hash != session.token_hash]
     results = [await revoke_session(tx, settings, session, each) for each in other_hashes]
-    await store.delete_other_sessions(tx, session.account_id, session.token_hash)  # those whose second step is due
+    await store.delete_other_sessions(
+        tx, session.account_id, session.token_hash
+    )  # those whose two-factor authentication is due
     return sum(results)
 
 

@@ -8,34 +8,34 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, account_actor, record_account_event
-from plankeeper.accounts.credentials import VerifiedCredentials, register_attempt, record_failure, verify_credentials
+from plankeeper.accounts.credentials import VerifiedCredentials, record_failure, register_attempt, verify_credentials
 from plankeeper.accounts.policy import (
     INVITATION_LIFETIME,
     ROLES,
-    TWO_FACTOR_LIFETIME,
     SESSION_LIFETIME,
+    TWO_FACTOR_LIFETIME,
     csrf_token,
-    validate_password,
     hash_token,
-    single_line,
     new_token,
     parse_recovery_code,
+    single_line,
+    validate_password,
 )
 from plankeeper.accounts.schemas import (
     Account,
-    MemberEvent,
     Invitation,
-    OpenInvitation,
-    NewSession,
     LoginError,
+    LoginResult,
+    MemberEvent,
+    NewSession,
+    OpenInvitation,
     Role,
     Session,
-    LoginResult,
 )
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.schemas import Email, decode_custom_type
 from plankeeper.settings import Settings
 
@@ -235,7 +235,7 @@ async def use_two_factor_code(tx: Transaction, account: Account, code: str) -> b
 async def _log_in(
     tx: Transaction, settings: Settings, verified: VerifiedCredentials, client: ClientInfo, plan_manager_id: UUID | None
 ) -> LoginResult:
-    """Open a session for who proved to be the account's; with a second step, only the way to that."""
+    """Open a session for who proved to be the account's; with two-factor authentication, only the way to that."""
     account, two_factor_pending = verified.account, verified.account.totp_secret is not None
     await store.delete_expired_sessions(tx, account.id, datetime.now(UTC))
     result = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=two_factor_pending)

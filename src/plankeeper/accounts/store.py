@@ -55,7 +55,7 @@ async def set_password(tx: Transaction, account_id: UUID, password_hash: str) ->
 
 
 async def set_totp(tx: Transaction, account_id: UUID, secret: str | None, counter: int) -> None:
-    """Keep a secret and the counter of its last used code; without a secret there is no second step."""
+    """Keep a secret and the counter of its last used code; without a secret there is no two-factor authentication."""
     await tx.execute(
         "update accounts set totp_secret = $2, totp_counter = $3 where id = $1", account_id, secret, counter
     )

@@ -1,4 +1,4 @@
-"""The second step: codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds)."""
+"""Two-factor authentication: codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds)."""
 
 import hmac
 import re

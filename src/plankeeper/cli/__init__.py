@@ -5,7 +5,7 @@ import sys
 import click
 
 from plankeeper import __version__
-from plankeeper.cli.accounts import users
+from plankeeper.cli.accounts import accounts
 from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import backup, restore
 from plankeeper.cli.import_export import export_, import_
@@ -31,7 +31,7 @@ for command in (
     doctor,
     plan_managers,
     keys,
-    users,
+    accounts,
     import_,
     export_,
     recheck,

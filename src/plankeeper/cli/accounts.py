@@ -1,4 +1,4 @@
-"""`plankeeper users`: who signs in to the console."""
+"""`plankeeper accounts`: who signs in to the console."""
 
 import sys
 from uuid import UUID
@@ -8,18 +8,18 @@ import click
 from plankeeper.accounts import member_store, members, password_reset, sessions, store
 from plankeeper.accounts.policy import ROLES, invitation_path
 from plankeeper.accounts.schemas import AccountWithRoles, Member
-from plankeeper.cli.context import NAME, UUID_TYPE, with_database, system_context
+from plankeeper.cli.context import NAME, UUID_TYPE, system_context, with_database
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
 
 @click.group()
-def users() -> None:
+def accounts() -> None:
     """Make, list and remove those who sign in to the console."""
 
 
-@users.command()
+@accounts.command()
 @click.option("--email", required=True, help="The address to sign in with.")
 @click.option("--name", type=NAME, required=True, help="The person's name.")
 @click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whom the person works for.")
@@ -31,7 +31,7 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
 
     async def work(db: Database, settings: Settings) -> str:
         async with db.transaction() as tx:
-            ctx = await system_context(tx, settings, plan_manager_id, "users create")
+            ctx = await system_context(tx, settings, plan_manager_id, "accounts create")
             if password is None:
                 return invitation_path(await sessions.invite(ctx, email, role, name))
             return str(await members.create(ctx, email, name, role, password))
@@ -42,9 +42,9 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
         raise click.ClickException(_error_sentence(error)) from None
 
 
-@users.command(name="list")
+@accounts.command(name="list")
 def list_() -> None:
-    """Print a line for each account: id, email, whether it has a second step, roles, name."""
+    """Print a line for each account: id, email, whether it has two-factor authentication, roles, name."""
 
     async def work(db: Database, _settings: Settings) -> list[AccountWithRoles]:
         return await member_store.list_accounts(db)
@@ -55,11 +55,11 @@ def list_() -> None:
         click.echo("  ".join((str(each.id), each.email, two_factor, roles or "no role", each.name)))
 
 
-@users.command()
+@accounts.command()
 @click.argument("email")
 @click.option("--password-stdin", is_flag=True, help="Read the password, the first line of standard input.")
-@click.option("--second-step-off", is_flag=True, help="For who lost the authenticator and the recovery codes.")
-def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
+@click.option("--disable-two-factor", is_flag=True, help="For who lost the authenticator and the recovery codes.")
+def reset(email: str, password_stdin: bool, two_factor_off: bool) -> None:
     """Give a person a new password, which is printed unless it is read, and end their sessions."""
     chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
@@ -69,8 +69,8 @@ def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
             if account is None:
                 return None
             password = password_reset.generate_password() if chosen_password is None else chosen_password
-            command = "users reset"
-            await password_reset.reset(tx, settings, account, password, command, disable_two_factor=second_step_off)
+            command = "accounts reset"
+            await password_reset.reset(tx, settings, account, password, command, disable_two_factor=two_factor_off)
             return password
 
     try:
@@ -78,11 +78,11 @@ def reset(email: str, password_stdin: bool, second_step_off: bool) -> None:
     except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
     if password is None:
-        raise click.ClickException(f"There is nobody {email}. See `plankeeper users list`.")
+        raise click.ClickException(f"There is nobody {email}. See `plankeeper accounts list`.")
     click.echo(f"The password of {email} is changed." if password_stdin else password)
 
 
-@users.command()
+@accounts.command()
 @click.argument("email")
 @click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, help="Whose people it leaves; all, unless given.")
 def remove(email: str, plan_manager_id: UUID | None) -> None:
@@ -94,7 +94,7 @@ def remove(email: str, plan_manager_id: UUID | None) -> None:
 
     removed = with_database(work)
     if not removed:
-        raise click.ClickException(f"There is nobody {email} with such a role. See `plankeeper users list`.")
+        raise click.ClickException(f"There is nobody {email} with such a role. See `plankeeper accounts list`.")
     click.echo(f"Removed: {removed[0].name}")
 
 
@@ -104,7 +104,7 @@ async def _remove_member(tx: Transaction, settings: Settings, email: str, plan_m
         return []
     held_ids = [each.plan_manager_id for each in await member_store.list_memberships(tx, account.id)]
     plan_manager_ids = [each for each in held_ids if plan_manager_id in (None, each)]
-    contexts = [await system_context(tx, settings, each, "users remove") for each in plan_manager_ids]
+    contexts = [await system_context(tx, settings, each, "accounts remove") for each in plan_manager_ids]
     removed = [await members.remove(ctx, account.id) for ctx in contexts]
     return [each for each in removed if each]
 

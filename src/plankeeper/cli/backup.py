@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, supported_schema_version, exit_cleanly, run, load_settings
+from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import progress
 from plankeeper.database import schema

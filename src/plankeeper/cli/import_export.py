@@ -9,7 +9,7 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import UUID_TYPE, with_database, system_context
+from plankeeper.cli.context import UUID_TYPE, system_context, with_database
 from plankeeper.cli.progress import progress
 from plankeeper.database.client import Database
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS

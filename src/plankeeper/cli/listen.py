@@ -15,7 +15,7 @@ from plankeeper.events.schemas import Event
 from plankeeper.settings import Settings
 from plankeeper.webhooks import payload as messages
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
-from plankeeper.webhooks.policy import ANY_NETWORK, validate_secret, new_secret
+from plankeeper.webhooks.policy import ANY_NETWORK, new_secret, validate_secret
 from plankeeper.webhooks.schemas import PayloadFormat
 
 POLL_INTERVAL = 0.25  # seconds between two looks at the feed

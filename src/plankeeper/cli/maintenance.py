@@ -15,11 +15,11 @@ from plankeeper.api_keys.store import list_expiring
 from plankeeper.cli.context import (
     UUID_TYPE,
     embedded_cluster,
-    supported_schema_version,
-    run,
     load_settings,
-    with_database,
+    run,
+    supported_schema_version,
     system_context,
+    with_database,
 )
 from plankeeper.database import schema
 from plankeeper.database.client import Database

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, require_schema, run, load_settings
+from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
@@ -28,14 +28,18 @@ _EMBEDDED_CONNECTIONS = 80
     type=click.Path(path_type=Path),
     help="The embedded database's folder (PLANKEEPER_DATA_DIR).",
 )
-@click.option("--no-worker", is_flag=True, help="Send no webhooks: `plankeeper worker` does (PLANKEEPER_WORKER=off).")
+@click.option(
+    "--no-webhook-worker",
+    is_flag=True,
+    help="Send no webhooks: `plankeeper webhook-worker` does (PLANKEEPER_WEBHOOK_WORKER=off).",
+)
 def serve(
-    host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None, no_worker: bool
+    host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None, no_webhook_worker: bool
 ) -> None:
     """Serve the API until Ctrl-C or SIGTERM. Requests in flight are finished first, for up to 10 s."""
     overrides = {
         "PLANKEEPER_HOST": host, "PLANKEEPER_PORT": port, "PLANKEEPER_WORKERS": workers,
-        "PLANKEEPER_DATA_DIR": data_dir, "PLANKEEPER_WORKER": "off" if no_worker else None,
+        "PLANKEEPER_DATA_DIR": data_dir, "PLANKEEPER_WEBHOOK_WORKER": "off" if no_webhook_worker else None,
     }  # fmt: skip
     os.environ.update({name: str(value) for name, value in overrides.items() if value is not None})
     settings = load_settings()
@@ -82,7 +86,7 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
     import uvicorn
 
     from plankeeper import logs
-    from plankeeper.cli.supervisor import DRAIN_SECONDS, WebhookProcess, Supervisor
+    from plankeeper.cli.supervisor import DRAIN_SECONDS, Supervisor, WebhookProcess
 
     logs.configure()
     config = uvicorn.Config(

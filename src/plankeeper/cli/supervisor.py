@@ -32,7 +32,7 @@ class WebhookProcess:
             return
         if self._process:
             metrics.forget_worker(self._process.pid)
-        self._process = get_context("spawn").Process(target=run_as_sidecar, name="plankeeper worker")
+        self._process = get_context("spawn").Process(target=run_as_sidecar, name="plankeeper webhook-worker")
         self._process.start()
 
     def terminate(self) -> None:

@@ -1,10 +1,10 @@
-"""`plankeeper worker`: sends webhooks, on as many machines as one likes."""
+"""`plankeeper webhook-worker`: sends webhooks, on as many machines as one likes."""
 
 from dataclasses import replace
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, require_schema, run, load_settings
+from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
@@ -13,7 +13,7 @@ from plankeeper.settings import Settings
 def worker() -> None:
     """Send webhooks until Ctrl-C or SIGTERM; what is being sent then is finished, for up to 10 s.
 
-    `serve` has a worker of its own, unless it is started with `--no-worker`.
+    `serve` has a worker of its own, unless it is started with `--no-webhook-worker`.
     """
     import uvloop
 

@@ -12,31 +12,31 @@ from starlette.types import Receive, Scope, Send
 from plankeeper.accounts import policy, sessions
 from plankeeper.console import responses
 from plankeeper.console.concurrency import ConcurrencyLimit
-from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, new_token, constant_time_compare, unsign
+from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, constant_time_compare, new_token, unsign
 from plankeeper.console.forms import Form, parse_form, read_form
 from plankeeper.console.multipart import is_multipart, read_upload
 from plankeeper.console.responses import ConsoleResponse
 from plankeeper.console.routing import (
     PREFIX,
-    FormRequest,
     Download,
-    PageRoute,
-    PageRequest,
+    FormRequest,
     HtmlPage,
-    Redirect,
-    PageResult,
     JsonResult,
+    PageRequest,
+    PageResult,
+    PageRoute,
+    Redirect,
 )
 from plankeeper.console.templating import create_environment
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.admission import Admission, client_network
-from plankeeper.http.errors import NotFound, ApiError
+from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, log
 from plankeeper.settings import Settings
 
-SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/second-step", f"{PREFIX}/plan-managers"
+SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
 CLIENT_CLOSED_REQUEST = 499  # what the log says where there was nobody left to answer
 FORM_ERROR_STATUSES = {
     400: 422,
@@ -266,7 +266,7 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
         log.error("request %s failed", request_id, exc_info=error)
         kind, status = "internal_error", 500
     detail = error.detail if isinstance(error, ApiError) else ""
-    return HtmlPage("trouble.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
+    return HtmlPage("error.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
 
 
 def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> list[tuple[bytes, bytes]]:

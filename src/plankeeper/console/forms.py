@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 from starlette.types import Receive
 
-from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.requests import ClientDisconnectedError
 from plankeeper.http.validation import validate
 

@@ -7,8 +7,8 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Receive
 
-from plankeeper.console.forms import MAX_FORM_BYTES, Form, Upload, read_limited_body, add_fields
-from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.console.forms import MAX_FORM_BYTES, Form, Upload, add_fields, read_limited_body
+from plankeeper.http.errors import ApiError, ValidationError
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.console.cookies import FLASH_MAX_AGE, sign
 from plankeeper.console.forms import Form
-from plankeeper.console.routing import PREFIX, Download, PageRequest, HtmlPage, Redirect, JsonResult
+from plankeeper.console.routing import PREFIX, Download, HtmlPage, JsonResult, PageRequest, Redirect
 from plankeeper.console.templating import CONTENT_TYPES, read_static_file
 from plankeeper.http.requests import read_headers, resolve_request_id
 from plankeeper.http.schemas import to_json

@@ -15,7 +15,7 @@ from plankeeper.settings import Settings
 
 PREFIX = "/console"
 
-# Who may see a page: anyone; who has given a password (`password_verified`) and the second step too (`signed_in`); and from there
+# Who may see a page: anyone; who has given a password (`password_verified`) and two-factor authentication too (`signed_in`); and from there
 # on a role with the plan manager that was chosen.
 RequiredRole = Literal["anyone", "password_verified", "signed_in", "viewer", "manager", "owner"]
 

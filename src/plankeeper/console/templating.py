@@ -88,7 +88,7 @@ def _decimal_places(value: Decimal) -> int:
 
 def humanize(name: str) -> str:
     """`api_key.created` as people would say it: `API key created`."""
-    text = name.replace("totp", "second_step").replace(".", " ").replace("_", " ").removesuffix(" ")
+    text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
     return (text[:1].upper() + text[1:]).replace("Api ", "API ")
 
 

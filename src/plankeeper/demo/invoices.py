@@ -14,11 +14,11 @@ from plankeeper.demo.random_values import (
     LAST_DAY,
     Row,
     chance,
-    random_date,
     days_ago,
-    random_datetime,
-    parse_datetime,
     format_datetime,
+    parse_datetime,
+    random_date,
+    random_datetime,
     uuid7,
 )
 

@@ -8,12 +8,12 @@ from plankeeper.demo import addresses, names
 from plankeeper.demo.random_values import (
     LAST_DAY,
     Row,
-    email_local_part,
     chance,
-    random_date,
     days_ago,
-    random_datetime,
+    email_local_part,
     format_datetime,
+    random_date,
+    random_datetime,
     unique_email,
     uuid7,
 )

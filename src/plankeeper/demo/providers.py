@@ -9,12 +9,12 @@ from stdnum.au import abn
 from plankeeper.demo import addresses
 from plankeeper.demo.random_values import (
     Row,
-    email_local_part,
     chance,
-    random_date,
     days_ago,
-    random_datetime,
+    email_local_part,
     format_datetime,
+    random_date,
+    random_datetime,
     uuid7,
 )
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from random import Random
 
 from plankeeper.demo import addresses, names
-from plankeeper.demo.random_values import Row, email_local_part, chance, days_ago, parse_datetime, unique_email, uuid7
+from plankeeper.demo.random_values import Row, chance, days_ago, email_local_part, parse_datetime, unique_email, uuid7
 
 _FIRST_DATETIME = datetime(2021, 7, 1, 2, tzinfo=UTC)
 _PERMISSIONS = ("view_budget", "view_invoices", "approve_invoices", "email_statements", "view_documents")

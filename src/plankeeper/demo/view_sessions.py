@@ -9,9 +9,9 @@ from plankeeper.demo.random_values import (
     LAST_DAY,
     Row,
     days_ago,
-    random_datetime,
-    parse_datetime,
     format_datetime,
+    parse_datetime,
+    random_datetime,
     uuid7,
 )
 

@@ -15,7 +15,7 @@ from typing import Self
 from urllib.parse import quote
 
 from plankeeper.embedded_postgres import binaries, postmaster
-from plankeeper.embedded_postgres.binaries import SystemUser, ClusterError, PostgresBinaries
+from plankeeper.embedded_postgres.binaries import ClusterError, PostgresBinaries, SystemUser
 
 __all__ = ["Cluster", "ClusterError"]
 

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from plankeeper.embedded_postgres.binaries import SystemUser, ClusterError
+from plankeeper.embedded_postgres.binaries import ClusterError, SystemUser
 
 PORT = 5432  # of the socket's name; nothing listens on TCP
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.events.schemas import Backlog, Event, EventRow, PositionsAssigned, EventFilter
+from plankeeper.events.schemas import Backlog, Event, EventFilter, EventRow, PositionsAssigned
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
-from plankeeper.http.auth import Authenticate, Principal, parse_bearer_key, resolve_plan_manager, require_scope
+from plankeeper.http.auth import Authenticate, Principal, parse_bearer_key, require_scope, resolve_plan_manager
 from plankeeper.http.context import Scope
 from plankeeper.http.errors import ApiError
 from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus

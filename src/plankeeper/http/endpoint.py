@@ -12,12 +12,12 @@ from plankeeper.database.client import Database, constraint_violation
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
 from plankeeper.http.context import ReadContext, WriteContext
-from plankeeper.http.errors import NotFound, ApiError
-from plankeeper.http.etags import with_etag, if_match
-from plankeeper.http.idempotency import IdempotencyStore, IdempotencyKey, parse_idempotency_key
+from plankeeper.http.errors import ApiError, NotFound
+from plankeeper.http.etags import if_match, with_etag
+from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
-from plankeeper.http.parsing import parse_query, parse_path_id
-from plankeeper.http.requests import Response, ClientDisconnectedError, RequestState, read_body, error_response
+from plankeeper.http.parsing import parse_path_id, parse_query
+from plankeeper.http.requests import ClientDisconnectedError, RequestState, Response, error_response, read_body
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.settings import Settings
 

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.http.errors import ApiError
-from plankeeper.http.requests import Response, read_headers, log, error_response, resolve_request_id
+from plankeeper.http.requests import Response, error_response, log, read_headers, resolve_request_id
 
 
 class MetricsEndpoint:

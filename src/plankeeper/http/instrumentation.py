@@ -26,12 +26,12 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}
 
-REQUESTS = Counter("plankeeper_requests", "Requests answered.", ["method", "route", "status"])
+REQUESTS = Counter("plankeeper_http_requests", "Requests answered.", ["method", "route", "status"])
 REQUEST_DURATION = Histogram(
-    "plankeeper_request_seconds", "From the last header of a request to the last byte of its answer.",
+    "plankeeper_http_request_duration_seconds", "From the last header of a request to the last byte of its answer.",
     ["method", "route"], buckets=BUCKETS,
 )  # fmt: skip
-RATE_LIMIT_REJECTIONS = Counter("plankeeper_rate_limit_refusals", "Requests refused because a quota was used up.")
+RATE_LIMIT_REJECTIONS = Counter("plankeeper_rate_limit_rejections", "Requests refused because a quota was used up.")
 
 
 class AccessLogEntry(Struct, gc=False):

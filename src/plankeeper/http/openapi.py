@@ -120,7 +120,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": first.rstrip("."),
         "parameters": _parameters(operation),
         "responses": _responses(operation),
-        "x-plankeeper-need": operation.required_scope,
+        "x-required-scope": operation.required_scope,
     }
     description = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
     if description:

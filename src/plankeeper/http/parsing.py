@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct, UnsetType
 
-from plankeeper.http.errors import FieldError, ValidationError, ApiError
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.schemas import UUID_PATTERN, ListQuery, Query, decode_custom_type
 from plankeeper.http.validation import known_fields, validate
 

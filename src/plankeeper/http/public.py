@@ -6,7 +6,7 @@ from starlette.responses import Response as StarletteResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plankeeper.http.errors import ApiError
-from plankeeper.http.requests import Response, read_headers, error_response, resolve_request_id
+from plankeeper.http.requests import Response, error_response, read_headers, resolve_request_id
 
 _ALLOW = "GET, HEAD, OPTIONS"
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import ConstraintViolation, Executor
-from plankeeper.http.context import Scope, ReadContext, WriteContext
+from plankeeper.http.context import ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import BodyParser
 from plankeeper.http.schemas import Query

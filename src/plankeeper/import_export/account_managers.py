@@ -10,14 +10,14 @@ from plankeeper.account_managers.schemas import AccountManagerImport, AccountMan
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import WriteContext
 from plankeeper.http.schemas import unset_to_none
-from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
+    ImportCounts,
     InvalidRowsError,
     RecordUpserter,
-    ImportCounts,
     created_or_updated,
-    normalize_id,
     no_defaults,
+    normalize_id,
 )
 from plankeeper.users.store import get_by_emails
 from plankeeper.users.store import upsert as upsert_users

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from plankeeper.database.client import ConstraintViolation, Executor
-from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.participants.routes import router as participants
 from plankeeper.team_members.routes import router as team_members

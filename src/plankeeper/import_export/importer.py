@@ -10,9 +10,9 @@ import asyncpg
 from plankeeper.database.client import constraint_violation
 from plankeeper.http.context import WriteContext
 from plankeeper.http.routing import ConstraintErrorHandler
-from plankeeper.import_export.reader import RowError, ImportRow, read_rows
+from plankeeper.import_export.reader import ImportRow, RowError, read_rows
 from plankeeper.import_export.registry import Resource
-from plankeeper.import_export.upsert import InvalidRowsError, ImportCounts
+from plankeeper.import_export.upsert import ImportCounts, InvalidRowsError
 
 BATCH_SIZE = 1000
 MAX_REPORTED = 100  # bad lines in a report

@@ -11,19 +11,19 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
-from plankeeper.http.schemas import unset_to_none, to_json
-from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.http.schemas import to_json, unset_to_none
+from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
-    InvalidRowsError,
     ImportCounts,
+    InvalidRowsError,
     by_id,
-    normalize_id,
-    merge_record,
     default_created_at,
+    merge_record,
+    normalize_id,
 )
 from plankeeper.invoices import check_store, store
 from plankeeper.invoices.checks import check
-from plankeeper.invoices.schemas import InvoiceImport, InvoiceRow, InvoiceWithLines, InvoiceLineImport, InvoiceLineRow
+from plankeeper.invoices.schemas import InvoiceImport, InvoiceLineImport, InvoiceLineRow, InvoiceRow, InvoiceWithLines
 
 InvoiceImportRow = ImportRow[InvoiceImport]
 

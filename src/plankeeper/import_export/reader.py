@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.parsing import BodyParser, coerce_text, unwrap_type
 from plankeeper.http.schemas import decode_custom_type
 from plankeeper.http.validation import validate

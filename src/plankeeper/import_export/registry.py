@@ -18,7 +18,7 @@ from plankeeper.import_export import account_managers as account_manager_import
 from plankeeper.import_export import invoices as invoice_import
 from plankeeper.import_export import team_members as team_member_import
 from plankeeper.import_export.reader import ImportRow
-from plankeeper.import_export.upsert import RecordUpserter, ImportCounts, created_or_updated, default_created_at
+from plankeeper.import_export.upsert import ImportCounts, RecordUpserter, created_or_updated, default_created_at
 from plankeeper.invoice_view_sessions import store as invoice_view_sessions
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionImport
 from plankeeper.invoices import store as invoices

@@ -9,15 +9,15 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
-from plankeeper.http.schemas import unset_to_none, to_json
-from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.http.schemas import to_json, unset_to_none
+from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
-    InvalidRowsError,
     ImportCounts,
+    InvalidRowsError,
     has_changed,
     map_collecting_errors,
-    normalize_id,
     merge_record,
+    normalize_id,
     upsert_each,
 )
 from plankeeper.participants.store import find_by_numbers

@@ -17,7 +17,7 @@ from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
 from plankeeper.http.parsing import unwrap_type
 from plankeeper.http.schemas import to_json
-from plankeeper.import_export.reader import RowError, ImportRow
+from plankeeper.import_export.reader import ImportRow, RowError
 
 T = TypeVar("T")
 A = TypeVar("A")

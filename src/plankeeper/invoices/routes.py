@@ -12,9 +12,9 @@ from plankeeper.invoices.queries import list_page
 from plankeeper.invoices.schemas import (
     Invoice,
     InvoiceListQuery,
-    InvoiceStatusResponse,
     InvoiceStatusData,
     InvoiceStatusRequest,
+    InvoiceStatusResponse,
     InvoiceWithLines,
 )
 from plankeeper.invoices.totals import count

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import LongText, AwareDatetime, NewId, Text254, Text255, UuidListQuery, UuidText
+from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidListQuery, UuidText
 
 ClaimStatus = Literal[
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected",

@@ -6,7 +6,7 @@ from plankeeper.http.pagination import build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
 from plankeeper.note_types import store
-from plankeeper.note_types.schemas import NoteType, NoteTypeUpdate, NoteTypeCreate, NoteTypeListQuery, NoteTypeRow
+from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeRow, NoteTypeUpdate
 
 
 async def _get_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeRow | None:

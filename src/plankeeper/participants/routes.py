@@ -10,21 +10,21 @@ from plankeeper.account_managers.store import get_visible
 from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.events.recorder import record_event, record_events
 from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.errors import FieldError, ValidationError, ApiError
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.pagination import build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
 from plankeeper.participants import store
 from plankeeper.participants.queries import list_page
 from plankeeper.participants.schemas import (
-    ParticipantSummary,
     Participant,
-    ParticipantUpdate,
     ParticipantListQuery,
     ParticipantRow,
+    ParticipantSummary,
+    ParticipantUpdate,
     ViewQuery,
-    with_references,
     reference_ids,
+    with_references,
 )
 from plankeeper.participants.totals import count
 from plankeeper.team_members import store as team_store

@@ -9,9 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.schemas import (
     EXTENSION,
+    AwareDatetime,
     Email,
     LongText,
-    AwareDatetime,
     NewId,
     Query,
     StateCode,

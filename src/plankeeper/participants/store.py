@@ -5,11 +5,11 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.participants.schemas import (
-    ParticipantSummary,
     NamedReference,
-    ParticipantIdentifier,
     Participant,
+    ParticipantIdentifier,
     ParticipantRow,
+    ParticipantSummary,
 )
 
 

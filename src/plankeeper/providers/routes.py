@@ -12,7 +12,7 @@ from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
 from plankeeper.providers import store
 from plankeeper.providers.queries import count, list_page
-from plankeeper.providers.schemas import ProviderSummary, Provider, ProviderUpdate, ProviderListQuery, ProviderViewQuery
+from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderSummary, ProviderUpdate, ProviderViewQuery
 
 
 async def _select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | None:

@@ -7,8 +7,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.schemas import (
     EXTENSION,
-    Email,
     AwareDatetime,
+    Email,
     NewId,
     Query,
     StateCode,

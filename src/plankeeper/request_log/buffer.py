@@ -12,7 +12,7 @@ from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.http.schemas import to_json
 from plankeeper.request_log import store
-from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, RequestBatchInsert, LoggedRequest
+from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 
 log = logging.getLogger("plankeeper")
 

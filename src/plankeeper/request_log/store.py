@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.request_log.schemas import RequestBatchInsert, RequestBatch
+from plankeeper.request_log.schemas import RequestBatch, RequestBatchInsert
 
 
 async def insert(tx: Transaction, batches: Iterable[RequestBatchInsert]) -> None:

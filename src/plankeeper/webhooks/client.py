@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import httpcore
 
-from plankeeper.webhooks.dns import Resolver, ResolveHost
-from plankeeper.webhooks.policy import ATTEMPT_TIMEOUT, IPNetwork, validate_url, is_blocked, parse_ip
+from plankeeper.webhooks.dns import ResolveHost, Resolver
+from plankeeper.webhooks.policy import ATTEMPT_TIMEOUT, IPNetwork, is_blocked, parse_ip, validate_url
 
 if "sniffio" not in sys.modules and find_spec("sniffio") is None:
     # httpcore asks for it with each of its locks. Where it is not installed, the search took a third of an attempt.

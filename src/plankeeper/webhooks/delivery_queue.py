@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import to_json
-from plankeeper.webhooks.schemas import FanOutProgress, DeliveryJob, DeliveryKey, DeliveryUpdate
+from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutProgress
 
 
 async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:

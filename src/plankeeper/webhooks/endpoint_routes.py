@@ -9,20 +9,20 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.errors import ValidationError, ApiError
+from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.pagination import build_page
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse, Page, UuidListQuery, apply_patch, to_json
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
-from plankeeper.webhooks.policy import OLD_SECRET_GRACE_PERIOD, validate_url, new_secret
+from plankeeper.webhooks.policy import OLD_SECRET_GRACE_PERIOD, new_secret, validate_url
 from plankeeper.webhooks.schemas import (
     ReplayRequest,
     ReplayResponse,
     WebhookEndpoint,
-    WebhookEndpointUpdate,
     WebhookEndpointCreate,
     WebhookEndpointRow,
+    WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
     WebhookTestResponse,
     without_secrets,

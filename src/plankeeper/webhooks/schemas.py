@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.http.schemas import LongText, AwareDatetime, Text255, UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UuidListQuery
 
 PayloadFormat = Literal["thin", "full"]
 DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]

@@ -1,4 +1,4 @@
-"""One's own account: password, second step, sessions."""
+"""One's own account: password, two-factor authentication, sessions."""
 
 import re
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ import segno
 
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.errors import NotFound
 
 pages = Pages()
@@ -34,7 +34,7 @@ async def show(request: PageRequest) -> HtmlPage:
     codes = (
         await store.count_unused_recovery_codes(request.db, request.account.account_id) if request.account.totp else 0
     )
-    return HtmlPage("own.html", {"sessions": rows, "codes": codes})
+    return HtmlPage("account.html", {"sessions": rows, "codes": codes})
 
 
 @pages.get("/account/password", role="signed_in")
@@ -52,7 +52,7 @@ async def change_password(request: PageRequest) -> Redirect:
     return Redirect(ACCOUNT_URL, "Your password is changed. Your other sessions have ended.")
 
 
-@pages.get("/account/second-step", role="signed_in")
+@pages.get("/account/two-factor", role="signed_in")
 async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     if request.account.totp:
         return Redirect(ACCOUNT_URL)
@@ -62,12 +62,10 @@ async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     # Dark on white in both schemes, or a camera would not see it.
     qr_code = segno.make(uri, error="m").svg_data_uri(scale=5, border=4, dark="#000", light="#fff")
     grouped_secret = " ".join(re.findall("....", secret))
-    return HtmlPage(
-        "account_second_step.html", {"secret": secret, "grouped_secret": grouped_secret, "qr_code": qr_code}
-    )
+    return HtmlPage("account_two_factor.html", {"secret": secret, "grouped_secret": grouped_secret, "qr_code": qr_code})
 
 
-@pages.post("/account/second-step", role="signed_in", on_error=enable_two_factor_form)
+@pages.post("/account/two-factor", role="signed_in", on_error=enable_two_factor_form)
 async def enable_two_factor(request: PageRequest) -> HtmlPage:
     credentials = await require_password(request)
     secret, code = request.form.text("secret"), request.form.text("code")
@@ -77,22 +75,22 @@ async def enable_two_factor(request: PageRequest) -> HtmlPage:
         )
 
 
-@pages.get("/account/second-step/off", role="signed_in")
+@pages.get("/account/two-factor/off", role="signed_in")
 async def disable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
-    return HtmlPage("account_second_step_off.html") if request.account.totp else Redirect(ACCOUNT_URL)
+    return HtmlPage("account_two_factor_off.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/second-step/off", role="signed_in", on_error=disable_two_factor_form)
+@pages.post("/account/two-factor/off", role="signed_in", on_error=disable_two_factor_form)
 async def disable_two_factor(request: PageRequest) -> Redirect:
     credentials = await require_password(request)
     async with request.db.transaction() as tx:
         await self_service.disable_totp(tx, request.settings, credentials)
-    return Redirect(ACCOUNT_URL, "The second step is off. Your password alone signs you in.")
+    return Redirect(ACCOUNT_URL, "Two-factor authentication is off. Your password alone signs you in.")
 
 
 @pages.get("/account/recovery-codes", role="signed_in")
 async def recovery_codes_form(request: PageRequest) -> HtmlPage | Redirect:
-    return HtmlPage("account_codes_new.html") if request.account.totp else Redirect(ACCOUNT_URL)
+    return HtmlPage("account_recovery_codes_new.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
 @pages.post("/account/recovery-codes", role="signed_in", on_error=recovery_codes_form)
@@ -130,7 +128,7 @@ async def require_password(request: PageRequest) -> VerifiedCredentials:
 
 def recovery_codes_page(codes: list[str]) -> HtmlPage:
     """The one page that shows recovery codes: they are not kept."""
-    return HtmlPage("account_codes.html", {"codes": codes})
+    return HtmlPage("account_recovery_codes.html", {"codes": codes})
 
 
 def describe_browser(agent: str) -> str:

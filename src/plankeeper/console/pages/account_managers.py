@@ -7,14 +7,14 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import routes, service, store
 from plankeeper.account_managers.schemas import (
-    AccountManagerUpdate,
     AccountManagerCreate,
     AccountManagerListQuery,
     AccountManagerRow,
+    AccountManagerUpdate,
 )
-from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
+from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 

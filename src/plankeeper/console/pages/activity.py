@@ -9,7 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
-from plankeeper.console.routing import PREFIX, Download, PageRequest, HtmlPage, Pages
+from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
 from plankeeper.console.templating import display_fields
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, EventFilter

@@ -6,9 +6,9 @@ from uuid import UUID
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.pages.sign_in import plan_manager_choices
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
-from plankeeper.http.errors import ValidationError, NotFound
+from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.parsing import parse_uuid
 
 pages = Pages()
@@ -25,13 +25,13 @@ async def list_(request: PageRequest) -> HtmlPage:
     keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
     rows = [(key, key_state(key), can_change(request, key)) for key in keys]
     rows.sort(key=lambda each: each[1] != "active")
-    return HtmlPage("keys.html", {"keys": rows, "names": request.account.plan_manager_names})
+    return HtmlPage("api_keys.html", {"keys": rows, "names": request.account.plan_manager_names})
 
 
 @pages.get("/settings/keys/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
     return HtmlPage(
-        "key_new.html", {"choices": manageable_plan_managers(request), "lifetimes": LIFETIMES, "scopes": SCOPES}
+        "api_key_new.html", {"choices": manageable_plan_managers(request), "lifetimes": LIFETIMES, "scopes": SCOPES}
     )
 
 
@@ -57,7 +57,8 @@ async def create(request: FormRequest) -> HtmlPage:
 @pages.get("/settings/keys/{key_id}/rotate", role="manager")
 async def rotate_form(request: PageRequest, key_id: UUID) -> HtmlPage:
     return HtmlPage(
-        "key_rotate.html", {"key": await get_changeable(request, key_id), "overlaps": OVERLAPS, "lifetimes": LIFETIMES}
+        "api_key_rotate.html",
+        {"key": await get_changeable(request, key_id), "overlaps": OVERLAPS, "lifetimes": LIFETIMES},
     )
 
 
@@ -75,7 +76,7 @@ async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
 
 @pages.get("/settings/keys/{key_id}/revoke", role="manager")
 async def revoke_form(request: PageRequest, key_id: UUID) -> HtmlPage:
-    return HtmlPage("key_revoke.html", {"key": await get_changeable(request, key_id)})
+    return HtmlPage("api_key_revoke.html", {"key": await get_changeable(request, key_id)})
 
 
 @pages.post("/settings/keys/{key_id}/revoke", role="manager")
@@ -88,7 +89,7 @@ async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
 def created_page(request: PageRequest, name: str, secret: str, plan_manager_id: UUID) -> HtmlPage:
     """The one page that shows a key. It is the answer itself: what is told after a redirect would have to be kept."""
     return HtmlPage(
-        "key_made.html", {"name": name, "secret": secret, "plan_manager_id": plan_manager_id, "request": request}
+        "api_key_created.html", {"name": name, "secret": secret, "plan_manager_id": plan_manager_id, "request": request}
     )
 
 

@@ -20,9 +20,9 @@ from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import ValidationError
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
-from plankeeper.import_export.reader import RowError, ImportRow, UnreadableFileError
+from plankeeper.import_export.reader import ImportRow, RowError, UnreadableFileError
 from plankeeper.import_export.registry import RESOURCES, Resource
-from plankeeper.import_export.upsert import InvalidRowsError, ImportCounts
+from plankeeper.import_export.upsert import ImportCounts, InvalidRowsError
 from plankeeper.note_types import store as note_type_store
 
 MAX_LINES = 30_000

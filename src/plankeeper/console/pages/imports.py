@@ -8,9 +8,9 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.pages.import_preview import MAX_LINES, preview_import
-from plankeeper.console.routing import PREFIX, FormRequest, Download, PageRequest, HtmlPage, Pages
+from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.http.context import or_404
-from plankeeper.http.errors import ValidationError, NotFound
+from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.import_export.csv_templates import csv_template
 from plankeeper.import_files import store
 from plankeeper.import_files.schemas import ImportFile

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.templating import humanize
-from plankeeper.http.errors import ValidationError, NotFound
+from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, routes
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery

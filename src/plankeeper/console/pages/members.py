@@ -8,7 +8,7 @@ from plankeeper.accounts import members as member_service
 from plankeeper.accounts.policy import invitation_path, single_line
 from plankeeper.accounts.schemas import Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
 
@@ -29,14 +29,14 @@ async def list_(request: PageRequest) -> HtmlPage:
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
     only_owner = find_only_owner(members)
     return HtmlPage(
-        "people.html",
+        "members.html",
         {"members": members, "open_invitations": open_invitations, "only_owner": only_owner, "now": datetime.now(UTC)},
     )
 
 
 @pages.get("/settings/people/invite", role="owner")
 async def invite_form(_request: PageRequest) -> HtmlPage:
-    return HtmlPage("person_invite.html", {"roles": ROLE_CHOICES})
+    return HtmlPage("member_invite.html", {"roles": ROLE_CHOICES})
 
 
 @pages.post("/settings/people", role="owner", on_error=invite_form)
@@ -61,7 +61,7 @@ async def revoke_invitation(request: FormRequest, invitation_id: UUID) -> Redire
 
 @pages.get("/settings/people/{account_id}/role", role="owner")
 async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
-    return HtmlPage("person_role.html", {"member": await get_member(request, account_id), "roles": ROLE_CHOICES})
+    return HtmlPage("member_role.html", {"member": await get_member(request, account_id), "roles": ROLE_CHOICES})
 
 
 @pages.post("/settings/people/{account_id}/role", role="owner", on_error=role_form)
@@ -75,7 +75,7 @@ async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
 
 @pages.get("/settings/people/{account_id}/remove", role="owner")
 async def remove_form(request: PageRequest, account_id: UUID) -> HtmlPage:
-    return HtmlPage("person_remove.html", {"member": await get_member(request, account_id)})
+    return HtmlPage("member_remove.html", {"member": await get_member(request, account_id)})
 
 
 @pages.post("/settings/people/{account_id}/remove", role="owner", on_error=remove_form)
@@ -87,7 +87,7 @@ async def remove(request: FormRequest, account_id: UUID) -> Redirect:
 async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
     """The one page that shows an invitation's link: its token is not kept."""
     token = await sessions.invite(request.write_context, email, role, name)
-    return HtmlPage("person_invited.html", {"email": email, "link": request.origin + invitation_path(token)})
+    return HtmlPage("member_invited.html", {"email": email, "link": request.origin + invitation_path(token)})
 
 
 async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitation:

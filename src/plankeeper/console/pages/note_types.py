@@ -1,12 +1,12 @@
 """Note types with their colours: list, create, edit, delete."""
 
-from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
+from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound
 from plankeeper.note_types import routes, store
-from plankeeper.note_types.schemas import NoteTypeUpdate, NoteTypeCreate, NoteTypeListQuery
+from plankeeper.note_types.schemas import NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
 
 pages = Pages()
 

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerListQuery
-from plankeeper.console.edit_forms import translate_constraints, form_from, changes_in, require_unchanged, edit_context
+from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
 from plankeeper.console.forms import Form
 from plankeeper.console.pages.team_members import display_name, team_context
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
@@ -22,9 +22,9 @@ from plankeeper.participants import queries, routes, search, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
     Participant,
-    ParticipantUpdate,
     ParticipantListQuery,
     ParticipantRow,
+    ParticipantUpdate,
     ViewQuery,
 )
 from plankeeper.team_members import store as team_store

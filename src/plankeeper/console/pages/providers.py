@@ -6,14 +6,14 @@ from uuid import UUID
 
 from stdnum.au import abn
 
-from plankeeper.console.edit_forms import form_from, changes_in, require_unchanged, edit_context
+from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES
 from plankeeper.providers import queries, routes, search, store
-from plankeeper.providers.schemas import Provider, ProviderUpdate, ProviderListQuery, ProviderViewQuery
+from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate, ProviderViewQuery
 
 pages = Pages()
 

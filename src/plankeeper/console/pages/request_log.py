@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.api_keys import store as api_key_store
-from plankeeper.console.routing import PREFIX, PageRequest, HtmlPage, Pages
+from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest
@@ -53,7 +53,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     }
     retention_days = request.settings.request_log_retention
     return HtmlPage(
-        "requests.html",
+        "request_log.html",
         {
             **context,
             "filters": filters,

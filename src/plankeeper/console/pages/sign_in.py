@@ -1,11 +1,11 @@
-"""Signing in and out, the second step, taking up an invitation, and which plan manager to work for."""
+"""Signing in and out, two-factor authentication, taking up an invitation, and which plan manager to work for."""
 
 from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.accounts import sessions
 from plankeeper.console.responses import is_local_path
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 
@@ -37,18 +37,18 @@ async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
     if request.session:  # in the same browser: nothing holds its token any more
         await sessions.sign_out(request.db, request.session_token)
     if result.two_factor_pending:
-        return Redirect(f"{PREFIX}/second-step" + next_query(next_path), session_token=result.token)
+        return Redirect(f"{PREFIX}/two-factor" + next_query(next_path), session_token=result.token)
     return Redirect(next_url(next_path), session_token=result.token)
 
 
-@pages.get("/second-step", role="password_verified")
+@pages.get("/two-factor", role="password_verified")
 async def two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     if not request.account.two_factor_pending:
         return Redirect(HOME_URL)
-    return HtmlPage("second_step.html", {"next": request.query.text("next"), "retry_after": None})
+    return HtmlPage("two_factor.html", {"next": request.query.text("next"), "retry_after": None})
 
 
-@pages.post("/second-step", role="password_verified", rate_limited=True)
+@pages.post("/two-factor", role="password_verified", rate_limited=True)
 async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
     next_path = request.form.text("next")
     if not request.account.two_factor_pending:
@@ -57,7 +57,7 @@ async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
         request.db, request.settings, request.session_token, request.form.text("code")
     )
     if isinstance(result, sessions.LoginError):
-        return HtmlPage("second_step.html", {"next": next_path, "retry_after": result.retry_after}, 401)
+        return HtmlPage("two_factor.html", {"next": next_path, "retry_after": result.retry_after}, 401)
     return Redirect(next_url(next_path), session_token=result.token)
 
 
@@ -82,7 +82,7 @@ async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
             {"open_invitation": open_invitation, "invitation_token": token, "retry_after": result.retry_after},
             401,
         )
-    next_path = f"{PREFIX}/second-step" if result.two_factor_pending else HOME_URL
+    next_path = f"{PREFIX}/two-factor" if result.two_factor_pending else HOME_URL
     return Redirect(next_path, f"You work for {open_invitation.plan_manager_name} now.", session_token=result.token)
 
 

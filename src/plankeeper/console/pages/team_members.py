@@ -6,16 +6,16 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 from uuid import UUID
 
-from plankeeper.console.edit_forms import translate_constraints, form_from, changes_in, require_unchanged, edit_context
+from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
 from plankeeper.console.forms import Form
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
-from plankeeper.http.errors import FieldError, ApiError
+from plankeeper.http.errors import ApiError, FieldError
 from plankeeper.http.parsing import UuidOr404, parse_uuid
 from plankeeper.http.schemas import STATE_CODES
 from plankeeper.participants.store import get_summary
 from plankeeper.team_members import routes, store
-from plankeeper.team_members.schemas import TeamMember, TeamMemberUpdate, TeamMemberCreate, TeamMemberListQuery
+from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberListQuery, TeamMemberUpdate
 
 pages = Pages()
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.console.routing import FormRequest, PageRequest, Pages, JsonResult
+from plankeeper.console.routing import FormRequest, JsonResult, PageRequest, Pages
 from plankeeper.http.errors import ValidationError
 from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.service import ClientReport

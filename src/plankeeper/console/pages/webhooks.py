@@ -5,13 +5,13 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
-from plankeeper.console.routing import PREFIX, FormRequest, PageRequest, HtmlPage, Pages, Redirect, PageResult
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, PageResult, Pages, Redirect
 from plankeeper.http.context import or_404
-from plankeeper.http.errors import ValidationError, NotFound
+from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import delivery_routes, delivery_store, endpoint_routes, endpoint_store
-from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpointUpdate, WebhookEndpointCreate
+from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpointCreate, WebhookEndpointUpdate
 
 pages = Pages()
 
@@ -37,7 +37,7 @@ async def create(request: FormRequest) -> HtmlPage:
     values["description"] = request.form.text("description") or None
     values["event_types"] = request.form.text("event_types").replace(",", " ").split() or ["*"]
     created = await endpoint_routes.create(request.write_context, validate_struct(WebhookEndpointCreate, values))
-    return HtmlPage("webhook_made.html", {"endpoint": created, "is_new": True})
+    return HtmlPage("webhook_created.html", {"endpoint": created, "is_new": True})
 
 
 @pages.get("/settings/webhooks/{endpoint_id}", role="viewer")
@@ -101,7 +101,7 @@ async def rotate_form(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
 @pages.post("/settings/webhooks/{endpoint_id}/rotate-secret", role="manager")
 async def rotate_secret(request: FormRequest, endpoint_id: UUID) -> HtmlPage:
     return HtmlPage(
-        "webhook_made.html",
+        "webhook_created.html",
         {"endpoint": await endpoint_routes.rotate_secret(request.write_context, endpoint_id), "is_new": False},
     )
 
