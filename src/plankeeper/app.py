@@ -40,9 +40,18 @@ from plankeeper.webhooks.delivery_routes import router as webhook_deliveries
 from plankeeper.webhooks.endpoint_routes import router as webhook_endpoints
 
 ROUTERS = (
-    participants, team_members, account_managers, note_types, providers, invoices, invoice_view_sessions, events,
-    webhook_endpoints, webhook_deliveries, error_catalogue,
-)  # fmt: skip
+    participants,
+    team_members,
+    account_managers,
+    note_types,
+    providers,
+    invoices,
+    invoice_view_sessions,
+    events,
+    webhook_endpoints,
+    webhook_deliveries,
+    error_catalogue,
+)
 
 
 # What a page of another origin may read of an answer.
@@ -98,9 +107,12 @@ def build_app(settings: Settings) -> ASGIApp:
     if not settings.cors_origins:
         return router
     return JsonCORSMiddleware(
-        router, allow_origins=settings.cors_origins, allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["*"], expose_headers=EXPOSED_HEADERS,
-    )  # fmt: skip
+        router,
+        allow_origins=settings.cors_origins,
+        allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=EXPOSED_HEADERS,
+    )
 
 
 def _lifespan(
@@ -111,7 +123,7 @@ def _lifespan(
     request_log_buffer: RequestLogBuffer | None,
 ) -> Any:
     # What the protocol of the connections needs to know.
-    state = {"max_connections": deps.settings.max_connections, "client_timeout": deps.settings.client_io_timeout}
+    state = {"max_connections": deps.settings.max_connections, "client_io_timeout": deps.settings.client_io_timeout}
 
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncGenerator[dict[str, int]]:
@@ -119,9 +131,12 @@ def _lifespan(
         _tune_garbage_collection()
         async with deps.db.open():
             watchers = [
-                api_key_cache.watch(), limiter.watch(), background.run_background_tasks(deps.db, deps.settings),
-                metrics.watch(deps.db, deps.admission), *([request_log_buffer.watch()] if request_log_buffer else []),
-            ]  # fmt: skip
+                api_key_cache.watch(),
+                limiter.watch(),
+                background.run_background_tasks(deps.db, deps.settings),
+                metrics.watch(deps.db, deps.admission),
+                *([request_log_buffer.watch()] if request_log_buffer else []),
+            ]
             tasks = [asyncio.create_task(each) for each in watchers]
             try:
                 yield state

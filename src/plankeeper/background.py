@@ -41,9 +41,15 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         await viewing.end_stale(db, settings)
 
     periodic_tasks = [
-        compact_counts, purge_idempotency_records, purge_rate_limits, purge_import_files, warn_of_expiry, end_views, metrics.watch_events,
+        compact_counts,
+        purge_idempotency_records,
+        purge_rate_limits,
+        purge_import_files,
+        warn_of_expiry,
+        end_views,
+        metrics.watch_events,
         *_purge_tasks(settings),
-    ]  # fmt: skip
+    ]
     await sequencer.run(db, periodic_tasks, FanOut())
 
 

@@ -28,9 +28,10 @@ REQUESTS_IN_FLIGHT = Gauge(
     "plankeeper_http_requests_in_flight", "Requests that workers are working on.", multiprocess_mode="livesum"
 )
 EVENT_LAG = Gauge(
-    "plankeeper_event_sequencing_lag_seconds", "The age of the oldest event without a position; 0 where there is none.",
+    "plankeeper_event_sequencing_lag_seconds",
+    "The age of the oldest event without a position; 0 where there is none.",
     multiprocess_mode="livemax",
-)  # fmt: skip
+)
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
 
 

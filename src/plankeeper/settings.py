@@ -119,10 +119,12 @@ class Settings:
     """What the environment says. `Settings.read()` raises SettingError naming the variable that is wrong."""
 
     database_url: str | None = setting(
-        "PLANKEEPER_DATABASE_URL", "", _optional,
+        "PLANKEEPER_DATABASE_URL",
+        "",
+        _optional,
         "A PostgreSQL of your own (15 or newer), as `postgresql://user:password@host/database`; several hosts may stand"
         " with commas between them. Empty: an embedded PostgreSQL in the data folder.",
-    )  # fmt: skip
+    )
     data_dir: Path = setting(
         "PLANKEEPER_DATA_DIR",
         ".plankeeper",
@@ -130,10 +132,12 @@ class Settings:
         "The folder in which the embedded PostgreSQL keeps its data.",
     )
     postgres_bin: Path | None = setting(
-        "PLANKEEPER_POSTGRES_BIN", "", _optional_path,
+        "PLANKEEPER_POSTGRES_BIN",
+        "",
+        _optional_path,
         "The folder of PostgreSQL's programs: those that run the embedded cluster, and `pg_dump` and `pg_restore`."
         " Empty: the packaged ones.",
-    )  # fmt: skip
+    )
     host: str = setting("PLANKEEPER_HOST", "127.0.0.1", _text, "The address that `serve` listens on.")
     port: int = setting("PLANKEEPER_PORT", "8000", _port, "The port that `serve` listens on.")
     workers: int = setting(
@@ -146,81 +150,111 @@ class Settings:
         "The most database connections that one worker opens for requests.",
     )
     statement_timeout: int = setting(
-        "PLANKEEPER_STATEMENT_TIMEOUT", "30", _positive,
+        "PLANKEEPER_STATEMENT_TIMEOUT",
+        "30",
+        _positive,
         "The seconds after which a statement of a request is given up (the answer is 503).",
-    )  # fmt: skip
+    )
     rate_limit: int = setting(
-        "PLANKEEPER_RATE_LIMIT", "600/minute", parse_rate_limit,
+        "PLANKEEPER_RATE_LIMIT",
+        "600/minute",
+        parse_rate_limit,
         "The requests that a key may send in a clock minute, over all servers: `600/minute`, or `off`. A key can have a"
         " figure of its own (`plankeeper keys create --rate-limit`).",
-    )  # fmt: skip
+    )
     auth_failure_rate_limit: int = setting(
-        "PLANKEEPER_AUTH_FAILURE_RATE_LIMIT", "60/minute", parse_rate_limit,
+        "PLANKEEPER_AUTH_FAILURE_RATE_LIMIT",
+        "60/minute",
+        parse_rate_limit,
         "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
         " Good keys from the same address are not touched. As many times, counted apart, an address may try to sign in"
         " to the console.",
-    )  # fmt: skip
+    )
     trusted_proxies: tuple[str, ...] = setting(
-        "PLANKEEPER_TRUSTED_PROXIES", "", _networks,
+        "PLANKEEPER_TRUSTED_PROXIES",
+        "",
+        _networks,
         "The addresses or networks of the proxies whose X-Forwarded-For says who the client is, with commas between"
         " them. Empty: none, the client is who connects.",
-    )  # fmt: skip
+    )
     max_concurrent_requests: int = setting(
-        "PLANKEEPER_MAX_CONCURRENT_REQUESTS", "200", _positive,
+        "PLANKEEPER_MAX_CONCURRENT_REQUESTS",
+        "200",
+        _positive,
         "The requests that one worker works on at a time; further ones are refused at once (503), so that those inside"
         " stay quick.",
-    )  # fmt: skip
+    )
     max_connections: int = setting(
-        "PLANKEEPER_MAX_CONNECTIONS", "1000", _positive,
+        "PLANKEEPER_MAX_CONNECTIONS",
+        "1000",
+        _positive,
         "The client connections that one worker holds; further ones are closed.",
-    )  # fmt: skip
+    )
     client_io_timeout: int = setting(
-        "PLANKEEPER_CLIENT_IO_TIMEOUT", "20", _positive,
+        "PLANKEEPER_CLIENT_IO_TIMEOUT",
+        "20",
+        _positive,
         "The seconds that a client may take to send a request's headers, to send its body, and to take in the answer.",
-    )  # fmt: skip
+    )
     access_log: bool = setting(
         "PLANKEEPER_ACCESS_LOG", "on", _flag, "Whether a line is logged for each request: `on` or `off`."
     )
     metrics_port: int | None = setting(
-        "PLANKEEPER_METRICS_PORT", "", _optional_port,
+        "PLANKEEPER_METRICS_PORT",
+        "",
+        _optional_port,
         "A port of its own for `/metrics`. Empty: the port of the API.",
-    )  # fmt: skip
+    )
     webhook_worker: bool = setting(
-        "PLANKEEPER_WEBHOOK_WORKER", "on", _flag,
+        "PLANKEEPER_WEBHOOK_WORKER",
+        "on",
+        _flag,
         "Whether `serve` runs the worker that sends webhooks too: `on` or `off`.",
-    )  # fmt: skip
+    )
     max_webhook_endpoints: int = setting(
         "PLANKEEPER_MAX_WEBHOOK_ENDPOINTS", "20", _positive, "The most webhook endpoints of a plan manager."
     )
     webhook_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
-        "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS", "", _allowed_networks,
+        "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS",
+        "",
+        _allowed_networks,
         "The private addresses or networks that webhooks may be sent to, with commas between them: `127.0.0.1` while"
         " you develop. Empty: none.",
-    )  # fmt: skip
+    )
     event_retention: int | None = setting(
-        "PLANKEEPER_EVENT_RETENTION", "off", _days,
+        "PLANKEEPER_EVENT_RETENTION",
+        "off",
+        _days,
         "How long events are kept, the audit trail that they are: `2555d`, or `off`, which is for ever.",
-    )  # fmt: skip
+    )
     delivery_retention: int | None = setting(
         "PLANKEEPER_DELIVERY_RETENTION", "30d", _days, "How long deliveries are kept: `30d`, or `off`."
     )
     request_log_retention: int | None = setting(
-        "PLANKEEPER_REQUEST_LOG_RETENTION", "7d", _at_least_a_day,
+        "PLANKEEPER_REQUEST_LOG_RETENTION",
+        "7d",
+        _at_least_a_day,
         "How long the console's log of API requests goes back: `7d`, or `off`, which is not at all. Of a plan manager"
         " the last 10,000 requests are kept.",
-    )  # fmt: skip
+    )
     operator_name: str = setting(
-        "PLANKEEPER_OPERATOR_NAME", "plankeeper", _text,
+        "PLANKEEPER_OPERATOR_NAME",
+        "plankeeper",
+        _text,
         "The service operator's name: account managers whose email's domain contains it are hidden.",
-    )  # fmt: skip
+    )
     time_zone: ZoneInfo = setting(
-        "PLANKEEPER_TIME_ZONE", "Australia/Sydney", _zone,
+        "PLANKEEPER_TIME_ZONE",
+        "Australia/Sydney",
+        _zone,
         "The time zone in which invoices are checked for dates in the future.",
-    )  # fmt: skip
+    )
     cors_origins: tuple[str, ...] = setting(
-        "PLANKEEPER_CORS_ORIGINS", "", _origins,
+        "PLANKEEPER_CORS_ORIGINS",
+        "",
+        _origins,
         "The origins whose pages may call the API from a browser, with commas between them. Empty: none.",
-    )  # fmt: skip
+    )
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":

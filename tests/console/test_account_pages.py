@@ -225,7 +225,7 @@ def test_a_browser_is_described_in_words(agent: str, words: str) -> None:
 @pytest.fixture(scope="module")
 def throttled_server(cluster: Cluster) -> Iterator[RunningServer]:
     """A server on which an address may guess four times a minute."""
-    running = RunningServer(cluster.dsn, auth_failure_limit=4).start()
+    running = RunningServer(cluster.dsn, auth_failure_rate_limit=4).start()
     yield running
     running.stop()
 

@@ -43,7 +43,7 @@ def raised_codes() -> dict[str, set[str]]:
     codes: dict[str, set[str]] = {}
     for module in modules():
         for name, call in calls_in(module):
-            if name in RAISING or (name == "super" and module.name == "edge.errors"):
+            if name in RAISING or (name == "super" and module.name == "http.errors"):
                 code = call.args[0] if call.args else None
                 literal = code.value if isinstance(code, ast.Constant) else "?"
                 codes.setdefault(str(literal), set()).add(module.name)
@@ -58,13 +58,13 @@ def test_the_catalogue_has_exactly_the_expected_codes() -> None:
 def test_raised_codes_and_catalogue_codes_are_the_same() -> None:
     codes = raised_codes()
     # `unauthenticated_error` passes its code on, and an ApiError its message to Exception: both once.
-    assert codes.pop("?") == {"edge.authentication", "edge.errors"}
+    assert codes.pop("?") == {"http.auth", "http.errors"}
     assert set(codes) == set(CODES)
 
 
 def test_error_responses_are_built_in_one_place() -> None:
     making = {module.name for module in modules() for name, _ in calls_in(module) if name == "Error"}
-    assert making == {"edge.errors"}
+    assert making == {"http.errors"}
 
 
 def test_an_error_has_one_shape() -> None:

@@ -62,7 +62,7 @@ def test_every_package_is_classified() -> None:
     assert {"participants", "team_members", "api_keys", "users", "error_catalogue"} <= feature_packages()
     assert {name for name in FOUNDATION | TOP_LEVEL if name} <= {package_of(each.name) for each in modules()}
     participants = next(each for each in modules() if each.name == "participants.routes")
-    assert {"participants.store", "team_members.store", "edge.routes"} <= set(own_imports(participants))
+    assert {"participants.store", "team_members.store", "http.routing"} <= set(own_imports(participants))
 
 
 def test_rules_import_neither_the_project_nor_io() -> None:

@@ -14,8 +14,8 @@ CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_c
 
 # Modules that do, and to what.
 OUTGOING_MODULES: dict[str, str] = {
-    "database.pool": "the database",
-    "webhooks.sending": "webhook endpoints, whose addresses are checked at every attempt",
+    "database.client": "the database",
+    "webhooks.client": "webhook endpoints, whose addresses are checked at every attempt",
 }
 
 

@@ -32,25 +32,26 @@ from plankeeper.embedded_postgres.cluster import Cluster
 
 # Where SQL may stand besides a slice's `store.py`.
 OTHER_STORES = {
-    "accounts.memberships": "roles and invitations: a store of its own beside the accounts'",
-    "participants.lists": "the pages of the list, a statement for each filter",
+    "accounts.member_store": "roles and invitations: a store of its own beside the accounts'",
+    "participants.queries": "the pages of the list, a statement for each filter",
     "participants.search": "the search, for the console",
     "participants.totals": "the totals of the list, likewise, and what keeps them",
-    "providers.lists": "the pages and totals of the list, likewise",
+    "providers.queries": "the pages and totals of the list, likewise",
     "providers.search": "the search, for the console",
-    "invoices.lists": "the pages of the list, likewise",
+    "invoices.queries": "the pages of the list, likewise",
     "invoices.doubtful": "the pages of the list of those with warnings, likewise",
-    "invoices.ignored": "why warnings are ignored, and names beside an invoice: what the console alone shows",
+    "invoices.ignored_warnings_store": "why warnings are ignored, and names beside an invoice: what the console alone shows",
     "invoices.totals": "the totals of the list, likewise",
-    "invoices.facts": "what the checks of invoices read and keep: a store of its own beside the slice's",
-    "webhooks.deliveries": "deliveries from where they are looked at: a store of its own beside the endpoints'",
-    "webhooks.queue": "deliveries from where the work is done, likewise",
+    "invoices.check_store": "what the checks of invoices read and keep: a store of its own beside the slice's",
+    "webhooks.endpoint_store": "endpoints: the store of the package",
+    "webhooks.delivery_store": "deliveries from where they are looked at: a store of its own beside the endpoints'",
+    "webhooks.delivery_queue": "deliveries from where the work is done, likewise",
     "database.schema": "the schema's version, which is asked before there is any slice",
 }
 # What opens connections past the pool's methods.
 CONNECTING_MODULES = {
-    "database.pool": "what the pool connects with",
-    "database.connections": "the pool itself, which is told how",
+    "database.client": "what the pool connects with",
+    "database.pool": "the pool itself, which is told how",
     "database.migrations.env": "Alembic brings its own engine",
 }
 

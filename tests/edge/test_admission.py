@@ -277,7 +277,7 @@ def test_an_address_with_too_many_authentication_failures_is_rejected(
     start_server: Callable[..., RunningServer], api: Client, inactive_keys: list[str]
 ) -> None:
     limit = len(invalid_credentials(*inactive_keys))
-    door = start_server(auth_failure_limit=limit)
+    door = start_server(auth_failure_rate_limit=limit)
     with client_from_address(door, "127.1.0.1") as bad, client_from_address(door, "127.1.0.2") as beside:
         for headers in invalid_credentials(*inactive_keys):
             assert bad.get("/participants", headers=headers).status_code == 401
@@ -300,7 +300,7 @@ def test_an_address_with_too_many_authentication_failures_is_rejected(
 def test_invalid_requests_with_a_valid_key_are_no_authentication_failures(
     start_server: Callable[..., RunningServer], api: Client
 ) -> None:
-    with client_from_address(start_server(auth_failure_limit=2), "127.1.0.3") as client:
+    with client_from_address(start_server(auth_failure_rate_limit=2), "127.1.0.3") as client:
         for _ in range(5):
             assert client.get("/participants", headers={"Authorization": f"Bearer {api.key}"}).status_code == 400
             stranger = api.headers() | {"X-Plan-Manager-Id": str(uuid7())}
@@ -334,7 +334,7 @@ def test_an_ipv4_mapped_address_counts_as_ipv4() -> None:
 
 async def test_a_hundred_thousand_invalid_keys_use_no_memory(cluster: Cluster) -> None:
     """90,000 are told by their form alone, and 10,000 are looked up."""
-    settings: Any = SimpleNamespace(rate_limit=600, auth_failure_limit=10**6, max_requests=200)
+    settings: Any = SimpleNamespace(rate_limit=600, auth_failure_rate_limit=10**6, max_concurrent_requests=200)
     scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
     async with Database(cluster.dsn, pool_size=8).open() as db:
         keyring, limiter = ApiKeyCache(db), LeasedRateLimiter(db)

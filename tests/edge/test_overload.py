@@ -105,7 +105,7 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
         return await take(pool)
 
     monkeypatch.setattr(Pool, "_acquire", counting)
-    full = start_server(max_requests=SLOTS, pool_size=10)
+    full = start_server(max_concurrent_requests=SLOTS, pool_size=10)
     api, stranger = new_client_of(full), some_key()
     with all_slots_in_use(full, api, SLOTS) as (release, updates):
         before, started = len(taken), time.monotonic()
@@ -133,7 +133,7 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
 def test_a_slot_is_released_however_a_request_ends(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    full = start_server(max_requests=SLOTS, client_timeout=1)
+    full = start_server(max_concurrent_requests=SLOTS, client_io_timeout=1)
     api = new_client_of(full)
     typed = api.headers() | {"Content-Type": "application/json"}
 
@@ -187,7 +187,7 @@ def test_at_ten_times_the_limit_every_request_gets_a_response(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
     """Each create is either answered with the row that it made, or refused without one."""
-    full = start_server(max_requests=SLOTS)
+    full = start_server(max_concurrent_requests=SLOTS)
     api = new_client_of(full)
 
     def create(number: int) -> httpx.Response:
@@ -209,7 +209,7 @@ def test_bodies_in_transit_take_no_slot(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
     """Else one key takes all places of a worker, with few requests."""
-    full = start_server(max_requests=SLOTS)
+    full = start_server(max_concurrent_requests=SLOTS)
     api, beside = new_client_of(full), new_client_of(full)
     url = httpx.URL(full.url)
     headers = api.headers() | {"Host": "x", "Content-Type": "application/json", "Content-Length": "20"}

@@ -26,7 +26,7 @@ GET = f"GET {PREFIX}/participants HTTP/1.1\r\nHost: x\r\n".encode()
 @pytest.fixture(scope="module")
 def strict_server(cluster: Cluster) -> Iterator[RunningServer]:
     """A server that is soon tired of a client."""
-    running = RunningServer(cluster.dsn, client_timeout=CLIENT_TIMEOUT, max_connections=20).start()
+    running = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT, max_connections=20).start()
     yield running
     running.stop()
 
@@ -286,7 +286,7 @@ def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
     """What is left is too small for the server to be told that the client lags behind."""
     ids = [f"017a5f00-0000-7000-8000-{number:012}" for number in range(1, 6)]
     import_rows(api, "participants", [{"id": each, "reason_for_leaving": "x" * 10_000} for each in ids])
-    small = RunningServer(cluster.dsn, client_timeout=CLIENT_TIMEOUT)
+    small = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT)
     small._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # noqa: SLF001
     small.start()
     with connected(small, receive_buffer=4096) as client:

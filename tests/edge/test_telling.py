@@ -27,7 +27,7 @@ LOG_FIELDS = [
 @pytest.fixture(scope="module")
 def logging_server(cluster: Cluster) -> Iterator[RunningServer]:
     """A server that logs each request."""
-    running = RunningServer(cluster.dsn, access_log=True, auth_failure_limit=10**6).start()
+    running = RunningServer(cluster.dsn, access_log=True, auth_failure_rate_limit=10**6).start()
     yield running
     running.stop()
 

@@ -29,7 +29,7 @@ NEW_BODY = {"url": "https://example.com/hooks"}
 def limited_server(server: RunningServer) -> Iterator[RunningServer]:
     """A server that allows three endpoints."""
     loopback = (ip_network("127.0.0.0/8"),)
-    running = RunningServer(server.dsn, webhook_endpoints=3, webhook_allowed_networks=loopback).start()
+    running = RunningServer(server.dsn, max_webhook_endpoints=3, webhook_allowed_networks=loopback).start()
     yield running
     running.stop()
 

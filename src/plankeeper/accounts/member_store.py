@@ -14,108 +14,114 @@ from plankeeper.accounts.schemas import (
 )
 from plankeeper.database.client import Executor, Transaction
 
+LIST_MEMBERSHIPS = """
+    select role.plan_manager_id, manager.name, role.role
+    from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+    where role.account_id = $1
+    order by manager.name, manager.id
+"""
+
 
 async def list_memberships(db: Executor, account_id: UUID) -> list[Membership]:
     """Every role of an account, by the plan managers' names."""
-    return await db.rows(
-        Membership,
-        """
-        select role.plan_manager_id, manager.name, role.role
-        from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
-        where role.account_id = $1
-        order by manager.name, manager.id
-        """,
-        account_id,
-    )
+    return await db.rows(Membership, LIST_MEMBERSHIPS, account_id)
+
+
+LIST_ACCOUNTS = """
+    select id, email, name, totp_secret is not null as totp, created_at,
+        coalesce((
+            select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
+                'role', role.role) order by manager.name, manager.id)
+            from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+            where role.account_id = accounts.id
+        ), '[]') as memberships
+    from accounts
+    order by id
+"""
 
 
 async def list_accounts(db: Executor) -> list[AccountWithRoles]:
     """Every account with its roles, oldest first."""
-    return await db.rows(
-        AccountWithRoles,
-        """
-        select id, email, name, totp_secret is not null as totp, created_at,
-            coalesce((
-                select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                    'role', role.role) order by manager.name, manager.id)
-                from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
-                where role.account_id = accounts.id
-            ), '[]') as memberships
-        from accounts
-        order by id
-        """,
-    )
+    return await db.rows(AccountWithRoles, LIST_ACCOUNTS)
+
+
+LIST_MEMBERS = """
+    select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
+        (select max(last_seen_at) from account_sessions where account_id = account.id) as last_seen_at,
+        role.created_at
+    from account_roles role join accounts account on account.id = role.account_id
+    where role.plan_manager_id = $1
+    order by lower(account.name), account.id
+"""
 
 
 async def list_members(db: Executor, plan_manager_id: UUID) -> list[Member]:
     """Who has a role for a plan manager, by name."""
-    return await db.rows(
-        Member,
-        """
-        select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
-            (select max(last_seen_at) from account_sessions where account_id = account.id) as last_seen_at,
-            role.created_at
-        from account_roles role join accounts account on account.id = role.account_id
-        where role.plan_manager_id = $1
-        order by lower(account.name), account.id
-        """,
-        plan_manager_id,
-    )
+    return await db.rows(Member, LIST_MEMBERS, plan_manager_id)
+
+
+SELECT_ROLE_HOLDERS_FOR_UPDATE = """
+    select account_id, role from account_roles
+    where plan_manager_id = $1
+    order by account_id
+    for update
+"""
 
 
 async def select_role_holders_for_update(tx: Transaction, plan_manager_id: UUID) -> list[RoleHolder]:
     """Who holds which role, locked in one order: two who change roles at once wait for each other."""
-    return await tx.rows(
-        RoleHolder,
-        """
-        select account_id, role from account_roles
-        where plan_manager_id = $1
-        order by account_id
-        for update
-        """,
-        plan_manager_id,
-    )
+    return await tx.rows(RoleHolder, SELECT_ROLE_HOLDERS_FOR_UPDATE, plan_manager_id)
+
+
+INSERT = """
+    insert into account_roles (plan_manager_id, account_id, role, created_at) values ($1, $2, $3, $4)
+    on conflict (plan_manager_id, account_id) do nothing
+    returning true
+"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, at: datetime) -> bool:
     """Give an account a role; false where it has one already."""
-    inserted = await tx.one_or_none(
-        bool,
-        """
-        insert into account_roles (plan_manager_id, account_id, role, created_at) values ($1, $2, $3, $4)
-        on conflict (plan_manager_id, account_id) do nothing
-        returning true
-        """,
-        plan_manager_id, account_id, role, at,
-    )  # fmt: skip
+    inserted = await tx.one_or_none(bool, INSERT, plan_manager_id, account_id, role, at)
     return inserted is not None
 
 
+UPDATE = "update account_roles set role = $3 where plan_manager_id = $1 and account_id = $2"
+
+
 async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role) -> None:
-    await tx.execute(
-        "update account_roles set role = $3 where plan_manager_id = $1 and account_id = $2",
-        plan_manager_id, account_id, role,
-    )  # fmt: skip
+    await tx.execute(UPDATE, plan_manager_id, account_id, role)
+
+
+DELETE = "delete from account_roles where plan_manager_id = $1 and account_id = $2"
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, account_id: UUID) -> None:
-    await tx.execute(
-        "delete from account_roles where plan_manager_id = $1 and account_id = $2", plan_manager_id, account_id
+    await tx.execute(DELETE, plan_manager_id, account_id)
+
+
+HAS_ROLE = """
+    select exists (
+        select from account_roles role join accounts account on account.id = role.account_id
+        where role.plan_manager_id = $1 and lower(account.email) = lower($2)
     )
+"""
 
 
 async def has_role(db: Executor, plan_manager_id: UUID, email: str) -> bool:
     """Whether the account of an email has a role for a plan manager."""
-    return await db.one(
-        bool,
-        """
-        select exists (
-            select from account_roles role join accounts account on account.id = role.account_id
-            where role.plan_manager_id = $1 and lower(account.email) = lower($2)
-        )
-        """,
-        plan_manager_id, email,
-    )  # fmt: skip
+    return await db.one(bool, HAS_ROLE, plan_manager_id, email)
+
+
+UPSERT_INVITATION = """
+    insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by, created_at,
+        expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
+        email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
+        invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
+    returning id, email, name, role, invited_by, created_at, expires_at
+"""
 
 
 async def upsert_invitation(
@@ -124,73 +130,68 @@ async def upsert_invitation(
     """Keep an invitation; an open one for the same email is replaced, and keeps its id."""
     return await tx.one(
         Invitation,
-        """
-        insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by, created_at,
-            expires_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-        on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
-            email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
-            invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
-        returning id, email, name, role, invited_by, created_at, expires_at
-        """,
-        plan_manager_id, invitation.id, invitation.email, invitation.name, invitation.role, token_hash, invitation.invited_by, invitation.created_at,
+        UPSERT_INVITATION,
+        plan_manager_id,
+        invitation.id,
+        invitation.email,
+        invitation.name,
+        invitation.role,
+        token_hash,
+        invitation.invited_by,
+        invitation.created_at,
         invitation.expires_at,
-    )  # fmt: skip
+    )
+
+
+GET_OPEN_INVITATION = """
+    select invitation.plan_manager_id, manager.name as plan_manager_name,
+        exists (select from accounts where lower(accounts.email) = lower(invitation.email)) as has_account,
+        invitation.id as invitation_id, invitation.email as invitation_email, invitation.name as invitation_name,
+        invitation.role as invitation_role, invitation.invited_by as invitation_invited_by,
+        invitation.created_at as invitation_created_at, invitation.expires_at as invitation_expires_at
+    from account_invitations invitation join plan_managers manager on manager.id = invitation.plan_manager_id
+    where invitation.token_hash = $1 and invitation.accepted_at is null and invitation.expires_at > $2
+"""
 
 
 async def get_open_invitation(db: Executor, token_hash: bytes, at: datetime) -> OpenInvitation | None:
     """The open invitation with a token."""
-    return await db.one_or_none(
-        OpenInvitation,
-        """
-        select invitation.plan_manager_id, manager.name as plan_manager_name,
-            exists (select from accounts where lower(accounts.email) = lower(invitation.email)) as has_account,
-            invitation.id as invitation_id, invitation.email as invitation_email, invitation.name as invitation_name,
-            invitation.role as invitation_role, invitation.invited_by as invitation_invited_by,
-            invitation.created_at as invitation_created_at, invitation.expires_at as invitation_expires_at
-        from account_invitations invitation join plan_managers manager on manager.id = invitation.plan_manager_id
-        where invitation.token_hash = $1 and invitation.accepted_at is null and invitation.expires_at > $2
-        """,
-        token_hash, at,
-    )  # fmt: skip
+    return await db.one_or_none(OpenInvitation, GET_OPEN_INVITATION, token_hash, at)
+
+
+ACCEPT_INVITATION = """
+    update account_invitations set accepted_at = $3
+    where plan_manager_id = $1 and token_hash = $2 and accepted_at is null and expires_at > $3
+    returning true
+"""
 
 
 async def accept_invitation(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> bool:
     """Use an open invitation: of two at once one does."""
-    accepted = await tx.one_or_none(
-        bool,
-        """
-        update account_invitations set accepted_at = $3
-        where plan_manager_id = $1 and token_hash = $2 and accepted_at is null and expires_at > $3
-        returning true
-        """,
-        plan_manager_id, token_hash, at,
-    )  # fmt: skip
+    accepted = await tx.one_or_none(bool, ACCEPT_INVITATION, plan_manager_id, token_hash, at)
     return accepted is not None
+
+
+LIST_PENDING_INVITATIONS = """
+    select id, email, name, role, invited_by, created_at, expires_at
+    from account_invitations
+    where plan_manager_id = $1 and accepted_at is null
+    order by created_at desc, id
+"""
 
 
 async def list_pending_invitations(db: Executor, plan_manager_id: UUID) -> list[Invitation]:
     """The invitations that nobody took up, newest first; some may have expired."""
-    return await db.rows(
-        Invitation,
-        """
-        select id, email, name, role, invited_by, created_at, expires_at
-        from account_invitations
-        where plan_manager_id = $1 and accepted_at is null
-        order by created_at desc, id
-        """,
-        plan_manager_id,
-    )
+    return await db.rows(Invitation, LIST_PENDING_INVITATIONS, plan_manager_id)
+
+
+DELETE_INVITATION = """
+    delete from account_invitations
+    where plan_manager_id = $1 and id = $2 and accepted_at is null
+    returning id, email, name, role, invited_by, created_at, expires_at
+"""
 
 
 async def delete_invitation(tx: Transaction, plan_manager_id: UUID, invitation_id: UUID) -> Invitation | None:
     """Take an invitation back that nobody took up; answers what it was."""
-    return await tx.one_or_none(
-        Invitation,
-        """
-        delete from account_invitations
-        where plan_manager_id = $1 and id = $2 and accepted_at is null
-        returning id, email, name, role, invited_by, created_at, expires_at
-        """,
-        plan_manager_id, invitation_id,
-    )  # fmt: skip
+    return await tx.one_or_none(Invitation, DELETE_INVITATION, plan_manager_id, invitation_id)

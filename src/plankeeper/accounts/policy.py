@@ -22,10 +22,35 @@ _CODE_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # none that look alike
 
 # Beginnings of those that guessers try first; what follows is mostly digits.
 _COMMON_PREFIXES = (
-    "password", "passw0rd", "p@ssword", "p@ssw0rd", "qwerty", "azerty", "asdfgh", "zxcvbn", "1q2w3e", "qazwsx",
-    "letmein", "welcome", "iloveyou", "admin", "administrator", "changeme", "correcthorse", "sunshine", "football",
-    "princess", "dragon", "monkey", "superman", "trustno", "plankeeper", "abcdef", "secret", "australia",
-)  # fmt: skip
+    "password",
+    "passw0rd",
+    "p@ssword",
+    "p@ssw0rd",
+    "qwerty",
+    "azerty",
+    "asdfgh",
+    "zxcvbn",
+    "1q2w3e",
+    "qazwsx",
+    "letmein",
+    "welcome",
+    "iloveyou",
+    "admin",
+    "administrator",
+    "changeme",
+    "correcthorse",
+    "sunshine",
+    "football",
+    "princess",
+    "dragon",
+    "monkey",
+    "superman",
+    "trustno",
+    "plankeeper",
+    "abcdef",
+    "secret",
+    "australia",
+)
 _COMMON_SEQUENCES = ("abcdefghijklmnopqrstuvwxyz", "01234567890123456789", "qwertyuiopasdfghjklzxcvbnm")
 
 

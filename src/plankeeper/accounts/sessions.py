@@ -94,11 +94,17 @@ async def get_session(db: Executor, token: str) -> Session | None:
     roles: dict[UUID, str] = {each.plan_manager_id: each.role for each in active_memberships}
     plan_manager_id = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
     return Session(
-        account_id=row.account_id, email=row.email, name=row.name, two_factor_pending=row.second_step_due,
-        plan_manager_id=plan_manager_id, roles=roles, csrf=csrf_token(token),
+        account_id=row.account_id,
+        email=row.email,
+        name=row.name,
+        two_factor_pending=row.second_step_due,
+        plan_manager_id=plan_manager_id,
+        roles=roles,
+        csrf=csrf_token(token),
         plan_manager_names={each.plan_manager_id: each.name for each in active_memberships},
-        token_hash=hash_token(token), totp=row.totp,
-    )  # fmt: skip
+        token_hash=hash_token(token),
+        totp=row.totp,
+    )
 
 
 async def switch_plan_manager(tx: Transaction, session: Session, plan_manager_id: UUID) -> None:
@@ -119,9 +125,14 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
     await require_owner(ctx)
     now, token = datetime.now(UTC), new_token()
     invitation = Invitation(
-        uuid7(), validate_email(email), name, validate_role(role), ctx.actor.name or ctx.actor.kind, now,
+        uuid7(),
+        validate_email(email),
+        name,
+        validate_role(role),
+        ctx.actor.name or ctx.actor.kind,
+        now,
         now + INVITATION_LIFETIME,
-    )  # fmt: skip
+    )
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
         raise ValidationError(email="belongs to somebody who has a role here")
     saved_invitation = await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, hash_token(token))
@@ -253,8 +264,14 @@ async def _create_session(
     now, token = datetime.now(UTC), new_token()
     lifetime = TWO_FACTOR_LIFETIME if two_factor_pending else SESSION_LIFETIME
     new_session = NewSession(
-        token_hash=hash_token(token), account_id=account.id, chosen_plan_manager_id=plan_manager_id, created_at=now,
-        expires_at=now + lifetime, address=client.address, user_agent=client.user_agent, second_step_due=two_factor_pending,
-    )  # fmt: skip
+        token_hash=hash_token(token),
+        account_id=account.id,
+        chosen_plan_manager_id=plan_manager_id,
+        created_at=now,
+        expires_at=now + lifetime,
+        address=client.address,
+        user_agent=client.user_agent,
+        second_step_due=two_factor_pending,
+    )
     await store.insert_session(tx, new_session)
     return LoginResult(token, two_factor_pending)

@@ -7,89 +7,105 @@ from uuid import UUID
 from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionRow
 from plankeeper.database.client import Executor, Transaction
 
+GET_BY_EMAIL = """
+    select id, email, name, password_hash, totp_secret, totp_counter, created_at
+    from accounts
+    where lower(email) = lower($1)
+"""
+
 
 async def get_by_email(db: Executor, email: str) -> Account | None:
-    return await db.one_or_none(
-        Account,
-        """
-        select id, email, name, password_hash, totp_secret, totp_counter, created_at
-        from accounts
-        where lower(email) = lower($1)
-        """,
-        email,
-    )
+    return await db.one_or_none(Account, GET_BY_EMAIL, email)
+
+
+SELECT_FOR_UPDATE = """
+    select id, email, name, password_hash, totp_secret, totp_counter, created_at
+    from accounts
+    where id = $1
+    for update
+"""
 
 
 async def select_for_update(tx: Transaction, account_id: UUID) -> Account | None:
-    return await tx.one_or_none(
-        Account,
-        """
-        select id, email, name, password_hash, totp_secret, totp_counter, created_at
-        from accounts
-        where id = $1
-        for update
-        """,
-        account_id,
-    )
+    return await tx.one_or_none(Account, SELECT_FOR_UPDATE, account_id)
+
+
+INSERT = """
+    insert into accounts (id, email, name, password_hash, created_at) values ($1, $2, $3, $4, $5)
+    on conflict (lower(email)) do nothing
+    returning id
+"""
 
 
 async def insert(tx: Transaction, account: Account) -> UUID | None:
     """A new account: its id, or null where the email has one."""
     return await tx.one_or_none(
-        UUID,
-        """
-        insert into accounts (id, email, name, password_hash, created_at) values ($1, $2, $3, $4, $5)
-        on conflict (lower(email)) do nothing
-        returning id
-        """,
-        account.id, account.email, account.name, account.password_hash, account.created_at,
-    )  # fmt: skip
+        UUID, INSERT, account.id, account.email, account.name, account.password_hash, account.created_at
+    )
+
+
+DELETE = "delete from accounts where id = $1"
 
 
 async def delete(tx: Transaction, account_id: UUID) -> None:
-    await tx.execute("delete from accounts where id = $1", account_id)
+    await tx.execute(DELETE, account_id)
+
+
+SET_PASSWORD = "update accounts set password_hash = $2 where id = $1"
 
 
 async def set_password(tx: Transaction, account_id: UUID, password_hash: str) -> None:
-    await tx.execute("update accounts set password_hash = $2 where id = $1", account_id, password_hash)
+    await tx.execute(SET_PASSWORD, account_id, password_hash)
+
+
+SET_TOTP = "update accounts set totp_secret = $2, totp_counter = $3 where id = $1"
 
 
 async def set_totp(tx: Transaction, account_id: UUID, secret: str | None, counter: int) -> None:
     """Keep a secret and the counter of its last used code; without a secret there is no two-factor authentication."""
-    await tx.execute(
-        "update accounts set totp_secret = $2, totp_counter = $3 where id = $1", account_id, secret, counter
-    )
+    await tx.execute(SET_TOTP, account_id, secret, counter)
+
+
+INSERT_RECOVERY_CODES = "insert into account_recovery_codes (account_id, code_hash) select $1, unnest($2::bytea[])"
 
 
 async def insert_recovery_codes(tx: Transaction, account_id: UUID, hashes: Sequence[bytes]) -> None:
-    await tx.execute(
-        "insert into account_recovery_codes (account_id, code_hash) select $1, unnest($2::bytea[])",
-        account_id, hashes,
-    )  # fmt: skip
+    await tx.execute(INSERT_RECOVERY_CODES, account_id, hashes)
+
+
+DELETE_RECOVERY_CODES = "delete from account_recovery_codes where account_id = $1"
 
 
 async def delete_recovery_codes(tx: Transaction, account_id: UUID) -> None:
-    await tx.execute("delete from account_recovery_codes where account_id = $1", account_id)
+    await tx.execute(DELETE_RECOVERY_CODES, account_id)
+
+
+USE_RECOVERY_CODE = """
+    update account_recovery_codes set used_at = $3
+    where account_id = $1 and code_hash = $2 and used_at is null
+    returning true
+"""
 
 
 async def use_recovery_code(tx: Transaction, account_id: UUID, code_hash: bytes, at: datetime) -> bool:
     """Whether the account has the code, and has not used it before."""
-    used = await tx.one_or_none(
-        bool,
-        """
-        update account_recovery_codes set used_at = $3
-        where account_id = $1 and code_hash = $2 and used_at is null
-        returning true
-        """,
-        account_id, code_hash, at,
-    )  # fmt: skip
+    used = await tx.one_or_none(bool, USE_RECOVERY_CODE, account_id, code_hash, at)
     return used is not None
 
 
+COUNT_UNUSED_RECOVERY_CODES = "select count(*) from account_recovery_codes where account_id = $1 and used_at is null"
+
+
 async def count_unused_recovery_codes(db: Executor, account_id: UUID) -> int:
-    return await db.one(
-        int, "select count(*) from account_recovery_codes where account_id = $1 and used_at is null", account_id
-    )
+    return await db.one(int, COUNT_UNUSED_RECOVERY_CODES, account_id)
+
+
+SELECT_THROTTLE_FOR_UPDATE = """
+    insert into account_failures (subject, failures, failed_at, locked_until)
+    values (sha256(convert_to(lower($1), 'UTF8')), 0, $2, $2)
+    on conflict (subject) do update set subject = excluded.subject
+    returning failures, failed_at, locked_until
+"""
 
 
 async def select_throttle_for_update(tx: Transaction, email: str, at: datetime) -> LoginThrottle:
@@ -97,151 +113,158 @@ async def select_throttle_for_update(tx: Transaction, email: str, at: datetime) 
 
     They are counted by the email as the database folds it, which also finds the account: Python folds it otherwise.
     """
-    return await tx.one(
-        LoginThrottle,
-        """
-        insert into account_failures (subject, failures, failed_at, locked_until)
-        values (sha256(convert_to(lower($1), 'UTF8')), 0, $2, $2)
-        on conflict (subject) do update set subject = excluded.subject
-        returning failures, failed_at, locked_until
-        """,
-        email, at,
-    )  # fmt: skip
+    return await tx.one(LoginThrottle, SELECT_THROTTLE_FOR_UPDATE, email, at)
+
+
+UPDATE_THROTTLE = """
+    update account_failures set failures = $2, failed_at = $3, locked_until = $4
+    where subject = sha256(convert_to(lower($1), 'UTF8'))
+"""
 
 
 async def update_throttle(tx: Transaction, email: str, throttle: LoginThrottle) -> None:
-    await tx.execute(
-        """
-        update account_failures set failures = $2, failed_at = $3, locked_until = $4
-        where subject = sha256(convert_to(lower($1), 'UTF8'))
-        """,
-        email, throttle.failures, throttle.failed_at, throttle.locked_until,
-    )  # fmt: skip
+    await tx.execute(UPDATE_THROTTLE, email, throttle.failures, throttle.failed_at, throttle.locked_until)
+
+
+UNDO_ATTEMPT = """
+    update account_failures set failures = failures - 1, locked_until = $4
+    where subject = sha256(convert_to(lower($1), 'UTF8')) and failures = $2 and failed_at = $3
+"""
 
 
 async def undo_attempt(tx: Transaction, email: str, throttle: LoginThrottle, at: datetime) -> None:
     """Take back what was counted before the password was known to be right, unless another was counted since."""
-    await tx.execute(
-        """
-        update account_failures set failures = failures - 1, locked_until = $4
-        where subject = sha256(convert_to(lower($1), 'UTF8')) and failures = $2 and failed_at = $3
-        """,
-        email, throttle.failures, throttle.failed_at, at,
-    )  # fmt: skip
+    await tx.execute(UNDO_ATTEMPT, email, throttle.failures, throttle.failed_at, at)
+
+
+DELETE_THROTTLE = "delete from account_failures where subject = sha256(convert_to(lower($1), 'UTF8'))"
 
 
 async def delete_throttle(tx: Transaction, email: str) -> None:
-    await tx.execute("delete from account_failures where subject = sha256(convert_to(lower($1), 'UTF8'))", email)
+    await tx.execute(DELETE_THROTTLE, email)
+
+
+DELETE_OLD_THROTTLES = """
+    delete from account_failures
+    where subject = any (array(
+        select subject from account_failures where failed_at < $1 order by failed_at limit 10
+        for update skip locked
+    ))
+"""
 
 
 async def delete_old_throttles(tx: Transaction, before: datetime) -> None:
     """Forget old failures, a few at a time: each attempt makes one row at most."""
-    await tx.execute(
-        """
-        delete from account_failures
-        where subject = any (array(
-            select subject from account_failures where failed_at < $1 order by failed_at limit 10
-            for update skip locked
-        ))
-        """,
-        before,
-    )
+    await tx.execute(DELETE_OLD_THROTTLES, before)
+
+
+INSERT_SESSION = """
+    insert into account_sessions (token_hash, account_id, chosen_plan_manager_id, created_at, last_seen_at,
+        expires_at, address, user_agent, second_step_due)
+    values ($1, $2, $3, $4, $4, $5, $6, $7, $8)
+"""
 
 
 async def insert_session(tx: Transaction, session: NewSession) -> None:
     await tx.execute(
-        """
-        insert into account_sessions (token_hash, account_id, chosen_plan_manager_id, created_at, last_seen_at,
-            expires_at, address, user_agent, second_step_due)
-        values ($1, $2, $3, $4, $4, $5, $6, $7, $8)
-        """,
-        session.token_hash, session.account_id, session.chosen_plan_manager_id, session.created_at,
-        session.expires_at, session.address, session.user_agent, session.second_step_due,
-    )  # fmt: skip
+        INSERT_SESSION,
+        session.token_hash,
+        session.account_id,
+        session.chosen_plan_manager_id,
+        session.created_at,
+        session.expires_at,
+        session.address,
+        session.user_agent,
+        session.second_step_due,
+    )
+
+
+GET_SESSION = """
+    with seen as (
+        update account_sessions set last_seen_at = $2
+        where token_hash = $1 and expires_at > $2 and last_seen_at < $2 - interval '1 minute'
+    )
+    select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
+        session.second_step_due, session.chosen_plan_manager_id,
+        coalesce((
+            select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
+                'role', role.role) order by role.created_at, manager.id)
+            from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+            where role.account_id = account.id
+        ), '[]') as memberships
+    from account_sessions session join accounts account on account.id = session.account_id
+    where session.token_hash = $1 and session.expires_at > $2
+"""
 
 
 async def get_session(db: Executor, token_hash: bytes, at: datetime) -> SessionRow | None:
     """A session that has not expired, with all roles of its account, oldest first. Its use is kept to the minute."""
-    return await db.one_or_none(
-        SessionRow,
-        """
-        with seen as (
-            update account_sessions set last_seen_at = $2
-            where token_hash = $1 and expires_at > $2 and last_seen_at < $2 - interval '1 minute'
-        )
-        select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
-            session.second_step_due, session.chosen_plan_manager_id,
-            coalesce((
-                select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                    'role', role.role) order by role.created_at, manager.id)
-                from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
-                where role.account_id = account.id
-            ), '[]') as memberships
-        from account_sessions session join accounts account on account.id = session.account_id
-        where session.token_hash = $1 and session.expires_at > $2
-        """,
-        token_hash, at,
-    )  # fmt: skip
+    return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at)
+
+
+SELECT_SESSION_FOR_UPDATE = """
+    select token_hash, account_id, chosen_plan_manager_id, created_at, expires_at, address, user_agent,
+        second_step_due
+    from account_sessions
+    where token_hash = $1 and expires_at > $2
+    for update
+"""
 
 
 async def select_session_for_update(tx: Transaction, token_hash: bytes, at: datetime) -> NewSession | None:
     """A session that has not expired, locked: of two second steps at once one counts."""
-    return await tx.one_or_none(
-        NewSession,
-        """
-        select token_hash, account_id, chosen_plan_manager_id, created_at, expires_at, address, user_agent,
-            second_step_due
-        from account_sessions
-        where token_hash = $1 and expires_at > $2
-        for update
-        """,
-        token_hash, at,
-    )  # fmt: skip
+    return await tx.one_or_none(NewSession, SELECT_SESSION_FOR_UPDATE, token_hash, at)
+
+
+LIST_SESSIONS = """
+    select token_hash, created_at, last_seen_at, expires_at, address, user_agent
+    from account_sessions
+    where account_id = $1 and expires_at > $2 and not second_step_due
+    order by created_at desc, token_hash
+"""
 
 
 async def list_sessions(db: Executor, account_id: UUID, at: datetime) -> list[OpenSession]:
     """The sessions of an account that are in use, newest first."""
-    return await db.rows(
-        OpenSession,
-        """
-        select token_hash, created_at, last_seen_at, expires_at, address, user_agent
-        from account_sessions
-        where account_id = $1 and expires_at > $2 and not second_step_due
-        order by created_at desc, token_hash
-        """,
-        account_id, at,
-    )  # fmt: skip
+    return await db.rows(OpenSession, LIST_SESSIONS, account_id, at)
+
+
+SET_CHOSEN_PLAN_MANAGER = "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1"
 
 
 async def set_chosen_plan_manager(tx: Transaction, token_hash: bytes, plan_manager_id: UUID) -> None:
-    await tx.execute(
-        "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1", token_hash, plan_manager_id
-    )
+    await tx.execute(SET_CHOSEN_PLAN_MANAGER, token_hash, plan_manager_id)
+
+
+DELETE_SESSION = "delete from account_sessions where token_hash = $1"
 
 
 async def delete_session(db: Executor, token_hash: bytes) -> None:
-    await db.execute("delete from account_sessions where token_hash = $1", token_hash)
+    await db.execute(DELETE_SESSION, token_hash)
+
+
+REVOKE_SESSION = """
+    delete from account_sessions
+    where account_id = $1 and token_hash = $2
+    returning token_hash, created_at, last_seen_at, expires_at, address, user_agent
+"""
 
 
 async def revoke_session(tx: Transaction, account_id: UUID, token_hash: bytes) -> OpenSession | None:
     """End a session of an account; answers what it was."""
-    return await tx.one_or_none(
-        OpenSession,
-        """
-        delete from account_sessions
-        where account_id = $1 and token_hash = $2
-        returning token_hash, created_at, last_seen_at, expires_at, address, user_agent
-        """,
-        account_id, token_hash,
-    )  # fmt: skip
+    return await tx.one_or_none(OpenSession, REVOKE_SESSION, account_id, token_hash)
+
+
+DELETE_OTHER_SESSIONS = "delete from account_sessions where account_id = $1 and token_hash <> $2"
 
 
 async def delete_other_sessions(tx: Transaction, account_id: UUID, except_token_hash: bytes) -> None:
     """End every session of an account but one; an empty hash keeps none."""
-    await tx.execute(
-        "delete from account_sessions where account_id = $1 and token_hash <> $2", account_id, except_token_hash
-    )
+    await tx.execute(DELETE_OTHER_SESSIONS, account_id, except_token_hash)
+
+
+DELETE_EXPIRED_SESSIONS = "delete from account_sessions where account_id = $1 and expires_at <= $2"
 
 
 async def delete_expired_sessions(tx: Transaction, account_id: UUID, at: datetime) -> None:
-    await tx.execute("delete from account_sessions where account_id = $1 and expires_at <= $2", account_id, at)
+    await tx.execute(DELETE_EXPIRED_SESSIONS, account_id, at)

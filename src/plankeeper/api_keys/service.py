@@ -30,11 +30,19 @@ async def create(
     """A new key with its grants; answers the key itself, which is nowhere kept. The plan managers must exist."""
     now, new_id = datetime.now(UTC), uuid7()
     key = ApiKey(
-        id=new_id, name=name, last_four="", plan_managers=sorted(set(plan_manager_ids)),
-        scopes=sorted(set(scopes)), created_by=ctx.actor.name or ctx.actor.kind, created_at=now,
-        expires_at=now + lifetime if lifetime else None, revoked_at=None, rate_limit=rate_limit, original_id=new_id,
+        id=new_id,
+        name=name,
+        last_four="",
+        plan_managers=sorted(set(plan_manager_ids)),
+        scopes=sorted(set(scopes)),
+        created_by=ctx.actor.name or ctx.actor.kind,
+        created_at=now,
+        expires_at=now + lifetime if lifetime else None,
+        revoked_at=None,
+        rate_limit=rate_limit,
+        original_id=new_id,
         last_used_at=None,
-    )  # fmt: skip
+    )
     secret = await _insert(ctx, key)
     await store.bump_version(ctx.tx)
     return secret

@@ -7,169 +7,187 @@ from uuid import UUID
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Executor, Transaction
 
+GET_BY_HASH = """
+    select id, name, last_four,
+        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+            as plan_managers,
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+    from api_keys
+    where key_hash = $1
+"""
+
 
 async def get_by_hash(db: Executor, key_hash: bytes) -> ApiKey | None:
     """The key with a hash, and all that it may do; the one look-up that is not within a plan manager."""
-    return await db.one_or_none(
-        ApiKey,
-        """
-        select id, name, last_four,
-            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-                as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
-        from api_keys
-        where key_hash = $1
-        """,
-        key_hash,
-    )
+    return await db.one_or_none(ApiKey, GET_BY_HASH, key_hash)
+
+
+GET_VERSION = "select version from grants_version"
 
 
 async def get_version(db: Executor) -> int:
     """What changes whenever a key or a grant does."""
-    return await db.one(int, "select version from grants_version")
+    return await db.one(int, GET_VERSION)
+
+
+BUMP_VERSION = "update grants_version set version = version + 1"
 
 
 async def bump_version(tx: Transaction) -> None:
-    await tx.execute("update grants_version set version = version + 1")
+    await tx.execute(BUMP_VERSION)
+
+
+LIST_ALL = """
+    select id, name, last_four,
+        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+            as plan_managers,
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+    from api_keys
+    order by id
+"""
 
 
 async def list_all(db: Executor) -> list[ApiKey]:
     """Every key, oldest first."""
-    return await db.rows(
-        ApiKey,
-        """
-        select id, name, last_four,
-            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-                as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
-        from api_keys
-        order by id
-        """,
-    )
+    return await db.rows(ApiKey, LIST_ALL)
+
+
+LIST_BY_PLAN_MANAGER = """
+    select id, name, last_four,
+        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+            as plan_managers,
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+    from api_keys
+    where id in (select api_key_id from api_key_plan_managers where plan_manager_id = $1)
+    order by id desc
+"""
 
 
 async def list_by_plan_manager(db: Executor, plan_manager_id: UUID) -> list[ApiKey]:
     """The keys that may act for a plan manager, newest first, with all that each may act for."""
-    return await db.rows(
-        ApiKey,
-        """
-        select id, name, last_four,
-            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-                as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
-        from api_keys
-        where id in (select api_key_id from api_key_plan_managers where plan_manager_id = $1)
-        order by id desc
-        """,
-        plan_manager_id,
-    )
+    return await db.rows(ApiKey, LIST_BY_PLAN_MANAGER, plan_manager_id)
+
+
+SELECT_FOR_UPDATE = """
+    select id, name, last_four,
+        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+            as plan_managers,
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+    from api_keys
+    where id = $1
+    for update
+"""
 
 
 async def select_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
-    return await tx.one_or_none(
-        ApiKey,
-        """
-        select id, name, last_four,
-            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-                as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
-        from api_keys
-        where id = $1
-        for update
-        """,
-        key_id,
-    )
+    return await tx.one_or_none(ApiKey, SELECT_FOR_UPDATE, key_id)
+
+
+INSERT = """
+    insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at, rate_limit,
+        original_id)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+"""
 
 
 async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
     """Keep a key; its plan managers follow with `insert_plan_managers`."""
     await tx.execute(
-        """
-        insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at, rate_limit,
-            original_id)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        """,
-        key.id, key.name, key_hash, key.last_four, key.scopes, key.created_by, key.created_at, key.expires_at,
-        key.rate_limit, key.original_id,
-    )  # fmt: skip
+        INSERT,
+        key.id,
+        key.name,
+        key_hash,
+        key.last_four,
+        key.scopes,
+        key.created_by,
+        key.created_at,
+        key.expires_at,
+        key.rate_limit,
+        key.original_id,
+    )
+
+
+INSERT_PLAN_MANAGERS = "insert into api_key_plan_managers (plan_manager_id, api_key_id) select unnest($1::uuid[]), $2"
 
 
 async def insert_plan_managers(tx: Transaction, key_id: UUID, plan_manager_ids: list[UUID]) -> None:
-    await tx.execute(
-        """
-        insert into api_key_plan_managers (plan_manager_id, api_key_id) select unnest($1::uuid[]), $2
-        """,
-        plan_manager_ids, key_id,
-    )  # fmt: skip
+    await tx.execute(INSERT_PLAN_MANAGERS, plan_manager_ids, key_id)
+
+
+REVOKE = "update api_keys set revoked_at = $2 where id = $1 and revoked_at is null"
 
 
 async def revoke(tx: Transaction, key_id: UUID, at: datetime) -> None:
-    await tx.execute("update api_keys set revoked_at = $2 where id = $1 and revoked_at is null", key_id, at)
+    await tx.execute(REVOKE, key_id, at)
+
+
+SET_EXPIRY = "update api_keys set expires_at = $2, warned_at = clock_timestamp() where id = $1"
 
 
 async def set_expiry(tx: Transaction, key_id: UUID, at: datetime) -> None:
     """Let a key that was replaced end; nobody needs to be told of that."""
-    await tx.execute("update api_keys set expires_at = $2, warned_at = clock_timestamp() where id = $1", key_id, at)
+    await tx.execute(SET_EXPIRY, key_id, at)
+
+
+RECORD_USAGE = """
+    with report as materialized (
+        select * from unnest($1::uuid[], $2::timestamptz[]) as report (id, moment)
+    ), kept as materialized (
+        select id from api_keys where id = any ($1) order by id for update
+    )
+    update api_keys set last_used_at = greatest(last_used_at, date_trunc('minute', report.moment))
+    from kept join report on report.id = kept.id
+    where api_keys.id = kept.id
+        and (last_used_at is null or last_used_at < date_trunc('minute', report.moment))
+"""
 
 
 async def record_usage(db: Executor, key_ids: Sequence[UUID], used_at: Sequence[datetime]) -> None:
     """When keys were last used, to the minute. Workers report the same keys: the rows are locked in one order."""
-    await db.execute(
-        """
-        with report as materialized (
-            select * from unnest($1::uuid[], $2::timestamptz[]) as report (id, moment)
-        ), kept as materialized (
-            select id from api_keys where id = any ($1) order by id for update
+    await db.execute(RECORD_USAGE, key_ids, used_at)
+
+
+LIST_EXPIRING = """
+    select id, name, last_four,
+        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+            as plan_managers,
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+    from api_keys
+    where revoked_at is null and expires_at between clock_timestamp() and $1
+        and not exists (
+            select from api_keys newer
+            where newer.original_id = api_keys.original_id and newer.id > api_keys.id
+                and newer.revoked_at is null and (newer.expires_at is null or newer.expires_at > $1)
         )
-        update api_keys set last_used_at = greatest(last_used_at, date_trunc('minute', report.moment))
-        from kept join report on report.id = kept.id
-        where api_keys.id = kept.id
-            and (last_used_at is null or last_used_at < date_trunc('minute', report.moment))
-        """,
-        key_ids, used_at,
-    )  # fmt: skip
+    order by expires_at, id
+"""
 
 
 async def list_expiring(db: Executor, until: datetime) -> list[ApiKey]:
     """Keys in use that expire before a moment, and were not replaced by a rotation."""
-    return await db.rows(
-        ApiKey,
-        """
-        select id, name, last_four,
-            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-                as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
-        from api_keys
-        where revoked_at is null and expires_at between clock_timestamp() and $1
-            and not exists (
-                select from api_keys newer
-                where newer.original_id = api_keys.original_id and newer.id > api_keys.id
-                    and newer.revoked_at is null and (newer.expires_at is null or newer.expires_at > $1)
-            )
-        order by expires_at, id
-        """,
-        until,
-    )
+    return await db.rows(ApiKey, LIST_EXPIRING, until)
+
+
+SELECT_UNWARNED_FOR_UPDATE = """
+    select id, name, last_four,
+        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
+            as plan_managers,
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+    from api_keys
+    where revoked_at is null and warned_at is null and expires_at between clock_timestamp() and $1
+    order by expires_at
+    limit $2
+    for update skip locked
+"""
 
 
 async def select_unwarned_for_update(tx: Transaction, until: datetime, limit: int) -> list[ApiKey]:
     """Some of the keys in use that expire before a moment and were not told of yet, locked."""
-    return await tx.rows(
-        ApiKey,
-        """
-        select id, name, last_four,
-            array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-                as plan_managers,
-            scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
-        from api_keys
-        where revoked_at is null and warned_at is null and expires_at between clock_timestamp() and $1
-        order by expires_at
-        limit $2
-        for update skip locked
-        """,
-        until, limit,
-    )  # fmt: skip
+    return await tx.rows(ApiKey, SELECT_UNWARNED_FOR_UPDATE, until, limit)
+
+
+MARK_WARNED = "update api_keys set warned_at = clock_timestamp() where id = any ($1)"
 
 
 async def mark_warned(tx: Transaction, key_ids: Sequence[UUID]) -> None:
-    await tx.execute("update api_keys set warned_at = clock_timestamp() where id = any ($1)", key_ids)
+    await tx.execute(MARK_WARNED, key_ids)

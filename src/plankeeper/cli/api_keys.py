@@ -24,13 +24,21 @@ def keys() -> None:
 @keys.command()
 @click.option("--name", type=NAME, required=True, help="What the key is for.")
 @click.option(
-    "--plan-manager", "plan_manager_ids", type=UUID_TYPE, multiple=True, required=True,
+    "--plan-manager",
+    "plan_manager_ids",
+    type=UUID_TYPE,
+    multiple=True,
+    required=True,
     help="A plan manager that the key may act for; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--scope", "scopes", type=click.Choice(["read", "write"]), multiple=True, default=("read", "write"),
+    "--scope",
+    "scopes",
+    type=click.Choice(["read", "write"]),
+    multiple=True,
+    default=("read", "write"),
     help="What the key may do; may be repeated. Both, unless given.",
-)  # fmt: skip
+)
 @click.option("--expires-in", type=DURATION, help="How long the key lasts, such as 90d. For ever, unless given.")
 @click.option(
     "--rate-limit", type=LIMIT, help="Requests a minute, such as 1200/minute, or off. The server's, unless given."

@@ -32,9 +32,14 @@ class PgTools:
     environment: dict[str, str]
 
     def run(
-        self, program: str, *options: str, database: str | None = None,
-        stdin: BinaryIO | None = None, stdout: BinaryIO | None = None, on_progress: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+        self,
+        program: str,
+        *options: str,
+        database: str | None = None,
+        stdin: BinaryIO | None = None,
+        stdout: BinaryIO | None = None,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> None:
         """Run a program to its end; raises ClickException with what it said of a failure."""
         address, password = _split_password(database) if database else ("", {})
         command = [str(self.folder / program), *options]
@@ -42,9 +47,12 @@ class PgTools:
         with tempfile.TemporaryFile() as stderr:
             try:
                 process = subprocess.Popen(  # noqa: S603 - the programs that find_tools() returned
-                    command, stdin=stdin or subprocess.DEVNULL, stdout=stdout or subprocess.DEVNULL, stderr=stderr,
+                    command,
+                    stdin=stdin or subprocess.DEVNULL,
+                    stdout=stdout or subprocess.DEVNULL,
+                    stderr=stderr,
                     env=self.environment | password,
-                )  # fmt: skip
+                )
             except OSError as error:
                 raise click.ClickException(f"{command[0]} cannot be run: {error.strerror}.") from None
             try:

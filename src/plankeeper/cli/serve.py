@@ -38,9 +38,12 @@ def serve(
 ) -> None:
     """Serve the API until Ctrl-C or SIGTERM. Requests in flight are finished first, for up to 10 s."""
     overrides = {
-        "PLANKEEPER_HOST": host, "PLANKEEPER_PORT": port, "PLANKEEPER_WORKERS": workers,
-        "PLANKEEPER_DATA_DIR": data_dir, "PLANKEEPER_WEBHOOK_WORKER": "off" if no_webhook_worker else None,
-    }  # fmt: skip
+        "PLANKEEPER_HOST": host,
+        "PLANKEEPER_PORT": port,
+        "PLANKEEPER_WORKERS": workers,
+        "PLANKEEPER_DATA_DIR": data_dir,
+        "PLANKEEPER_WEBHOOK_WORKER": "off" if no_webhook_worker else None,
+    }
     os.environ.update({name: str(value) for name, value in overrides.items() if value is not None})
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
@@ -78,8 +81,12 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
     )
     return [
         f"Sign-in:        {email}, password {password}",
-        f"Plan manager:   {plan_manager_id} ({name})", f"API key:        {key}", "", curl, "",
-    ]  # fmt: skip
+        f"Plan manager:   {plan_manager_id} ({name})",
+        f"API key:        {key}",
+        "",
+        curl,
+        "",
+    ]
 
 
 def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> None:
@@ -90,11 +97,22 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
 
     logs.configure()
     config = uvicorn.Config(
-        "plankeeper.app:create_app", factory=True, host=settings.host, port=settings.port, workers=settings.workers,
-        timeout_graceful_shutdown=DRAIN_SECONDS, access_log=False, log_config=None, server_header=False,
-        date_header=True, lifespan="on", ws="none", http="plankeeper.http.uvicorn_protocol:LimitedHttpProtocol",
-        proxy_headers=bool(settings.trusted_proxies), forwarded_allow_ips=list(settings.trusted_proxies),
-    )  # fmt: skip
+        "plankeeper.app:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=True,
+        lifespan="on",
+        ws="none",
+        http="plankeeper.http.uvicorn_protocol:LimitedHttpProtocol",
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+    )
     sock = _listen(settings)
     if settings.metrics_port is not None:
         _serve_metrics(settings.host, settings.metrics_port)

@@ -51,9 +51,13 @@ class Supervisor(Multiprocess):
     """uvicorn's supervisor, which replaces dead workers, with all that else must run. `on_ready` is called once."""
 
     def __init__(
-        self, config: uvicorn.Config, sock: socket.socket, cluster: Cluster | None, webhook_process: WebhookProcess,
+        self,
+        config: uvicorn.Config,
+        sock: socket.socket,
+        cluster: Cluster | None,
+        webhook_process: WebhookProcess,
         on_ready: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(config, [sock])
         self._cluster = cluster
         self._webhook_process = webhook_process

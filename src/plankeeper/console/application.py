@@ -25,10 +25,22 @@ from plankeeper.console.routing import PREFIX, PageRoute
 from plankeeper.http.path_router import PathRouter
 
 PAGE_MODULES = (
-    sign_in.pages, account.pages, participants.pages, team_members.pages, invoices.pages, view_sessions.pages,
-    providers.pages, activity.pages, members.pages, api_keys.pages, webhooks.pages, account_managers.pages,
-    note_types.pages, imports.pages, request_log.pages,
-)  # fmt: skip
+    sign_in.pages,
+    account.pages,
+    participants.pages,
+    team_members.pages,
+    invoices.pages,
+    view_sessions.pages,
+    providers.pages,
+    activity.pages,
+    members.pages,
+    api_keys.pages,
+    webhooks.pages,
+    account_managers.pages,
+    note_types.pages,
+    imports.pages,
+    request_log.pages,
+)
 
 
 def page_routes() -> list[PageRoute]:

@@ -184,11 +184,17 @@ class PageEndpoint:
     def _build_request(self, state: RequestState, user: CurrentUser, scope: Scope, form: Form) -> PageRequest:
         user_agent = state.headers.get(b"user-agent", b"").decode("latin-1")[:300]
         return PageRequest(
-            db=self._deps.db, settings=self._deps.settings, session=user.session,
-            session_token=user.cookies.get("plankeeper"), address=client_network(scope), user_agent=user_agent,
-            request_id=state.request_id.decode(), origin=_origin(state.headers, scope["scheme"]),
-            query=parse_form(scope["query_string"]), form=form,
-        )  # fmt: skip
+            db=self._deps.db,
+            settings=self._deps.settings,
+            session=user.session,
+            session_token=user.cookies.get("plankeeper"),
+            address=client_network(scope),
+            user_agent=user_agent,
+            request_id=state.request_id.decode(),
+            origin=_origin(state.headers, scope["scheme"]),
+            query=parse_form(scope["query_string"]),
+            form=form,
+        )
 
     async def _run_handler(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:
         """The page's handler; what acts has one transaction, and a refused form is shown again after its rollback."""

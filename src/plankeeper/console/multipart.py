@@ -37,9 +37,13 @@ class _PartCollector:
     @property
     def callbacks(self) -> "MultipartCallbacks":
         return {
-            "on_part_begin": self._on_part_begin, "on_header_field": self._on_header_field, "on_header_value": self._on_header_value,
-            "on_header_end": self._on_header_end, "on_part_data": self._on_part_data, "on_end": self._on_end,
-        }  # fmt: skip
+            "on_part_begin": self._on_part_begin,
+            "on_header_field": self._on_header_field,
+            "on_header_value": self._on_header_value,
+            "on_header_end": self._on_header_end,
+            "on_part_data": self._on_part_data,
+            "on_end": self._on_end,
+        }
 
     def _on_part_begin(self) -> None:
         if len(self.parts) == _MAX_PARTS:

@@ -54,9 +54,13 @@ def render_page(
 ) -> ConsoleResponse:
     """A page. `look` is null where there was trouble before it was known."""
     context: dict[str, Any] = {
-        "request": request, "session": user.session, "csrf": user.csrf, "flash": user.flash,
-        "errors": request.errors if request else {}, "form": request.form if request else Form(),
-    }  # fmt: skip
+        "request": request,
+        "session": user.session,
+        "csrf": user.csrf,
+        "flash": user.flash,
+        "errors": request.errors if request else {},
+        "form": request.form if request else Form(),
+    }
     body = templates.get_template(page.template).render(context | dict(page.context)).encode()
     cookies = [(b"set-cookie", each) for each in user.set_cookie_headers]
     return ConsoleResponse(page.status, body, [(b"content-type", b"text/html; charset=utf-8"), NO_STORE, *cookies])

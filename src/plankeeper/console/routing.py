@@ -152,9 +152,15 @@ class Pages:
         return self._register("POST", path, role, on_error, rate_limited=rate_limited, upload=upload)
 
     def _register(
-        self, method: str, path: str, role: RequiredRole, on_error: Handler | None = None, *, rate_limited: bool = False,
+        self,
+        method: str,
+        path: str,
+        role: RequiredRole,
+        on_error: Handler | None = None,
+        *,
+        rate_limited: bool = False,
         upload: bool = False,
-    ) -> Callable[[H], H]:  # fmt: skip
+    ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
             request, *path_names = inspect.signature(handler).parameters

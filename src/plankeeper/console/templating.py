@@ -126,9 +126,12 @@ def _format_timestamp(text: str, zone: ZoneInfo) -> str | None:
 def create_environment(zone: ZoneInfo) -> Environment:
     """Everything that is put into a page is escaped, and a name that a page lacks is an error."""
     env = Environment(
-        loader=PackageLoader("plankeeper.console"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("plankeeper.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
     def local_datetime(value: datetime) -> str:
         return format_datetime(value, zone)
@@ -137,8 +140,13 @@ def create_environment(zone: ZoneInfo) -> Environment:
         return format_datetime_seconds(value, zone)
 
     env.filters |= {
-        "datetime": local_datetime, "datetime_seconds": local_datetime_seconds, "date": format_date, "money": format_money, "decimal": format_decimal, "humanize": humanize,
-    }  # fmt: skip
+        "datetime": local_datetime,
+        "datetime_seconds": local_datetime_seconds,
+        "date": format_date,
+        "money": format_money,
+        "decimal": format_decimal,
+        "humanize": humanize,
+    }
     names: dict[str, Any] = {
         "static_url": static_url,
         "parse_color": parse_color,

@@ -12,10 +12,13 @@ LATEST_REVISION = "0010"
 _MIGRATIONS = Path(__file__).with_name("migrations")
 
 
+CURRENT_REVISION = "select version_num from alembic_version"
+
+
 async def current_revision(db: Executor) -> str | None:
     """The newest migration that the database has had; null where it has had none."""
     try:
-        return await db.one_or_none(str, "select version_num from alembic_version")
+        return await db.one_or_none(str, CURRENT_REVISION)
     except asyncpg.UndefinedTableError:
         return None
 

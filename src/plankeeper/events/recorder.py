@@ -39,11 +39,20 @@ def build_event(
     previous = before if after is None else changed_fields(before, after) if before else None
     resource: Any = after or before
     return EventRow(
-        plan_manager_id=ctx.plan_manager_id, id=uuid7(), type=type_, created_at=datetime.now(UTC),
-        actor_kind=ctx.actor.kind, actor_id=ctx.actor.id, actor_name=ctx.actor.name,
-        resource_kind=type_.partition(".")[0], resource_id=str(resource_id or resource.id),
-        data=_to_json_or_none(after), previous=_to_json_or_none(previous), request_id=ctx.request_id, notify=ctx.notify,
-    )  # fmt: skip
+        plan_manager_id=ctx.plan_manager_id,
+        id=uuid7(),
+        type=type_,
+        created_at=datetime.now(UTC),
+        actor_kind=ctx.actor.kind,
+        actor_id=ctx.actor.id,
+        actor_name=ctx.actor.name,
+        resource_kind=type_.partition(".")[0],
+        resource_id=str(resource_id or resource.id),
+        data=_to_json_or_none(after),
+        previous=_to_json_or_none(previous),
+        request_id=ctx.request_id,
+        notify=ctx.notify,
+    )
 
 
 def changed_fields(before: Struct, after: Struct) -> dict[str, Any]:

@@ -6,60 +6,56 @@ from uuid import UUID
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.exit_reasons.schemas import ExitReason
 
+LIST_ALL = """
+    select id, name, parent_id
+    from exit_reasons
+    where plan_manager_id = $1
+    order by parent_id is not null, lower(name), id
+    limit $2
+"""
+
 
 async def list_all(db: Executor, plan_manager_id: UUID, limit: int) -> list[ExitReason]:
     """The first by name, categories before what belongs to them."""
-    return await db.rows(
-        ExitReason,
-        """
-        select id, name, parent_id
-        from exit_reasons
-        where plan_manager_id = $1
-        order by parent_id is not null, lower(name), id
-        limit $2
-        """,
-        plan_manager_id, limit,
-    )  # fmt: skip
+    return await db.rows(ExitReason, LIST_ALL, plan_manager_id, limit)
+
+
+SELECT_FOR_UPDATE = """
+    select id, name, parent_id
+    from exit_reasons
+    where plan_manager_id = $1 and id = any ($2)
+    order by id
+    for update
+"""
 
 
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID | str]
 ) -> list[ExitReason]:
     """Those of the ids that there are, locked until the transaction ends."""
-    return await tx.rows(
-        ExitReason,
-        """
-        select id, name, parent_id
-        from exit_reasons
-        where plan_manager_id = $1 and id = any ($2)
-        order by id
-        for update
-        """,
-        plan_manager_id, exit_reason_ids,
-    )  # fmt: skip
+    return await tx.rows(ExitReason, SELECT_FOR_UPDATE, plan_manager_id, exit_reason_ids)
+
+
+UPSERT = """
+    insert into exit_reasons (plan_manager_id, id, name, parent_id)
+    select $1, id, name, parent_id from json_populate_recordset(null::exit_reasons, $2)
+    on conflict (plan_manager_id, id) do update set name = excluded.name, parent_id = excluded.parent_id
+"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole exit reasons, new or not. `records` is a JSON list of ExitReason."""
-    await tx.execute(
-        """
-        insert into exit_reasons (plan_manager_id, id, name, parent_id)
-        select $1, id, name, parent_id from json_populate_recordset(null::exit_reasons, $2)
-        on conflict (plan_manager_id, id) do update set name = excluded.name, parent_id = excluded.parent_id
-        """,
-        plan_manager_id, records,
-    )  # fmt: skip
+    await tx.execute(UPSERT, plan_manager_id, records)
+
+
+EXPORT = """
+    select id, name, parent_id
+    from exit_reasons
+    where plan_manager_id = $1
+    order by parent_id nulls first, id
+"""
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ExitReason]:
     """Parents first, so that an import never meets a child without its parent."""
-    return tx.stream(
-        ExitReason,
-        """
-        select id, name, parent_id
-        from exit_reasons
-        where plan_manager_id = $1
-        order by parent_id nulls first, id
-        """,
-        plan_manager_id,
-    )
+    return tx.stream(ExitReason, EXPORT, plan_manager_id)

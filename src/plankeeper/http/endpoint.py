@@ -88,9 +88,14 @@ class Endpoint:
         return with_etag(response, state.headers) if operation.has_etag else response
 
     async def _run_transaction(
-        self, state: RequestState, operation: Operation, values: dict[str, Any], principal: Principal, plan_manager_id: UUID,
+        self,
+        state: RequestState,
+        operation: Operation,
+        values: dict[str, Any],
+        principal: Principal,
+        plan_manager_id: UUID,
         idempotency_key: IdempotencyKey | None,
-    ) -> Response:  # fmt: skip
+    ) -> Response:
         """The one transaction of a request, committed before it is answered."""
         try:
             async with self._deps.db.transaction() as tx:

@@ -28,9 +28,11 @@ _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}
 
 REQUESTS = Counter("plankeeper_http_requests", "Requests answered.", ["method", "route", "status"])
 REQUEST_DURATION = Histogram(
-    "plankeeper_http_request_duration_seconds", "From the last header of a request to the last byte of its answer.",
-    ["method", "route"], buckets=BUCKETS,
-)  # fmt: skip
+    "plankeeper_http_request_duration_seconds",
+    "From the last header of a request to the last byte of its answer.",
+    ["method", "route"],
+    buckets=BUCKETS,
+)
 RATE_LIMIT_REJECTIONS = Counter("plankeeper_rate_limit_rejections", "Requests refused because a quota was used up.")
 
 
@@ -74,15 +76,32 @@ class RequestInstrumentation:
             key_id = state.principal.actor.id if state.principal else None
             self._entries.append(
                 AccessLogEntry(
-                    datetime.now(UTC), "info", "request", state.request_id.decode(), key_id, state.plan_manager_id,
-                    method, route, status, int(seconds * 1_000_000) / 1000,
+                    datetime.now(UTC),
+                    "info",
+                    "request",
+                    state.request_id.decode(),
+                    key_id,
+                    state.plan_manager_id,
+                    method,
+                    route,
+                    status,
+                    int(seconds * 1_000_000) / 1000,
                 )
-            )  # fmt: skip
+            )
         if self._on_record and state.principal and state.plan_manager_id:
-            self._on_record((
-                state.plan_manager_id, time(), state.principal.actor.id, method, route, state.path, status, seconds,
-                state.request_id,
-            ))  # fmt: skip
+            self._on_record(
+                (
+                    state.plan_manager_id,
+                    time(),
+                    state.principal.actor.id,
+                    method,
+                    route,
+                    state.path,
+                    status,
+                    seconds,
+                    state.request_id,
+                )
+            )
         if not self._flush_scheduled:
             self._flush_scheduled = True
             asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self.flush)

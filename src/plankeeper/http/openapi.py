@@ -60,40 +60,54 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
 
 
 _PLAN_MANAGER_ID = {
-    "name": "X-Plan-Manager-Id", "in": "header", "required": True,
+    "name": "X-Plan-Manager-Id",
+    "in": "header",
+    "required": True,
     "description": "The plan manager that the request is scoped to.",
     "schema": {"type": "string", "format": "uuid"},
-}  # fmt: skip
+}
 _REQUEST_ID = {
-    "name": "X-Request-Id", "in": "header", "required": False,
+    "name": "X-Request-Id",
+    "in": "header",
+    "required": False,
     "description": "An id of the caller's own, of 1 to 128 visible ASCII characters; else one is made.",
-    "schema": {"type": "string"}, "x-plankeeper-extension": True,
-}  # fmt: skip
+    "schema": {"type": "string"},
+    "x-plankeeper-extension": True,
+}
 _PARAMETERS = {
     "PlanManagerId": _PLAN_MANAGER_ID,
     "RequestId": _REQUEST_ID,
     "IdempotencyKey": {
-        "name": "Idempotency-Key", "in": "header", "required": False,
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
         "description": "1 to 255 visible ASCII characters of the caller's own. The answer of a success is kept for a"
         " day, and given again to the same request with the same key: so it is safe to send it again.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
         "x-plankeeper-extension": True,
     },
     "IfNoneMatch": {
-        "name": "If-None-Match", "in": "header", "required": False,
+        "name": "If-None-Match",
+        "in": "header",
+        "required": False,
         "description": "The `ETag` of an earlier answer: if the resource is still the same, the answer is 304.",
-        "schema": {"type": "string"}, "x-plankeeper-extension": True,
+        "schema": {"type": "string"},
+        "x-plankeeper-extension": True,
     },
     "IfMatch": {
-        "name": "If-Match", "in": "header", "required": False,
+        "name": "If-Match",
+        "in": "header",
+        "required": False,
         "description": "The `ETag` of a get, of either view: if the resource is no longer the same, the answer is 412.",
-        "schema": {"type": "string"}, "x-plankeeper-extension": True,
+        "schema": {"type": "string"},
+        "x-plankeeper-extension": True,
     },
-}  # fmt: skip
+}
 _HEADERS = {
     "RequestId": {"description": "The request's id.", "schema": {"type": "string"}},
     "RateLimitPolicy": {
-        "description": "The key's quota: `\"default\";q=<requests>;w=<seconds>`.", "schema": {"type": "string"}
+        "description": 'The key\'s quota: `"default";q=<requests>;w=<seconds>`.',
+        "schema": {"type": "string"},
     },
     "RateLimit": {
         "description": 'What is left of it: `"default";r=<requests>;t=<seconds until it is whole again>`.',
@@ -102,9 +116,10 @@ _HEADERS = {
     "RetryAfter": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
     "ETag": {"description": "A strong tag of this answer.", "schema": {"type": "string"}},
     "IdempotentReplayed": {
-        "description": "`true` where this answer was kept from an earlier request.", "schema": {"type": "string"}
+        "description": "`true` where this answer was kept from an earlier request.",
+        "schema": {"type": "string"},
     },
-}  # fmt: skip
+}
 
 
 def render_document(document: dict[str, Any]) -> str:
@@ -213,9 +228,13 @@ def _response(description: str, content: dict[str, Any] | None, *headers: str) -
 
 
 _HEADER_NAMES = {
-    "RequestId": "X-Request-Id", "RateLimitPolicy": "RateLimit-Policy", "RateLimit": "RateLimit",
-    "RetryAfter": "Retry-After", "ETag": "ETag", "IdempotentReplayed": "Idempotent-Replayed",
-}  # fmt: skip
+    "RequestId": "X-Request-Id",
+    "RateLimitPolicy": "RateLimit-Policy",
+    "RateLimit": "RateLimit",
+    "RetryAfter": "Retry-After",
+    "ETag": "ETag",
+    "IdempotentReplayed": "Idempotent-Replayed",
+}
 
 
 def _struct_types(response_type: Any) -> list[Any]:

@@ -67,9 +67,7 @@ def parse_query(query_type: type[Query] | None, query_string: bytes) -> Query | 
 
 def _parameters(query_type: type[Query] | None, query_string: bytes) -> tuple[dict[str, Any], list[FieldError]]:
     try:
-        pairs = parse_qsl(
-            query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=100
-        )  # fmt: skip
+        pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError:
         raise ValidationError(FieldError("query", "must be percent-encoded UTF-8 of at most 100 parameters")) from None
     parameter_types = _parameter_types(query_type or Query)
@@ -112,8 +110,13 @@ def _keep_text(text: str) -> str:
 
 
 _COERCIONS: Mapping[type, Callable[[str], Any]] = {
-    int: _coerce_integer, bool: _coerce_boolean, Decimal: _coerce_decimal, datetime: _coerce_datetime, list: lambda text: text.split(","), str: _keep_text,
-}  # fmt: skip
+    int: _coerce_integer,
+    bool: _coerce_boolean,
+    Decimal: _coerce_decimal,
+    datetime: _coerce_datetime,
+    list: lambda text: text.split(","),
+    str: _keep_text,
+}
 
 
 def coerce_text(kind: type, text: str) -> Any:

@@ -98,11 +98,19 @@ class Router:
             parts = _parse_signature(handler, path)
             self.operations.append(
                 Operation(
-                    method=method, path=PREFIX + path, handler=handler, required_scope=scope, tag=self.tag, status=status,
-                    extension=extension, conflicts=conflicts, constraint_errors=self.constraint_errors,
-                    lock=self.lock if method in ("PUT", "DELETE") else None, **parts,
+                    method=method,
+                    path=PREFIX + path,
+                    handler=handler,
+                    required_scope=scope,
+                    tag=self.tag,
+                    status=status,
+                    extension=extension,
+                    conflicts=conflicts,
+                    constraint_errors=self.constraint_errors,
+                    lock=self.lock if method in ("PUT", "DELETE") else None,
+                    **parts,
                 )
-            )  # fmt: skip
+            )
             return handler
 
         return register
@@ -113,9 +121,15 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
     hints = get_type_hints(handler, include_extras=True)
     path_names = set(re.findall(r"\{(\w+)\}", path))
     parts: dict[str, Any] = {
-        "writes": hints["ctx"] is WriteContext, "path_ids": {}, "query_name": None, "query": None,
-        "body_name": None, "body": None, "parser": None, "response_type": hints["return"],
-    }  # fmt: skip
+        "writes": hints["ctx"] is WriteContext,
+        "path_ids": {},
+        "query_name": None,
+        "query": None,
+        "body_name": None,
+        "body": None,
+        "parser": None,
+        "response_type": hints["return"],
+    }
     if hints["ctx"] not in (ReadContext, WriteContext):
         raise TypeError(f"{handler}: `ctx` must be a ReadContext or a WriteContext")
     for name in inspect.signature(handler).parameters:

@@ -89,7 +89,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def _restart_timer(self, previous: asyncio.TimerHandle | None) -> asyncio.TimerHandle:
         self._cancel_timer(previous)
-        timeout: Any = self.app_state["client_timeout"]
+        timeout: Any = self.app_state["client_io_timeout"]
         return self.loop.call_later(timeout, self.transport.abort)
 
     @staticmethod

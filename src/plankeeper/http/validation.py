@@ -17,10 +17,18 @@ from plankeeper.http.schemas import decode_custom_type
 S = TypeVar("S", bound=Struct)
 
 _TYPE_NAMES = {
-    "str": "a string", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list",
-    "object": "an object", "null": "null", "date": "a date, YYYY-MM-DD", "decimal": "a number",
-    "datetime": "a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ", "uuid": "a UUID with its hyphens",
-}  # fmt: skip
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+    "date": "a date, YYYY-MM-DD",
+    "decimal": "a number",
+    "datetime": "a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ",
+    "uuid": "a UUID with its hyphens",
+}
 
 
 # What a pattern asks for, by a part of it that no other pattern has.

@@ -6,58 +6,78 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.idempotency import IdempotencyKey
 from plankeeper.idempotency.schemas import StoredResponse
 
+CLAIM = """
+    insert into idempotency_records (plan_manager_id, original_key_id, path, idempotency_key, request_hash,
+        created_at)
+    values ($1, $2, $3, $4, $5, clock_timestamp())
+    on conflict (plan_manager_id, original_key_id, path, idempotency_key) do update set
+        request_hash = excluded.request_hash, status = null, body = null, created_at = excluded.created_at
+    where idempotency_records.created_at < excluded.created_at - interval '24 hours'
+    returning true
+"""
+
 
 async def claim(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> bool | None:
     """True where nobody has sent this before, or a day ago. Waits while another transaction may still keep it."""
     return await tx.one_or_none(
         bool,
-        """
-        insert into idempotency_records (plan_manager_id, original_key_id, path, idempotency_key, request_hash,
-            created_at)
-        values ($1, $2, $3, $4, $5, clock_timestamp())
-        on conflict (plan_manager_id, original_key_id, path, idempotency_key) do update set
-            request_hash = excluded.request_hash, status = null, body = null, created_at = excluded.created_at
-        where idempotency_records.created_at < excluded.created_at - interval '24 hours'
-        returning true
-        """,
-        plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key, idempotency_key.request_hash,
-    )  # fmt: skip
+        CLAIM,
+        plan_manager_id,
+        idempotency_key.original_key_id,
+        idempotency_key.path,
+        idempotency_key.key,
+        idempotency_key.request_hash,
+    )
+
+
+GET_RESPONSE = """
+    select request_hash, status, body
+    from idempotency_records
+    where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
+"""
 
 
 async def get_response(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> StoredResponse:
     return await tx.one(
         StoredResponse,
-        """
-        select request_hash, status, body
-        from idempotency_records
-        where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
-        """,
-        plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key,
-    )  # fmt: skip
+        GET_RESPONSE,
+        plan_manager_id,
+        idempotency_key.original_key_id,
+        idempotency_key.path,
+        idempotency_key.key,
+    )
+
+
+SAVE_RESPONSE = """
+    update idempotency_records set status = $5, body = $6
+    where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
+"""
 
 
 async def save_response(
     tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey, status: int, body: bytes
 ) -> None:
     await tx.execute(
-        """
-        update idempotency_records set status = $5, body = $6
-        where plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4
-        """,
-        plan_manager_id, idempotency_key.original_key_id, idempotency_key.path, idempotency_key.key, status, body,
-    )  # fmt: skip
+        SAVE_RESPONSE,
+        plan_manager_id,
+        idempotency_key.original_key_id,
+        idempotency_key.path,
+        idempotency_key.key,
+        status,
+        body,
+    )
+
+
+PURGE = """
+    delete from idempotency_records where ctid = any (array(
+        -- tenants: all, on purpose
+        select ctid from idempotency_records
+        where created_at < clock_timestamp() - interval '24 hours'
+        order by created_at limit $1
+    ))
+"""
 
 
 async def purge(db: Executor, limit: int = 1000) -> None:
     """Forget what is older than a day, some at a time."""
-    await db.execute(
-        """
-        delete from idempotency_records where ctid = any (array(
-            -- tenants: all, on purpose
-            select ctid from idempotency_records
-            where created_at < clock_timestamp() - interval '24 hours'
-            order by created_at limit $1
-        ))
-        """,
-        limit,
-    )
+    await db.execute(PURGE, limit)

@@ -31,9 +31,13 @@ async def _upsert_records(tx: Transaction, plan_manager_id: UUID, records: str) 
 
 
 _upsert_rows = RecordUpserter(
-    AccountManagerRow, store.select_for_update, _upsert_records, store.select_for_update,
-    created_or_updated("account_manager"), no_defaults,
-)  # fmt: skip
+    AccountManagerRow,
+    store.select_for_update,
+    _upsert_records,
+    store.select_for_update,
+    created_or_updated("account_manager"),
+    no_defaults,
+)
 
 
 async def upsert(ctx: WriteContext, rows: Sequence[AccountManagerImportRow]) -> ImportCounts:

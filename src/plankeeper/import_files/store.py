@@ -5,70 +5,71 @@ from uuid import UUID
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.import_files.schemas import ImportFile, ImportFileSummary
 
+TRY_LOCK_IMPORT = "select pg_try_advisory_xact_lock(hashtextextended('import ' || $1::uuid::text, 0))"
+
 
 async def try_lock_import(tx: Transaction, plan_manager_id: UUID) -> bool:
     """Whether this transaction is the plan manager's one import now: two would wait for each other's rows."""
-    return await tx.one(
-        bool, "select pg_try_advisory_xact_lock(hashtextextended('import ' || $1::uuid::text, 0))", plan_manager_id
-    )
+    return await tx.one(bool, TRY_LOCK_IMPORT, plan_manager_id)
+
+
+INSERT = """
+    insert into import_files (plan_manager_id, id, resource, name, content, made_by, created_at)
+    values ($1, $2, $3, $4, $5, $6, $7)
+"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> None:
     await tx.execute(
-        """
-        insert into import_files (plan_manager_id, id, resource, name, content, made_by, created_at)
-        values ($1, $2, $3, $4, $5, $6, $7)
-        """,
-        plan_manager_id, file.id, file.resource, file.name, file.content, file.made_by, file.created_at,
-    )  # fmt: skip
+        INSERT, plan_manager_id, file.id, file.resource, file.name, file.content, file.made_by, file.created_at
+    )
+
+
+GET_SUMMARY = """
+    select id, resource, name, created_at
+    from import_files
+    where plan_manager_id = $1 and id = $2 and made_by = $3
+        and created_at > clock_timestamp() - interval '1 hour'
+"""
 
 
 async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
     """A file that an account sent within the last hour."""
-    return await db.one_or_none(
-        ImportFileSummary,
-        """
-        select id, resource, name, created_at
-        from import_files
-        where plan_manager_id = $1 and id = $2 and made_by = $3
-            and created_at > clock_timestamp() - interval '1 hour'
-        """,
-        plan_manager_id, file_id, account_id,
-    )  # fmt: skip
+    return await db.one_or_none(ImportFileSummary, GET_SUMMARY, plan_manager_id, file_id, account_id)
+
+
+POP = """
+    delete from import_files
+    where plan_manager_id = $1 and id = $2 and made_by = $3
+        and created_at > clock_timestamp() - interval '1 hour'
+    returning id, resource, name, content, made_by, created_at
+"""
 
 
 async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFile | None:
     """The same with what is in it, which is then gone: a file is imported once."""
-    return await tx.one_or_none(
-        ImportFile,
-        """
-        delete from import_files
-        where plan_manager_id = $1 and id = $2 and made_by = $3
-            and created_at > clock_timestamp() - interval '1 hour'
-        returning id, resource, name, content, made_by, created_at
-        """,
-        plan_manager_id, file_id, account_id,
-    )  # fmt: skip
+    return await tx.one_or_none(ImportFile, POP, plan_manager_id, file_id, account_id)
+
+
+DELETE_ALL_BUT_NEWEST = """
+    delete from import_files
+    where plan_manager_id = $1 and made_by = $2 and id <> all (array(
+        select id from import_files where plan_manager_id = $1 and made_by = $2 order by id desc limit $3
+    ))
+"""
 
 
 async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_id: UUID, keep_count: int) -> None:
     """Of an account's files only the newest stay."""
-    await tx.execute(
-        """
-        delete from import_files
-        where plan_manager_id = $1 and made_by = $2 and id <> all (array(
-            select id from import_files where plan_manager_id = $1 and made_by = $2 order by id desc limit $3
-        ))
-        """,
-        plan_manager_id, account_id, keep_count,
-    )  # fmt: skip
+    await tx.execute(DELETE_ALL_BUT_NEWEST, plan_manager_id, account_id, keep_count)
+
+
+PURGE = """
+    -- tenants: all, on purpose
+    delete from import_files where created_at < clock_timestamp() - interval '1 hour'
+"""
 
 
 async def purge(db: Executor) -> None:
     """Forget what nobody imported within an hour."""
-    await db.execute(
-        """
-        -- tenants: all, on purpose
-        delete from import_files where created_at < clock_timestamp() - interval '1 hour'
-        """
-    )
+    await db.execute(PURGE)

@@ -46,10 +46,18 @@ async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
     ):
         raise ApiError("rate_limit_exceeded", "You looked at too many invoices within a minute.")
     session = InvoiceViewSession(
-        id=uuid7(), invoice_id=invoice_id, user_id=ctx.actor.id or "", user_name=ctx.actor.name or "",
-        session_started=now, last_heartbeat=now, created_at=now, duration_seconds=0, active_duration_seconds=0,
-        engaged_duration_seconds=0, idle_count=0,
-    )  # fmt: skip
+        id=uuid7(),
+        invoice_id=invoice_id,
+        user_id=ctx.actor.id or "",
+        user_name=ctx.actor.name or "",
+        session_started=now,
+        last_heartbeat=now,
+        created_at=now,
+        duration_seconds=0,
+        active_duration_seconds=0,
+        engaged_duration_seconds=0,
+        idle_count=0,
+    )
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([session]))
     await record_event(ctx, "invoice_view_session.started", None, session)
     return session
@@ -93,9 +101,13 @@ def _apply_report(before: InvoiceViewSession, report: ClientReport, now: datetim
     elapsed = now - before.session_started
     durations = clamp(report.active_ms, report.engaged_ms, report.idle_count, elapsed, previous)
     return replace(
-        before, last_heartbeat=now, duration_seconds=max(0, int(elapsed.total_seconds())),
-        active_duration_seconds=durations.active_seconds, engaged_duration_seconds=durations.engaged_seconds, idle_count=durations.idle_count,
-    )  # fmt: skip
+        before,
+        last_heartbeat=now,
+        duration_seconds=max(0, int(elapsed.total_seconds())),
+        active_duration_seconds=durations.active_seconds,
+        engaged_duration_seconds=durations.engaged_seconds,
+        idle_count=durations.idle_count,
+    )
 
 
 async def _end(ctx: WriteContext, before: InvoiceViewSession, after: InvoiceViewSession) -> None:

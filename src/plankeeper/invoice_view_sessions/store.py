@@ -8,6 +8,17 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, StaleSession
 
+LIST_PAGE = """
+    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+    from invoice_view_sessions
+    where plan_manager_id = $1 and id > $2
+        and ($3::uuid is null or invoice_id = $3)
+        and ($4::text is null or user_id = $4)
+    order by id
+    limit $5 offset $6
+"""
+
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
@@ -15,155 +26,144 @@ async def list_page(
     """The rows of one page and one more, which tells whether there are more."""
     return await db.rows(
         InvoiceViewSession,
-        """
-        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
-        from invoice_view_sessions
-        where plan_manager_id = $1 and id > $2
-            and ($3::uuid is null or invoice_id = $3)
-            and ($4::text is null or user_id = $4)
-        order by id
-        limit $5 offset $6
-        """,
-        plan_manager_id, query.start, unset_to_none(query.invoice_id), unset_to_none(query.user_id), query.limit + 1, query.offset,
-    )  # fmt: skip
+        LIST_PAGE,
+        plan_manager_id,
+        query.start,
+        unset_to_none(query.invoice_id),
+        unset_to_none(query.user_id),
+        query.limit + 1,
+        query.offset,
+    )
+
+
+COUNT = """
+    select count(*)
+    from invoice_view_sessions
+    where plan_manager_id = $1
+        and ($2::uuid is null or invoice_id = $2)
+        and ($3::text is null or user_id = $3)
+"""
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
-    return await db.one(
-        int,
-        """
-        select count(*)
-        from invoice_view_sessions
-        where plan_manager_id = $1
-            and ($2::uuid is null or invoice_id = $2)
-            and ($3::text is null or user_id = $3)
-        """,
-        plan_manager_id, unset_to_none(query.invoice_id), unset_to_none(query.user_id),
-    )  # fmt: skip
+    return await db.one(int, COUNT, plan_manager_id, unset_to_none(query.invoice_id), unset_to_none(query.user_id))
+
+
+GET = """
+    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+    from invoice_view_sessions
+    where plan_manager_id = $1 and id = $2
+"""
 
 
 async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
-    return await db.one_or_none(
-        InvoiceViewSession,
-        """
-        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
-        from invoice_view_sessions
-        where plan_manager_id = $1 and id = $2
-        """,
-        plan_manager_id, session_id,
-    )  # fmt: skip
+    return await db.one_or_none(InvoiceViewSession, GET, plan_manager_id, session_id)
+
+
+SELECT_FOR_UPDATE = """
+    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+    from invoice_view_sessions
+    where plan_manager_id = $1 and id = any ($2)
+    order by id
+    for update
+"""
 
 
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID | str]
 ) -> list[InvoiceViewSession]:
     """Those of the ids that there are, locked until the transaction ends."""
-    return await tx.rows(
-        InvoiceViewSession,
-        """
-        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
-        from invoice_view_sessions
-        where plan_manager_id = $1 and id = any ($2)
-        order by id
-        for update
-        """,
-        plan_manager_id, session_ids,
-    )  # fmt: skip
+    return await tx.rows(InvoiceViewSession, SELECT_FOR_UPDATE, plan_manager_id, session_ids)
+
+
+COUNT_STARTED_SINCE = """
+    select count(*) from invoice_view_sessions
+    where plan_manager_id = $1 and id >= $2 and user_id = $3 and in_console
+"""
 
 
 async def count_started_since(tx: Transaction, plan_manager_id: UUID, first_id: UUID, user_id: str) -> int:
     """How many sessions with ids from one on the console began for a user."""
-    return await tx.one(
-        int,
-        """
-        select count(*) from invoice_view_sessions
-        where plan_manager_id = $1 and id >= $2 and user_id = $3 and in_console
-        """,
-        plan_manager_id, first_id, user_id,
-    )  # fmt: skip
+    return await tx.one(int, COUNT_STARTED_SINCE, plan_manager_id, first_id, user_id)
+
+
+INSERT = """
+    insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
+        session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
+        engaged_duration_seconds, idle_count, in_console)
+    select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count, true
+    from json_populate_recordset(null::invoice_view_sessions, $2)
+"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Add sessions that the console keeps. `records` is a JSON list of InvoiceViewSession."""
-    await tx.execute(
-        """
-        insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
-            session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
-            engaged_duration_seconds, idle_count, in_console)
-        select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count, true
-        from json_populate_recordset(null::invoice_view_sessions, $2)
-        """,
-        plan_manager_id, records,
-    )  # fmt: skip
+    await tx.execute(INSERT, plan_manager_id, records)
+
+
+SELECT_CONSOLE_SESSION_FOR_UPDATE = """
+    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+    from invoice_view_sessions
+    where plan_manager_id = $1 and id = $2 and in_console
+    for update
+"""
 
 
 async def select_console_session_for_update(
     tx: Transaction, plan_manager_id: UUID, session_id: UUID
 ) -> InvoiceViewSession | None:
     """A session that the console keeps, locked until the transaction ends."""
-    return await tx.one_or_none(
-        InvoiceViewSession,
-        """
-        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
-        from invoice_view_sessions
-        where plan_manager_id = $1 and id = $2 and in_console
-        for update
-        """,
-        plan_manager_id, session_id,
-    )  # fmt: skip
+    return await tx.one_or_none(InvoiceViewSession, SELECT_CONSOLE_SESSION_FOR_UPDATE, plan_manager_id, session_id)
+
+
+SELECT_STALE_FOR_UPDATE = """
+    select plan_manager_id, id
+    from invoice_view_sessions
+    where in_console and session_ended is null and last_heartbeat < $1
+    order by last_heartbeat
+    limit $2
+    for update skip locked
+"""
 
 
 async def select_stale_for_update(tx: Transaction, before: datetime, limit: int) -> list[StaleSession]:
     """Open sessions that the console keeps and has not heard of since a moment, whosever they are; locked."""
-    return await tx.rows(
-        StaleSession,
-        """
-        select plan_manager_id, id
-        from invoice_view_sessions
-        where in_console and session_ended is null and last_heartbeat < $1
-        order by last_heartbeat
-        limit $2
-        for update skip locked
-        """,
-        before, limit,
-    )  # fmt: skip
+    return await tx.rows(StaleSession, SELECT_STALE_FOR_UPDATE, before, limit)
+
+
+UPSERT = """
+    insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
+        session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
+        engaged_duration_seconds, idle_count)
+    select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+    from json_populate_recordset(null::invoice_view_sessions, $2)
+    on conflict (plan_manager_id, id) do update set
+        invoice_id = excluded.invoice_id, user_id = excluded.user_id, user_name = excluded.user_name,
+        session_started = excluded.session_started, session_ended = excluded.session_ended,
+        last_heartbeat = excluded.last_heartbeat, duration_seconds = excluded.duration_seconds,
+        created_at = excluded.created_at, active_duration_seconds = excluded.active_duration_seconds,
+        engaged_duration_seconds = excluded.engaged_duration_seconds, idle_count = excluded.idle_count
+"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole sessions, new or not. `records` is a JSON list of InvoiceViewSession."""
-    await tx.execute(
-        """
-        insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
-            session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
-            engaged_duration_seconds, idle_count)
-        select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
-        from json_populate_recordset(null::invoice_view_sessions, $2)
-        on conflict (plan_manager_id, id) do update set
-            invoice_id = excluded.invoice_id, user_id = excluded.user_id, user_name = excluded.user_name,
-            session_started = excluded.session_started, session_ended = excluded.session_ended,
-            last_heartbeat = excluded.last_heartbeat, duration_seconds = excluded.duration_seconds,
-            created_at = excluded.created_at, active_duration_seconds = excluded.active_duration_seconds,
-            engaged_duration_seconds = excluded.engaged_duration_seconds, idle_count = excluded.idle_count
-        """,
-        plan_manager_id, records,
-    )  # fmt: skip
+    await tx.execute(UPSERT, plan_manager_id, records)
+
+
+EXPORT = """
+    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+    from invoice_view_sessions
+    where plan_manager_id = $1
+    order by id
+"""
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceViewSession]:
-    return tx.stream(
-        InvoiceViewSession,
-        """
-        select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-            duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
-        from invoice_view_sessions
-        where plan_manager_id = $1
-        order by id
-        """,
-        plan_manager_id,
-    )
+    return tx.stream(InvoiceViewSession, EXPORT, plan_manager_id)

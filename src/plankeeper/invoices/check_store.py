@@ -38,49 +38,47 @@ class CheckInvoiceRow(Struct):
     lines: list[CheckLineRow]
 
 
+GET_MANY = """
+    select invoice.id, invoice.ignored_error_codes, invoice.invoice_number, invoice.invoice_date,
+        invoice.total, invoice.tax, invoice.subtotal, participant.status as participant_status,
+        participant.plan_start_date, participant.plan_end_date, provider.id is not null as provider_exists,
+        exists (
+            select from invoices other
+            where other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
+                and other.invoice_number = invoice.invoice_number and btrim(other.invoice_number) <> ''
+                and not other.is_deleted and (other.created_at, other.id) < (invoice.created_at, invoice.id)
+        ) as has_earlier_duplicate,
+        coalesce((
+            select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
+                'total_price', line.total_price, 'service_item_number', line.service_item_number,
+                'is_deleted', line.is_deleted) order by line.position)
+            from invoice_lines line
+            where line.plan_manager_id = $1 and line.invoice_id = invoice.id
+        ), '[]') as lines
+    from invoices invoice
+    left join participants participant on participant.plan_manager_id = $1
+        and participant.id = invoice.participant_id
+    left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
+    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+"""
+
+
 async def get_many(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[CheckInvoiceRow]:
-    return await tx.rows(
-        CheckInvoiceRow,
-        """
-        select invoice.id, invoice.ignored_error_codes, invoice.invoice_number, invoice.invoice_date,
-            invoice.total, invoice.tax, invoice.subtotal, participant.status as participant_status,
-            participant.plan_start_date, participant.plan_end_date, provider.id is not null as provider_exists,
-            exists (
-                select from invoices other
-                where other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
-                    and other.invoice_number = invoice.invoice_number and btrim(other.invoice_number) <> ''
-                    and not other.is_deleted and (other.created_at, other.id) < (invoice.created_at, invoice.id)
-            ) as has_earlier_duplicate,
-            coalesce((
-                select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
-                    'total_price', line.total_price, 'service_item_number', line.service_item_number,
-                    'is_deleted', line.is_deleted) order by line.position)
-                from invoice_lines line
-                where line.plan_manager_id = $1 and line.invoice_id = invoice.id
-            ), '[]') as lines
-        from invoices invoice
-        left join participants participant on participant.plan_manager_id = $1
-            and participant.id = invoice.participant_id
-        left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
-        where invoice.plan_manager_id = $1 and invoice.id = any ($2)
-        """,
-        plan_manager_id, invoice_ids,
-    )  # fmt: skip
+    return await tx.rows(CheckInvoiceRow, GET_MANY, plan_manager_id, invoice_ids)
+
+
+SAME_NUMBER = """
+    select distinct other.id
+    from invoices invoice
+    join invoices other on other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
+        and other.invoice_number = invoice.invoice_number
+    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
+"""
 
 
 async def same_number(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
     """The invoices of the same provider and number as one of these: what is found of them may change too."""
-    return await tx.rows(
-        UUID,
-        """
-        select distinct other.id
-        from invoices invoice
-        join invoices other on other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
-            and other.invoice_number = invoice.invoice_number
-        where invoice.plan_manager_id = $1 and invoice.id = any ($2)
-        """,
-        plan_manager_id, invoice_ids,
-    )  # fmt: skip
+    return await tx.rows(UUID, SAME_NUMBER, plan_manager_id, invoice_ids)
 
 
 class CheckResult(Struct):
@@ -92,30 +90,26 @@ class CheckResult(Struct):
     is_duplicate: bool
 
 
+SAVE_RESULTS = """
+    update invoices invoice set
+        errors = result.errors, error_codes = result.error_codes, is_duplicate = result.is_duplicate,
+        updated_at = clock_timestamp()
+    from json_populate_recordset(null::invoices, $2) result
+    where invoice.plan_manager_id = $1 and invoice.id = result.id
+        and (invoice.errors, invoice.error_codes, invoice.is_duplicate)
+            is distinct from (result.errors, result.error_codes, result.is_duplicate)
+    returning invoice.id
+"""
+
+
 async def save_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
     """Write what was found; `findings` is a JSON list of Finding. Answers the invoices of which it is news."""
-    return await tx.rows(
-        UUID,
-        """
-        update invoices invoice set
-            errors = result.errors, error_codes = result.error_codes, is_duplicate = result.is_duplicate,
-            updated_at = clock_timestamp()
-        from json_populate_recordset(null::invoices, $2) result
-        where invoice.plan_manager_id = $1 and invoice.id = result.id
-            and (invoice.errors, invoice.error_codes, invoice.is_duplicate)
-                is distinct from (result.errors, result.error_codes, result.is_duplicate)
-        returning invoice.id
-        """,
-        plan_manager_id, results,
-    )  # fmt: skip
+    return await tx.rows(UUID, SAVE_RESULTS, plan_manager_id, results)
+
+
+LOCK_IDS_AFTER = "select id from invoices where plan_manager_id = $1 and id > $2 order by id limit $3 for update"
 
 
 async def lock_ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
     """The next ids of a walk over all invoices, locked until the transaction ends."""
-    return await tx.rows(
-        UUID,
-        """
-        select id from invoices where plan_manager_id = $1 and id > $2 order by id limit $3 for update
-        """,
-        plan_manager_id, after, limit,
-    )  # fmt: skip
+    return await tx.rows(UUID, LOCK_IDS_AFTER, plan_manager_id, after, limit)

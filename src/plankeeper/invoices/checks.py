@@ -38,9 +38,18 @@ def _check_invoice(ctx: WriteContext, invoice: CheckInvoiceRow) -> CheckResult:
         for line in invoice.lines
     ]
     check_input = CheckInput(
-        invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal, invoice.participant_status,
-        invoice.plan_start_date, invoice.plan_end_date, invoice.provider_exists, invoice.has_earlier_duplicate, lines,
-    )  # fmt: skip
+        invoice.invoice_number,
+        invoice.invoice_date,
+        invoice.total,
+        invoice.tax,
+        invoice.subtotal,
+        invoice.participant_status,
+        invoice.plan_start_date,
+        invoice.plan_end_date,
+        invoice.provider_exists,
+        invoice.has_earlier_duplicate,
+        lines,
+    )
     codes = find_warnings(check_input, datetime.now(ctx.settings.time_zone).date())
     errors = has_errors(codes, invoice.ignored_error_codes)
     return CheckResult(invoice.id, errors, codes, "possible_duplicate" in codes)

@@ -18,50 +18,51 @@ class IgnoredWarning(Struct):
     ignored_at: datetime
 
 
+LIST_FOR_INVOICE = """
+    select error_code, reason, ignored_by, ignored_at
+    from invoice_ignored_warnings
+    where plan_manager_id = $1 and invoice_id = $2
+    order by ignored_at, error_code
+"""
+
+
 async def list_for_invoice(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> list[IgnoredWarning]:
-    return await db.rows(
-        IgnoredWarning,
-        """
-        select error_code, reason, ignored_by, ignored_at
-        from invoice_ignored_warnings
-        where plan_manager_id = $1 and invoice_id = $2
-        order by ignored_at, error_code
-        """,
-        plan_manager_id, invoice_id,
-    )  # fmt: skip
+    return await db.rows(IgnoredWarning, LIST_FOR_INVOICE, plan_manager_id, invoice_id)
+
+
+UPSERT = """
+    insert into invoice_ignored_warnings (plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at)
+    values ($1, $2, $3, $4, $5, $6)
+    on conflict (plan_manager_id, invoice_id, error_code) do update set
+        reason = excluded.reason, ignored_by = excluded.ignored_by, ignored_at = excluded.ignored_at
+"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, warning: IgnoredWarning) -> None:
     """A reason from before was for what an import has undone since."""
     await tx.execute(
-        """
-        insert into invoice_ignored_warnings (plan_manager_id, invoice_id, error_code, reason, ignored_by, ignored_at)
-        values ($1, $2, $3, $4, $5, $6)
-        on conflict (plan_manager_id, invoice_id, error_code) do update set
-            reason = excluded.reason, ignored_by = excluded.ignored_by, ignored_at = excluded.ignored_at
-        """,
-        plan_manager_id, invoice_id, warning.error_code, warning.reason, warning.ignored_by, warning.ignored_at,
-    )  # fmt: skip
+        UPSERT, plan_manager_id, invoice_id, warning.error_code, warning.reason, warning.ignored_by, warning.ignored_at
+    )
+
+
+DELETE = """
+    delete from invoice_ignored_warnings where plan_manager_id = $1 and invoice_id = $2 and error_code = $3
+"""
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error_code: str) -> None:
-    await tx.execute(
-        """
-        delete from invoice_ignored_warnings where plan_manager_id = $1 and invoice_id = $2 and error_code = $3
-        """,
-        plan_manager_id, invoice_id, error_code,
-    )  # fmt: skip
+    await tx.execute(DELETE, plan_manager_id, invoice_id, error_code)
+
+
+UPDATE_IGNORED_CODES = """
+    update invoices set ignored_error_codes = $3, updated_at = clock_timestamp()
+    where plan_manager_id = $1 and id = $2
+"""
 
 
 async def update_ignored_codes(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, codes: Sequence[str]) -> None:
     """Which codes do not count as errors of an invoice. What follows from it is for the checks to say."""
-    await tx.execute(
-        """
-        update invoices set ignored_error_codes = $3, updated_at = clock_timestamp()
-        where plan_manager_id = $1 and id = $2
-        """,
-        plan_manager_id, invoice_id, codes,
-    )  # fmt: skip
+    await tx.execute(UPDATE_IGNORED_CODES, plan_manager_id, invoice_id, codes)
 
 
 class DisplayName(Struct):
@@ -71,20 +72,19 @@ class DisplayName(Struct):
     name: str | None
 
 
+GET_DISPLAY_NAMES = """
+    select id, nullif(btrim(concat_ws(' ', first_name, last_name)), '') as name
+    from participants
+    where plan_manager_id = $1 and id = any ($2)
+    union all
+    select id, nullif(btrim(entity_name), '') as name
+    from providers
+    where plan_manager_id = $1 and id = any ($3)
+"""
+
+
 async def get_display_names(
     db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID], provider_ids: Sequence[UUID]
 ) -> list[DisplayName]:
     """Those of the ids that there are."""
-    return await db.rows(
-        DisplayName,
-        """
-        select id, nullif(btrim(concat_ws(' ', first_name, last_name)), '') as name
-        from participants
-        where plan_manager_id = $1 and id = any ($2)
-        union all
-        select id, nullif(btrim(entity_name), '') as name
-        from providers
-        where plan_manager_id = $1 and id = any ($3)
-        """,
-        plan_manager_id, participant_ids, provider_ids,
-    )  # fmt: skip
+    return await db.rows(DisplayName, GET_DISPLAY_NAMES, plan_manager_id, participant_ids, provider_ids)

@@ -10,9 +10,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidListQuery, UuidText
 
 ClaimStatus = Literal[
-    "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected",
-    "on_hold", "cancelled",
-]  # fmt: skip
+    "new",
+    "flagged",
+    "pending",
+    "payment_ready",
+    "partially_ready",
+    "partially_paid",
+    "paid",
+    "rejected",
+    "on_hold",
+    "cancelled",
+]
 ApprovalStatus = Literal["not_required", "pending", "approved", "rejected"]
 
 # A JSON number, exact: kept as `numeric`, never as floating point.

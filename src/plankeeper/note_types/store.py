@@ -6,120 +6,108 @@ from uuid import UUID
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow
 
+LIST_PAGE = """
+    select id, note_type, plan_manager_id, badge_color, highlight_color
+    from note_types
+    where plan_manager_id = $1 and id > $2
+    order by id
+    limit $3 offset $4
+"""
+
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
     """The rows of one page and one more, which tells whether there are more."""
-    return await db.rows(
-        NoteType,
-        """
-        select id, note_type, plan_manager_id, badge_color, highlight_color
-        from note_types
-        where plan_manager_id = $1 and id > $2
-        order by id
-        limit $3 offset $4
-        """,
-        plan_manager_id, query.start, query.limit + 1, query.offset,
-    )  # fmt: skip
+    return await db.rows(NoteType, LIST_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+
+
+COUNT = "select count(*) from note_types where plan_manager_id = $1"
 
 
 async def count(db: Executor, plan_manager_id: UUID) -> int:
-    return await db.one(
-        int,
-        """
-        select count(*) from note_types where plan_manager_id = $1
-        """,
-        plan_manager_id,
-    )
+    return await db.one(int, COUNT, plan_manager_id)
+
+
+GET_MANY = """
+    select id, note_type, plan_manager_id, badge_color, highlight_color
+    from note_types
+    where plan_manager_id = $1 and id = any ($2)
+    order by id
+"""
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
     """Those of the ids that there are."""
-    return await db.rows(
-        NoteType,
-        """
-        select id, note_type, plan_manager_id, badge_color, highlight_color
-        from note_types
-        where plan_manager_id = $1 and id = any ($2)
-        order by id
-        """,
-        plan_manager_id, note_type_ids,
-    )  # fmt: skip
+    return await db.rows(NoteType, GET_MANY, plan_manager_id, note_type_ids)
+
+
+SELECT_FOR_UPDATE = """
+    select id, note_type, badge_color, highlight_color
+    from note_types
+    where plan_manager_id = $1 and id = any ($2)
+    order by id
+    for update
+"""
 
 
 async def select_for_update(tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteTypeRow]:
     """Those of the ids that there are, locked until the transaction ends."""
-    return await tx.rows(
-        NoteTypeRow,
-        """
-        select id, note_type, badge_color, highlight_color
-        from note_types
-        where plan_manager_id = $1 and id = any ($2)
-        order by id
-        for update
-        """,
-        plan_manager_id, note_type_ids,
-    )  # fmt: skip
+    return await tx.rows(NoteTypeRow, SELECT_FOR_UPDATE, plan_manager_id, note_type_ids)
+
+
+NEXT_IDS = "select nextval('note_type_ids') from generate_series(1, $1)"
 
 
 async def next_ids(tx: Transaction, count: int) -> list[int]:
     """New ids from the one sequence."""
-    return await tx.rows(
-        int,
-        """
-        select nextval('note_type_ids') from generate_series(1, $1)
-        """,
-        count,
-    )
+    return await tx.rows(int, NEXT_IDS, count)
+
+
+UPSERT = """
+    insert into note_types (plan_manager_id, id, note_type, badge_color, highlight_color)
+    select $1, id, note_type, badge_color, highlight_color
+    from json_populate_recordset(null::note_types, $2)
+    on conflict (plan_manager_id, id) do update set
+        note_type = excluded.note_type, badge_color = excluded.badge_color,
+        highlight_color = excluded.highlight_color
+"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write whole note types, new or not. `records` is a JSON list of NoteTypeRow."""
-    await tx.execute(
-        """
-        insert into note_types (plan_manager_id, id, note_type, badge_color, highlight_color)
-        select $1, id, note_type, badge_color, highlight_color
-        from json_populate_recordset(null::note_types, $2)
-        on conflict (plan_manager_id, id) do update set
-            note_type = excluded.note_type, badge_color = excluded.badge_color,
-            highlight_color = excluded.highlight_color
-        """,
-        plan_manager_id, records,
-    )  # fmt: skip
+    await tx.execute(UPSERT, plan_manager_id, records)
+
+
+ADVANCE_ID_SEQUENCE = """
+    select setval('note_type_ids', highest.id)
+    from note_type_ids, (select max(id) as id from note_types where plan_manager_id = $1) highest
+    where highest.id > last_value
+"""
 
 
 async def advance_id_sequence(tx: Transaction, plan_manager_id: UUID) -> None:
     """Move the sequence past ids that came from outside; never back."""
-    await tx.execute(
-        """
-        select setval('note_type_ids', highest.id)
-        from note_type_ids, (select max(id) as id from note_types where plan_manager_id = $1) highest
-        where highest.id > last_value
-        """,
-        plan_manager_id,
-    )
+    await tx.execute(ADVANCE_ID_SEQUENCE, plan_manager_id)
+
+
+DELETE = """
+    delete from note_types
+    where plan_manager_id = $1 and id = $2
+    returning id, note_type, plan_manager_id, badge_color, highlight_color
+"""
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
     """Delete a note type; answers what it was."""
-    return await tx.one_or_none(
-        NoteType,
-        """
-        delete from note_types
-        where plan_manager_id = $1 and id = $2
-        returning id, note_type, plan_manager_id, badge_color, highlight_color
-        """,
-        plan_manager_id, note_type_id,
-    )  # fmt: skip
+    return await tx.one_or_none(NoteType, DELETE, plan_manager_id, note_type_id)
+
+
+EXPORT = """
+    select id, note_type, badge_color, highlight_color
+    from note_types
+    where plan_manager_id = $1
+    order by id
+"""
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[NoteTypeRow]:
-    return tx.stream(
-        NoteTypeRow,
-        """
-        select id, note_type, badge_color, highlight_color
-        from note_types
-        where plan_manager_id = $1
-        order by id
-        """,
-        plan_manager_id,
-    )
+    return tx.stream(NoteTypeRow, EXPORT, plan_manager_id)

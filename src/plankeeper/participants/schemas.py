@@ -223,10 +223,12 @@ class ParticipantListQuery(UuidListQuery):
 
     status: Status | UnsetType = UNSET
     state: Annotated[
-        Literal["nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt",
-                "NSW", "QLD", "VIC", "SA", "WA", "TAS", "ACT", "NT"] | UnsetType,
+        Literal[
+            "nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt", "NSW", "QLD", "VIC", "SA", "WA", "TAS", "ACT", "NT"
+        ]
+        | UnsetType,
         Meta(description="The contract's values are lower case; upper case is taken too."),
-    ] = UNSET  # fmt: skip
+    ] = UNSET
     account_manager: Annotated[
         Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
         Meta(description="Ids of account managers with commas between them; any of them matches."),
@@ -235,5 +237,6 @@ class ParticipantListQuery(UuidListQuery):
     email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
     updated_since: Annotated[
         AwareDatetime | UnsetType,
-        EXTENSION, Meta(description="Changed at or after this moment."),
-    ] = UNSET  # fmt: skip
+        EXTENSION,
+        Meta(description="Changed at or after this moment."),
+    ] = UNSET

@@ -44,6 +44,36 @@ async def search_page(db: Executor, plan_manager_id: UUID, text: str, query: Par
     return await get_many(db, plan_manager_id, ids) if ids else []
 
 
+MATCHING_IDS = """
+    -- materialized: a walk by id would have to pass over all that does not match
+    with matches as materialized (
+        select id, status, state, account_manager_id from participants
+        where plan_manager_id = $1 and id > $2
+            and lower(last_name) ~>=~ lower($6) and lower(last_name) ~<~ (lower($6) || chr(1114111))
+        union all select id, status, state, account_manager_id from participants
+        where plan_manager_id = $1 and id > $2
+            and lower(first_name) ~>=~ lower($6) and lower(first_name) ~<~ (lower($6) || chr(1114111))
+        union all select id, status, state, account_manager_id from participants
+        where plan_manager_id = $1 and id > $2
+            and lower(email) ~>=~ lower($6) and lower(email) ~<~ (lower($6) || chr(1114111))
+        union all select id, status, state, account_manager_id from participants
+        where plan_manager_id = $1 and id > $2 and participant_number ~>=~ $7 and participant_number ~<~ $8
+        union all select by_name.* from unnest($9::text[], $10::text[]) as name (first, last)
+        cross join lateral (
+            select id, status, state, account_manager_id from participants
+            where plan_manager_id = $1 and id > $2
+                and lower(last_name) ~>=~ lower(last) and lower(last_name) ~<~ (lower(last) || chr(1114111))
+                and lower(first_name) ~>=~ lower(first) and lower(first_name) ~<~ (lower(first) || chr(1114111))
+            offset 0  -- else the ranges become a filter of the join
+        ) by_name
+    )
+    select distinct id from matches
+    where ($3::text is null or status = $3) and ($4::text is null or state = upper($4))
+        and ($5::uuid[] is null or account_manager_id = any ($5))
+    order by id limit $11
+"""
+
+
 async def _matching_ids(
     db: Executor, plan_manager_id: UUID, terms: SearchTerms, query: ParticipantListQuery
 ) -> list[UUID]:
@@ -53,34 +83,16 @@ async def _matching_ids(
     manager_ids = None if query.account_manager is UNSET else query.account_manager
     return await db.rows(
         UUID,
-        """
-        -- materialized: a walk by id would have to pass over all that does not match
-        with matches as materialized (
-            select id, status, state, account_manager_id from participants
-            where plan_manager_id = $1 and id > $2
-                and lower(last_name) ~>=~ lower($6) and lower(last_name) ~<~ (lower($6) || chr(1114111))
-            union all select id, status, state, account_manager_id from participants
-            where plan_manager_id = $1 and id > $2
-                and lower(first_name) ~>=~ lower($6) and lower(first_name) ~<~ (lower($6) || chr(1114111))
-            union all select id, status, state, account_manager_id from participants
-            where plan_manager_id = $1 and id > $2
-                and lower(email) ~>=~ lower($6) and lower(email) ~<~ (lower($6) || chr(1114111))
-            union all select id, status, state, account_manager_id from participants
-            where plan_manager_id = $1 and id > $2 and participant_number ~>=~ $7 and participant_number ~<~ $8
-            union all select by_name.* from unnest($9::text[], $10::text[]) as name (first, last)
-            cross join lateral (
-                select id, status, state, account_manager_id from participants
-                where plan_manager_id = $1 and id > $2
-                    and lower(last_name) ~>=~ lower(last) and lower(last_name) ~<~ (lower(last) || chr(1114111))
-                    and lower(first_name) ~>=~ lower(first) and lower(first_name) ~<~ (lower(first) || chr(1114111))
-                offset 0  -- else the ranges become a filter of the join
-            ) by_name
-        )
-        select distinct id from matches
-        where ($3::text is null or status = $3) and ($4::text is null or state = upper($4))
-            and ($5::uuid[] is null or account_manager_id = any ($5))
-        order by id limit $11
-        """,
-        plan_manager_id, query.start, unset_to_none(query.status), unset_to_none(query.state), manager_ids,
-        terms.text, terms.number, terms.number_end, terms.first_names, terms.last_names, query.limit + 1,
-    )  # fmt: skip
+        MATCHING_IDS,
+        plan_manager_id,
+        query.start,
+        unset_to_none(query.status),
+        unset_to_none(query.state),
+        manager_ids,
+        terms.text,
+        terms.number,
+        terms.number_end,
+        terms.first_names,
+        terms.last_names,
+        query.limit + 1,
+    )

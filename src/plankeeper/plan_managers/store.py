@@ -16,25 +16,28 @@ class PlanManager(Struct):
     created_at: datetime
 
 
+INSERT = """
+    insert into plan_managers (id, name) values ($1, $2)
+    on conflict (id) do nothing
+    returning id, name, created_at
+"""
+
+
 async def insert(tx: Transaction, plan_manager_id: UUID, name: str) -> PlanManager | None:
     """A new plan manager; null where the id is taken."""
-    return await tx.one_or_none(
-        PlanManager,
-        """
-        insert into plan_managers (id, name) values ($1, $2)
-        on conflict (id) do nothing
-        returning id, name, created_at
-        """,
-        plan_manager_id, name,
-    )  # fmt: skip
+    return await tx.one_or_none(PlanManager, INSERT, plan_manager_id, name)
+
+
+GET = "select id, name, created_at from plan_managers where id = $1"
 
 
 async def get(db: Executor, plan_manager_id: UUID) -> PlanManager | None:
-    return await db.one_or_none(
-        PlanManager, "select id, name, created_at from plan_managers where id = $1", plan_manager_id
-    )
+    return await db.one_or_none(PlanManager, GET, plan_manager_id)
+
+
+LIST_ALL = "select id, name, created_at from plan_managers order by created_at, id"
 
 
 async def list_all(db: Executor) -> list[PlanManager]:
     """Every plan manager, oldest first."""
-    return await db.rows(PlanManager, "select id, name, created_at from plan_managers order by created_at, id")
+    return await db.rows(PlanManager, LIST_ALL)

@@ -88,5 +88,6 @@ class ProviderListQuery(UuidListQuery):
     email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
     updated_since: Annotated[
         AwareDatetime | UnsetType,
-        EXTENSION, Meta(description="Changed at or after this moment."),
-    ] = UNSET  # fmt: skip
+        EXTENSION,
+        Meta(description="Changed at or after this moment."),
+    ] = UNSET

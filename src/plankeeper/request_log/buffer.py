@@ -86,6 +86,12 @@ def build_batches(records: list[RequestRecord]) -> list[RequestBatchInsert]:
 def _logged_request(record: RequestRecord) -> LoggedRequest:
     _, timestamp, key_id, method, route, path, status, seconds, request_id = record
     return LoggedRequest(
-        int(timestamp * 1000) / 1000, key_id or "", method, route, path.decode("latin-1")[:MAX_PATH_LENGTH], status,
-        int(seconds * 100_000) / 100, request_id.decode("latin-1"),
-    )  # fmt: skip
+        int(timestamp * 1000) / 1000,
+        key_id or "",
+        method,
+        route,
+        path.decode("latin-1")[:MAX_PATH_LENGTH],
+        status,
+        int(seconds * 100_000) / 100,
+        request_id.decode("latin-1"),
+    )

@@ -11,60 +11,58 @@ async def insert(tx: Transaction, batches: Iterable[RequestBatchInsert]) -> None
     await tx.insert_rows("api_request_batches", RequestBatchInsert, batches)
 
 
+LIST_LATEST = """
+    select id, requests
+    from api_request_batches
+    where plan_manager_id = $1 and id <= coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+    order by id desc
+    limit $3
+"""
+
+
 async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, limit: int) -> list[RequestBatch]:
     """Batches newest first, from `newest` on where it is given."""
-    return await db.rows(
-        RequestBatch,
-        """
-        select id, requests
-        from api_request_batches
-        where plan_manager_id = $1 and id <= coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-        order by id desc
-        limit $3
-        """,
-        plan_manager_id, newest, limit,
-    )  # fmt: skip
+    return await db.rows(RequestBatch, LIST_LATEST, plan_manager_id, newest, limit)
+
+
+PURGE = """
+    delete from api_request_batches where ctid = any (array(
+        -- tenants: all, on purpose
+        select ctid from api_request_batches
+        where ended_at < clock_timestamp() - $1 * interval '1 day'
+        order by ended_at limit $2
+    ))
+"""
 
 
 async def purge(session: Executor, days: int, limit: int = 5000) -> None:
     """Forget batches that are older than so many days, some at a time."""
-    await session.execute(
-        """
-        delete from api_request_batches where ctid = any (array(
-            -- tenants: all, on purpose
-            select ctid from api_request_batches
-            where ended_at < clock_timestamp() - $1 * interval '1 day'
-            order by ended_at limit $2
-        ))
-        """,
-        days, limit,
-    )  # fmt: skip
+    await session.execute(PURGE, days, limit)
+
+
+LIST_ACTIVE = """
+    -- tenants: all, on purpose
+    select distinct plan_manager_id from api_request_batches
+    where ended_at > clock_timestamp() - $1::float8 * interval '1 second'
+"""
 
 
 async def list_active(session: Executor, seconds: float) -> list[UUID]:
     """The plan managers whose keys were used within so many seconds."""
-    return await session.rows(
-        UUID,
-        """
-        -- tenants: all, on purpose
-        select distinct plan_manager_id from api_request_batches
-        where ended_at > clock_timestamp() - $1::float8 * interval '1 second'
-        """,
-        seconds,
+    return await session.rows(UUID, LIST_ACTIVE, seconds)
+
+
+TRIM = """
+    with counted as (
+        select id, sum(count) over (order by id desc) - count as newer
+        from api_request_batches
+        where plan_manager_id = $1
     )
+    delete from api_request_batches batch using counted
+    where batch.plan_manager_id = $1 and batch.id = counted.id and counted.newer >= $2
+"""
 
 
 async def trim(session: Executor, plan_manager_id: UUID, max_requests: int) -> None:
     """Forget a plan manager's batches that are older than the newest so many requests."""
-    await session.execute(
-        """
-        with counted as (
-            select id, sum(count) over (order by id desc) - count as newer
-            from api_request_batches
-            where plan_manager_id = $1
-        )
-        delete from api_request_batches batch using counted
-        where batch.plan_manager_id = $1 and batch.id = counted.id and counted.newer >= $2
-        """,
-        plan_manager_id, max_requests,
-    )  # fmt: skip
+    await session.execute(TRIM, plan_manager_id, max_requests)

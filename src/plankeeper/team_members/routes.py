@@ -90,7 +90,7 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     profile_id = None if email else uuid7()
     defaults = TeamMemberRow(
         participant_id=participant_id, id=profile_id or user_id, user_id=user_id, pm_profile_id=profile_id
-    )  # fmt: skip
+    )
     row = apply_patch(new, defaults)
     row.permissions = effective_permissions(permissions)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([row]))

@@ -15,53 +15,50 @@ class User(Struct):
     email: str | None
 
 
+GET_BY_EMAILS = """
+    select id, lower(email) as email from users where plan_manager_id = $1 and lower(email) = any ($2)
+"""
+
+
 async def get_by_emails(db: Executor, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
     """Those of the emails, given in lower case, that have a user; `email` is answered in lower case."""
-    return await db.rows(
-        User,
-        """
-        select id, lower(email) as email from users where plan_manager_id = $1 and lower(email) = any ($2)
-        """,
-        plan_manager_id, emails,
-    )  # fmt: skip
+    return await db.rows(User, GET_BY_EMAILS, plan_manager_id, emails)
+
+
+GET_BY_IDS_OR_EMAILS = """
+    select id, email from users
+    where plan_manager_id = $1 and (id = any ($2::uuid[]) or lower(email) = any ($3))
+"""
 
 
 async def get_by_ids_or_emails(
     db: Executor, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]
 ) -> list[User]:
     """The users with one of the ids or one of the emails, these given in lower case."""
-    return await db.rows(
-        User,
-        """
-        select id, email from users
-        where plan_manager_id = $1 and (id = any ($2::uuid[]) or lower(email) = any ($3))
-        """,
-        plan_manager_id, ids, emails,
-    )  # fmt: skip
+    return await db.rows(User, GET_BY_IDS_OR_EMAILS, plan_manager_id, ids, emails)
+
+
+UPSERT = """
+    insert into users (plan_manager_id, id, email)
+    select $1, id, email from json_populate_recordset(null::users, $2)
+    -- An email, once known, is not taken away: who has none can hold no permission.
+    on conflict (plan_manager_id, id) do update set email = excluded.email
+        where users.email is distinct from excluded.email and excluded.email is not null
+"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
     """Write users, new or not. `users` is a JSON list of User."""
-    await tx.execute(
-        """
-        insert into users (plan_manager_id, id, email)
-        select $1, id, email from json_populate_recordset(null::users, $2)
-        -- An email, once known, is not taken away: who has none can hold no permission.
-        on conflict (plan_manager_id, id) do update set email = excluded.email
-            where users.email is distinct from excluded.email and excluded.email is not null
-        """,
-        plan_manager_id, users,
-    )  # fmt: skip
+    await tx.execute(UPSERT, plan_manager_id, users)
+
+
+GET_OR_CREATE = """
+    insert into users (plan_manager_id, id, email) values ($1, $2, $3)
+    on conflict (plan_manager_id, lower(email)) do update set email = users.email
+    returning id
+"""
 
 
 async def get_or_create(tx: Transaction, plan_manager_id: UUID, new_id: UUID, email: str | None) -> UUID:
     """The user with an email, made now (with `new_id`) if there is none; a new one where there is no email."""
-    return await tx.one(
-        UUID,
-        """
-        insert into users (plan_manager_id, id, email) values ($1, $2, $3)
-        on conflict (plan_manager_id, lower(email)) do update set email = users.email
-        returning id
-        """,
-        plan_manager_id, new_id, email,
-    )  # fmt: skip
+    return await tx.one(UUID, GET_OR_CREATE, plan_manager_id, new_id, email)

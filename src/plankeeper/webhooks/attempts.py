@@ -30,9 +30,14 @@ async def record_attempts(
     async with db.transaction() as tx:
         # Endpoints are locked before their deliveries, here as in every request.
         failing_ids = await delivery_queue.update_endpoint_health(
-            tx, [plan_manager_ids[each] for each in endpoint_ids], endpoint_ids, [each in succeeded_ids for each in endpoint_ids], [each in gone_ids for each in endpoint_ids],
-            DISABLE_AFTER, clock_offset,
-        )  # fmt: skip
+            tx,
+            [plan_manager_ids[each] for each in endpoint_ids],
+            endpoint_ids,
+            [each in succeeded_ids for each in endpoint_ids],
+            [each in gone_ids for each in endpoint_ids],
+            DISABLE_AFTER,
+            clock_offset,
+        )
         reasons = dict.fromkeys(failing_ids, _FAILING_REASON) | dict.fromkeys(gone_ids, _GONE_REASON)
         endpoints = [
             await endpoint_store.select_for_update(tx, plan_manager_ids[each], each) for each in sorted(reasons)

@@ -41,9 +41,14 @@ class AddressNotAllowedError(Exception):
 
 
 _EXPECTED_ERRORS = (
-    AddressNotAllowedError, OSError, UnicodeError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError,
+    AddressNotAllowedError,
+    OSError,
+    UnicodeError,
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
     httpcore.UnsupportedProtocol,
-)  # fmt: skip
+)
 
 
 class PublicAddressBackend(httpcore.AsyncNetworkBackend):
@@ -55,10 +60,13 @@ class PublicAddressBackend(httpcore.AsyncNetworkBackend):
         self._inner: httpcore.AsyncNetworkBackend = cast("Any", httpcore).AnyIOBackend()
 
     async def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None,  # noqa: ASYNC109 - as httpcore has it
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - as httpcore has it
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:  # fmt: skip
+    ) -> httpcore.AsyncNetworkStream:
         ip_literal = parse_ip(host)
         addresses = [ip_literal] if ip_literal else [parse_ip(each) for each in await self._resolve(host, port)]
         if not addresses or any(each is None or is_blocked(each, self._allowed_networks) for each in addresses):
@@ -80,9 +88,11 @@ class WebhookClient:
     ) -> None:
         self._allowed_networks = allowed_networks
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl_context or ssl.create_default_context(), max_connections=None, max_keepalive_connections=0,
+            ssl_context=ssl_context or ssl.create_default_context(),
+            max_connections=None,
+            max_keepalive_connections=0,
             network_backend=PublicAddressBackend(allowed_networks, resolve or Resolver()),
-        )  # fmt: skip
+        )
 
     def validate_url(self, url: str) -> str | None:
         """What is wrong with an address, before its name is looked up."""

@@ -8,6 +8,36 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import to_json
 from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutProgress
 
+FAN_OUT = """
+    with endpoint as materialized (
+        select plan_manager_id, id, event_types, fanned_out_to from webhook_endpoints
+        where plan_manager_id = any ($1) and active order by plan_manager_id, id for no key update
+    ), ready as materialized (
+        select endpoint.*, $2 - (select count(*) from (select from webhook_deliveries
+            where webhook_endpoint_id = endpoint.id and status = 'pending' and next_attempt_at <= clock_timestamp()
+            limit $2) due) as room from endpoint
+    ), new_event as materialized (
+        select ready.plan_manager_id, ready.id as webhook_endpoint_id, event.id, event.type, event.position, notify
+            and event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*'] as subscribed
+        from ready cross join lateral (
+            select id, type, position, notify from events
+            where plan_manager_id = ready.plan_manager_id and position > ready.fanned_out_to
+            order by position limit case when ready.room > $2 / 2 then ready.room else 0 end) event
+    ), inserted as (
+        insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
+            next_attempt_at, created_at)
+        select plan_manager_id, time_ordered_uuid(), webhook_endpoint_id, id, type, 'pending', clock_timestamp(),
+            statement_timestamp() from (select * from new_event where subscribed order by position) matching
+    ), advanced as (
+        update webhook_endpoints target set fanned_out_to = newest.position
+        from (select webhook_endpoint_id, max(position) as position from new_event group by 1) newest
+        where target.plan_manager_id = any ($1) and target.id = newest.webhook_endpoint_id returning target.id
+    )
+    select ready.plan_manager_id, bool_or(advanced.id is not null) as has_moved
+    from ready left join advanced on advanced.id = ready.id
+    where advanced.id is not null or ready.room <= $2 / 2 group by ready.plan_manager_id
+"""
+
 
 async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
     """Turn events into deliveries, in the order of the feed: the plan managers that may have more events waiting.
@@ -16,39 +46,38 @@ async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pendi
     neither a flood of writes nor a slow endpoint makes work before there is time for it. It gets more when half of
     them are made, so that many come at once.
     """
-    return await session.rows(
-        FanOutProgress,
-        """
-        with endpoint as materialized (
-            select plan_manager_id, id, event_types, fanned_out_to from webhook_endpoints
-            where plan_manager_id = any ($1) and active order by plan_manager_id, id for no key update
-        ), ready as materialized (
-            select endpoint.*, $2 - (select count(*) from (select from webhook_deliveries
-                where webhook_endpoint_id = endpoint.id and status = 'pending' and next_attempt_at <= clock_timestamp()
-                limit $2) due) as room from endpoint
-        ), new_event as materialized (
-            select ready.plan_manager_id, ready.id as webhook_endpoint_id, event.id, event.type, event.position, notify
-                and event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*'] as subscribed
-            from ready cross join lateral (
-                select id, type, position, notify from events
-                where plan_manager_id = ready.plan_manager_id and position > ready.fanned_out_to
-                order by position limit case when ready.room > $2 / 2 then ready.room else 0 end) event
-        ), inserted as (
-            insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
-                next_attempt_at, created_at)
-            select plan_manager_id, time_ordered_uuid(), webhook_endpoint_id, id, type, 'pending', clock_timestamp(),
-                statement_timestamp() from (select * from new_event where subscribed order by position) matching
-        ), advanced as (
-            update webhook_endpoints target set fanned_out_to = newest.position
-            from (select webhook_endpoint_id, max(position) as position from new_event group by 1) newest
-            where target.plan_manager_id = any ($1) and target.id = newest.webhook_endpoint_id returning target.id
-        )
-        select ready.plan_manager_id, bool_or(advanced.id is not null) as has_moved
-        from ready left join advanced on advanced.id = ready.id
-        where advanced.id is not null or ready.room <= $2 / 2 group by ready.plan_manager_id
-        """,
-        plan_manager_ids, max_pending,
-    )  # fmt: skip
+    return await session.rows(FanOutProgress, FAN_OUT, plan_manager_ids, max_pending)
+
+
+CLAIM_DUE = """
+    with recursive pending as (
+        -- tenants: all, on purpose; one probe of the index for each endpoint that has something pending
+        (select webhook_endpoint_id as id, plan_manager_id from webhook_deliveries where status = 'pending'
+            order by webhook_endpoint_id limit 1)
+        union all
+        select next.id, next.plan_manager_id from pending cross join lateral (
+            select webhook_endpoint_id as id, plan_manager_id from webhook_deliveries
+            where status = 'pending' and webhook_endpoint_id > pending.id order by webhook_endpoint_id limit 1
+        ) next
+    ), due as materialized (
+        select candidate.plan_manager_id, candidate.id
+        from pending
+        join webhook_endpoints endpoint on endpoint.plan_manager_id = pending.plan_manager_id
+            and endpoint.id = pending.id
+        left join unnest($1::uuid[], $2::bigint[]) as busy (id, places) on busy.id = pending.id
+        cross join lateral (
+            select delivery.plan_manager_id, delivery.id from webhook_deliveries delivery
+            where status = 'pending' and webhook_endpoint_id = pending.id
+                and next_attempt_at <= clock_timestamp() + $5::interval
+            order by next_attempt_at limit greatest(case when endpoint.failing_since is null then $3::bigint
+                else 1 end - coalesce(busy.places, 0), 0) for update skip locked
+        ) candidate
+        limit $4
+    )
+    update webhook_deliveries delivery set next_attempt_at = clock_timestamp() + $5::interval + interval '1 minute'
+    from due where delivery.plan_manager_id = due.plan_manager_id and delivery.id = due.id
+    returning delivery.plan_manager_id, delivery.id
+"""
 
 
 async def claim_due(
@@ -60,162 +89,146 @@ async def claim_due(
     What is claimed comes up again in a minute, unless it is settled before: so what a dead worker had is taken over.
     """
     return await db.rows(
-        DeliveryKey,
-        """
-        with recursive pending as (
-            -- tenants: all, on purpose; one probe of the index for each endpoint that has something pending
-            (select webhook_endpoint_id as id, plan_manager_id from webhook_deliveries where status = 'pending'
-                order by webhook_endpoint_id limit 1)
-            union all
-            select next.id, next.plan_manager_id from pending cross join lateral (
-                select webhook_endpoint_id as id, plan_manager_id from webhook_deliveries
-                where status = 'pending' and webhook_endpoint_id > pending.id order by webhook_endpoint_id limit 1
-            ) next
-        ), due as materialized (
-            select candidate.plan_manager_id, candidate.id
-            from pending
-            join webhook_endpoints endpoint on endpoint.plan_manager_id = pending.plan_manager_id
-                and endpoint.id = pending.id
-            left join unnest($1::uuid[], $2::bigint[]) as busy (id, places) on busy.id = pending.id
-            cross join lateral (
-                select delivery.plan_manager_id, delivery.id from webhook_deliveries delivery
-                where status = 'pending' and webhook_endpoint_id = pending.id
-                    and next_attempt_at <= clock_timestamp() + $5::interval
-                order by next_attempt_at limit greatest(case when endpoint.failing_since is null then $3::bigint
-                    else 1 end - coalesce(busy.places, 0), 0) for update skip locked
-            ) candidate
-            limit $4
-        )
-        update webhook_deliveries delivery set next_attempt_at = clock_timestamp() + $5::interval + interval '1 minute'
-        from due where delivery.plan_manager_id = due.plan_manager_id and delivery.id = due.id
-        returning delivery.plan_manager_id, delivery.id
-        """,
-        list(in_flight), list(in_flight.values()), max_per_endpoint, limit, clock_offset,
-    )  # fmt: skip
+        DeliveryKey, CLAIM_DUE, list(in_flight), list(in_flight.values()), max_per_endpoint, limit, clock_offset
+    )
+
+
+LOAD_JOBS = """
+    select delivery.plan_manager_id, delivery.id, delivery.made, delivery.event_id, delivery.event_type,
+        event.created_at as event_created_at, event.resource_kind, event.resource_id,
+        case when endpoint.payload = 'full' then event.data end as data,
+        delivery.webhook_endpoint_id, endpoint.url, endpoint.payload, endpoint.secret,
+        case when endpoint.old_secret_until > clock_timestamp() + $3::interval then endpoint.old_secret end
+            as old_secret
+    -- Laterals with a limit: each row is looked up by its key, whatever PostgreSQL thinks of how many there are.
+    from unnest($1::uuid[], $2::uuid[]) as claimed (plan_manager_id, id)
+    cross join lateral (
+        select plan_manager_id, id, made, event_id, event_type, webhook_endpoint_id from webhook_deliveries
+        where plan_manager_id = claimed.plan_manager_id and id = claimed.id limit 1
+    ) delivery
+    cross join lateral (
+        select url, payload, secret, old_secret, old_secret_until from webhook_endpoints
+        where plan_manager_id = delivery.plan_manager_id and id = delivery.webhook_endpoint_id limit 1
+    ) endpoint
+    cross join lateral (
+        select created_at, resource_kind, resource_id, data, position from events
+        where plan_manager_id = delivery.plan_manager_id and id = delivery.event_id limit 1
+    ) event
+    order by event.position nulls last, delivery.id
+"""
 
 
 async def load_jobs(db: Executor, keys: Sequence[DeliveryKey], clock_offset: timedelta) -> list[DeliveryJob]:
     """What must be known to send what was claimed, oldest first."""
     return await db.rows(
-        DeliveryJob,
-        """
-        select delivery.plan_manager_id, delivery.id, delivery.made, delivery.event_id, delivery.event_type,
-            event.created_at as event_created_at, event.resource_kind, event.resource_id,
-            case when endpoint.payload = 'full' then event.data end as data,
-            delivery.webhook_endpoint_id, endpoint.url, endpoint.payload, endpoint.secret,
-            case when endpoint.old_secret_until > clock_timestamp() + $3::interval then endpoint.old_secret end
-                as old_secret
-        -- Laterals with a limit: each row is looked up by its key, whatever PostgreSQL thinks of how many there are.
-        from unnest($1::uuid[], $2::uuid[]) as claimed (plan_manager_id, id)
-        cross join lateral (
-            select plan_manager_id, id, made, event_id, event_type, webhook_endpoint_id from webhook_deliveries
-            where plan_manager_id = claimed.plan_manager_id and id = claimed.id limit 1
+        DeliveryJob, LOAD_JOBS, [each.plan_manager_id for each in keys], [each.id for each in keys], clock_offset
+    )
+
+
+SAVE_ATTEMPTS = """
+    with result as (
+        select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::interval[])
+            as result (plan_manager_id, id, made, status, attempt, wait)
+        order by plan_manager_id, id
+    ), job as materialized (
+        -- A lateral with a limit: looked up by its key, and not found among all that is pending.
+        select result.*
+        from result cross join lateral (
+            select from webhook_deliveries
+            where plan_manager_id = result.plan_manager_id and id = result.id and made = result.made
+                and status = 'pending'
+            limit 1
+            for no key update
         ) delivery
-        cross join lateral (
-            select url, payload, secret, old_secret, old_secret_until from webhook_endpoints
-            where plan_manager_id = delivery.plan_manager_id and id = delivery.webhook_endpoint_id limit 1
-        ) endpoint
-        cross join lateral (
-            select created_at, resource_kind, resource_id, data, position from events
-            where plan_manager_id = delivery.plan_manager_id and id = delivery.event_id limit 1
-        ) event
-        order by event.position nulls last, delivery.id
-        """,
-        [each.plan_manager_id for each in keys], [each.id for each in keys], clock_offset,
-    )  # fmt: skip
+    )
+    update webhook_deliveries delivery set status = job.status, made = job.made + 1,
+        next_attempt_at = clock_timestamp() + $7::interval + job.wait, attempts = attempts || job.attempt::jsonb
+    from job
+    where delivery.plan_manager_id = job.plan_manager_id and delivery.id = job.id
+"""
 
 
 async def save_attempts(tx: Transaction, updates: Sequence[DeliveryUpdate], clock_offset: timedelta) -> None:
     """Write down attempts; one that another worker has made meanwhile stays as that one told it."""
     await tx.execute(
-        """
-        with result as (
-            select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::interval[])
-                as result (plan_manager_id, id, made, status, attempt, wait)
-            order by plan_manager_id, id
-        ), job as materialized (
-            -- A lateral with a limit: looked up by its key, and not found among all that is pending.
-            select result.*
-            from result cross join lateral (
-                select from webhook_deliveries
-                where plan_manager_id = result.plan_manager_id and id = result.id and made = result.made
-                    and status = 'pending'
-                limit 1
-                for no key update
-            ) delivery
-        )
-        update webhook_deliveries delivery set status = job.status, made = job.made + 1,
-            next_attempt_at = clock_timestamp() + $7::interval + job.wait, attempts = attempts || job.attempt::jsonb
-        from job
-        where delivery.plan_manager_id = job.plan_manager_id and delivery.id = job.id
-        """,
-        [each.job.plan_manager_id for each in updates], [each.job.id for each in updates],
-        [each.job.made for each in updates], [each.status for each in updates],
-        [to_json(each.attempt) for each in updates], [each.delay for each in updates], clock_offset,
-    )  # fmt: skip
+        SAVE_ATTEMPTS,
+        [each.job.plan_manager_id for each in updates],
+        [each.job.id for each in updates],
+        [each.job.made for each in updates],
+        [each.status for each in updates],
+        [to_json(each.attempt) for each in updates],
+        [each.delay for each in updates],
+        clock_offset,
+    )
+
+
+UPDATE_ENDPOINT_HEALTH = """
+    with candidate as (
+        select endpoint.plan_manager_id, endpoint.id, result.good
+        from webhook_endpoints endpoint
+        join unnest($1::uuid[], $2::uuid[], $3::bool[], $4::bool[]) as result (plan_manager_id, id, good, gone)
+            on result.plan_manager_id = endpoint.plan_manager_id and result.id = endpoint.id
+        where result.gone or case when result.good then failing_since is not null else active
+            and (failing_since is null or failing_since <= clock_timestamp() + $6::interval - $5::interval) end
+        order by endpoint.plan_manager_id, endpoint.id
+        for no key update of endpoint
+    ), updated as (
+        update webhook_endpoints endpoint set failing_since =
+            case when not candidate.good then coalesce(failing_since, clock_timestamp() + $6::interval) end
+        from candidate
+        where endpoint.plan_manager_id = candidate.plan_manager_id and endpoint.id = candidate.id
+        returning endpoint.id, endpoint.failing_since
+    )
+    select id from updated where failing_since <= clock_timestamp() + $6::interval - $5::interval
+"""
 
 
 async def update_endpoint_health(
-    tx: Transaction, plan_manager_ids: Sequence[UUID], endpoint_ids: Sequence[UUID], succeeded: Sequence[bool],
-    gone: Sequence[bool], disable_after: timedelta, clock_offset: timedelta,
-) -> list[UUID]:  # fmt: skip
+    tx: Transaction,
+    plan_manager_ids: Sequence[UUID],
+    endpoint_ids: Sequence[UUID],
+    succeeded: Sequence[bool],
+    gone: Sequence[bool],
+    disable_after: timedelta,
+    clock_offset: timedelta,
+) -> list[UUID]:
     """Note how attempts at endpoints ended: the endpoints that have only failed for as long as `disable_after`.
 
     One statement locks them all in the order in which the sequencer does, so that neither waits for the other in turn.
     """
     return await tx.rows(
-        UUID,
-        """
-        with candidate as (
-            select endpoint.plan_manager_id, endpoint.id, result.good
-            from webhook_endpoints endpoint
-            join unnest($1::uuid[], $2::uuid[], $3::bool[], $4::bool[]) as result (plan_manager_id, id, good, gone)
-                on result.plan_manager_id = endpoint.plan_manager_id and result.id = endpoint.id
-            where result.gone or case when result.good then failing_since is not null else active
-                and (failing_since is null or failing_since <= clock_timestamp() + $6::interval - $5::interval) end
-            order by endpoint.plan_manager_id, endpoint.id
-            for no key update of endpoint
-        ), updated as (
-            update webhook_endpoints endpoint set failing_since =
-                case when not found.good then coalesce(failing_since, clock_timestamp() + $6::interval) end
-            from candidate
-            where endpoint.plan_manager_id = candidate.plan_manager_id and endpoint.id = candidate.id
-            returning endpoint.id, endpoint.failing_since
-        )
-        select id from updated where failing_since <= clock_timestamp() + $6::interval - $5::interval
-        """,
-        plan_manager_ids, endpoint_ids, succeeded, gone, disable_after, clock_offset,
-    )  # fmt: skip
+        UUID, UPDATE_ENDPOINT_HEALTH, plan_manager_ids, endpoint_ids, succeeded, gone, disable_after, clock_offset
+    )
+
+
+CANCEL_PENDING = """
+    with pending as (
+        select id from webhook_deliveries
+        where plan_manager_id = $1 and webhook_endpoint_id = $2 and status = 'pending'
+        order by id
+        for no key update
+    )
+    update webhook_deliveries delivery set status = 'cancelled', next_attempt_at = null
+    from pending
+    where delivery.plan_manager_id = $1 and delivery.id = pending.id
+"""
 
 
 async def cancel_pending(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> None:
     """Nothing more goes to an endpoint."""
-    await tx.execute(
-        """
-        with pending as (
-            select id from webhook_deliveries
-            where plan_manager_id = $1 and webhook_endpoint_id = $2 and status = 'pending'
-            order by id
-            for no key update
-        )
-        update webhook_deliveries delivery set status = 'cancelled', next_attempt_at = null
-        from pending
-        where delivery.plan_manager_id = $1 and delivery.id = pending.id
-        """,
-        plan_manager_id, endpoint_id,
-    )  # fmt: skip
+    await tx.execute(CANCEL_PENDING, plan_manager_id, endpoint_id)
+
+
+PURGE = """
+    delete from webhook_deliveries where ctid = any (array(
+        -- tenants: all, on purpose
+        select ctid from webhook_deliveries
+        where created_at < clock_timestamp() - $1 * interval '1 day'
+        order by created_at limit $2
+    ))
+"""
 
 
 async def purge(session: Executor, retention_days: int, limit: int = 5000) -> None:
     """Forget deliveries that are older than so many days, some at a time."""
-    await session.execute(
-        """
-        delete from webhook_deliveries where ctid = any (array(
-            -- tenants: all, on purpose
-            select ctid from webhook_deliveries
-            where created_at < clock_timestamp() - $1 * interval '1 day'
-            order by created_at limit $2
-        ))
-        """,
-        retention_days, limit,
-    )  # fmt: skip
+    await session.execute(PURGE, retention_days, limit)

@@ -54,9 +54,13 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
         raise ApiError("too_many_webhook_endpoints")
     defaults = WebhookEndpointRow(
-        id=uuid7(), url=new.url, event_types=["*"], created_at=datetime.now(UTC), secret=new_secret(),
+        id=uuid7(),
+        url=new.url,
+        event_types=["*"],
+        created_at=datetime.now(UTC),
+        secret=new_secret(),
         fanned_out_to=await endpoint_store.latest_position(ctx.tx),
-    )  # fmt: skip
+    )
     endpoint = apply_patch(new, defaults)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
     await record_event(ctx, "webhook_endpoint.created", None, without_secrets(endpoint))

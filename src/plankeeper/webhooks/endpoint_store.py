@@ -7,107 +7,110 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks.schemas import ReplayStart, WebhookEndpoint, WebhookEndpointRow
 
+LIST_PAGE = """
+    select id, url, description, event_types, payload, active, disabled_reason, created_at
+    from webhook_endpoints
+    where plan_manager_id = $1 and id > $2
+    order by id
+    limit $3 offset $4
+"""
+
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
     """The rows of one page and one more, which tells whether there are more."""
-    return await db.rows(
-        WebhookEndpoint,
-        """
-        select id, url, description, event_types, payload, active, disabled_reason, created_at
-        from webhook_endpoints
-        where plan_manager_id = $1 and id > $2
-        order by id
-        limit $3 offset $4
-        """,
-        plan_manager_id, query.start, query.limit + 1, query.offset,
-    )  # fmt: skip
+    return await db.rows(WebhookEndpoint, LIST_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+
+
+COUNT = "select count(*) from webhook_endpoints where plan_manager_id = $1"
 
 
 async def count(db: Executor, plan_manager_id: UUID) -> int:
-    return await db.one(
-        int,
-        """
-        select count(*) from webhook_endpoints where plan_manager_id = $1
-        """,
-        plan_manager_id,
-    )
+    return await db.one(int, COUNT, plan_manager_id)
+
+
+GET = """
+    select id, url, description, event_types, payload, active, disabled_reason, created_at
+    from webhook_endpoints
+    where plan_manager_id = $1 and id = $2
+"""
 
 
 async def get(db: Executor, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
-    return await db.one_or_none(
-        WebhookEndpoint,
-        """
-        select id, url, description, event_types, payload, active, disabled_reason, created_at
-        from webhook_endpoints
-        where plan_manager_id = $1 and id = $2
-        """,
-        plan_manager_id, endpoint_id,
-    )  # fmt: skip
+    return await db.one_or_none(WebhookEndpoint, GET, plan_manager_id, endpoint_id)
+
+
+SELECT_FOR_UPDATE = """
+    select id, url, description, event_types, payload, active, disabled_reason, created_at, secret, old_secret,
+        old_secret_until, failing_since, fanned_out_to
+    from webhook_endpoints
+    where plan_manager_id = $1 and id = $2
+    for update
+"""
 
 
 async def select_for_update(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpointRow | None:
     """An endpoint with its secrets, locked until the transaction ends."""
-    return await tx.one_or_none(
-        WebhookEndpointRow,
-        """
-        select id, url, description, event_types, payload, active, disabled_reason, created_at, secret, old_secret,
-            old_secret_until, failing_since, fanned_out_to
-        from webhook_endpoints
-        where plan_manager_id = $1 and id = $2
-        for update
-        """,
-        plan_manager_id, endpoint_id,
-    )  # fmt: skip
+    return await tx.one_or_none(WebhookEndpointRow, SELECT_FOR_UPDATE, plan_manager_id, endpoint_id)
+
+
+LOCK_PLAN_MANAGER = "select id from plan_managers where id = $1 for no key update"
 
 
 async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
     """Nobody else makes an endpoint until the transaction ends. A statement of its own: the next one must see what
     was committed while this one waited.
     """
-    await tx.execute(
-        """
-        select id from plan_managers where id = $1 for no key update
-        """,
-        plan_manager_id,
-    )
+    await tx.execute(LOCK_PLAN_MANAGER, plan_manager_id)
+
+
+UPSERT = """
+    insert into webhook_endpoints (plan_manager_id, id, url, description, event_types, payload, active,
+        disabled_reason, created_at, secret, old_secret, old_secret_until, failing_since, fanned_out_to)
+    select $1, id, url, description, event_types, payload, active, disabled_reason, created_at, secret,
+        old_secret, old_secret_until, failing_since, fanned_out_to
+    from json_populate_recordset(null::webhook_endpoints, $2)
+    on conflict (plan_manager_id, id) do update set
+        url = excluded.url, description = excluded.description, event_types = excluded.event_types,
+        payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
+        secret = excluded.secret, old_secret = excluded.old_secret,
+        old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
+        fanned_out_to = excluded.fanned_out_to
+"""
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Write a whole endpoint, new or not. `records` is a JSON list of WebhookEndpointRow."""
-    await tx.execute(
-        """
-        insert into webhook_endpoints (plan_manager_id, id, url, description, event_types, payload, active,
-            disabled_reason, created_at, secret, old_secret, old_secret_until, failing_since, fanned_out_to)
-        select $1, id, url, description, event_types, payload, active, disabled_reason, created_at, secret,
-            old_secret, old_secret_until, failing_since, fanned_out_to
-        from json_populate_recordset(null::webhook_endpoints, $2)
-        on conflict (plan_manager_id, id) do update set
-            url = excluded.url, description = excluded.description, event_types = excluded.event_types,
-            payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
-            secret = excluded.secret, old_secret = excluded.old_secret,
-            old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
-            fanned_out_to = excluded.fanned_out_to
-        """,
-        plan_manager_id, records,
-    )  # fmt: skip
+    await tx.execute(UPSERT, plan_manager_id, records)
+
+
+DELETE = """
+    delete from webhook_endpoints
+    where plan_manager_id = $1 and id = $2
+    returning id, url, description, event_types, payload, active, disabled_reason, created_at
+"""
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
     """Delete an endpoint with its deliveries; answers what it was."""
-    return await tx.one_or_none(
-        WebhookEndpoint,
-        """
-        delete from webhook_endpoints
-        where plan_manager_id = $1 and id = $2
-        returning id, url, description, event_types, payload, active, disabled_reason, created_at
-        """,
-        plan_manager_id, endpoint_id,
-    )  # fmt: skip
+    return await tx.one_or_none(WebhookEndpoint, DELETE, plan_manager_id, endpoint_id)
+
+
+LATEST_POSITION = "select case when is_called then last_value else 0 end from event_positions"
 
 
 async def latest_position(tx: Transaction) -> int:
     """The highest position that any feed has; events without one come behind it."""
-    return await tx.one(int, "select case when is_called then last_value else 0 end from event_positions")
+    return await tx.one(int, LATEST_POSITION)
+
+
+FIND_REPLAY_START = """
+    select coalesce(min(event.position) - 1, 0) as position, count(*) as events
+    from events event
+    join webhook_endpoints endpoint on endpoint.plan_manager_id = $1 and endpoint.id = $2
+    where event.plan_manager_id = $1 and event.id >= $4 and event.created_at >= $3
+        and event.position is not null and event.notify
+        and endpoint.event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*']
+"""
 
 
 async def find_replay_start(
@@ -117,26 +120,15 @@ async def find_replay_start(
 
     `min_event_id` is no greater than the id of any event of that moment.
     """
-    return await tx.one(
-        ReplayStart,
-        """
-        select coalesce(min(event.position) - 1, 0) as position, count(*) as events
-        from events event
-        join webhook_endpoints endpoint on endpoint.plan_manager_id = $1 and endpoint.id = $2
-        where event.plan_manager_id = $1 and event.id >= $4 and event.created_at >= $3
-            and event.position is not null and event.notify
-            and endpoint.event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*']
-        """,
-        plan_manager_id, endpoint_id, since, min_event_id,
-    )  # fmt: skip
+    return await tx.one(ReplayStart, FIND_REPLAY_START, plan_manager_id, endpoint_id, since, min_event_id)
+
+
+PLAN_MANAGERS_WITH_ENDPOINTS = """
+    -- tenants: all, on purpose
+    select distinct plan_manager_id from webhook_endpoints where active
+"""
 
 
 async def plan_managers_with_endpoints(session: Executor) -> list[UUID]:
     """The plan managers that have an active endpoint."""
-    return await session.rows(
-        UUID,
-        """
-        -- tenants: all, on purpose
-        select distinct plan_manager_id from webhook_endpoints where active
-        """,
-    )
+    return await session.rows(UUID, PLAN_MANAGERS_WITH_ENDPOINTS)

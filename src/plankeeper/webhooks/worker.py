@@ -35,9 +35,13 @@ class Worker:
     """
 
     def __init__(
-        self, db: Database, client: WebhookClient, settings: Settings, clock_offset: timedelta = timedelta(),
+        self,
+        db: Database,
+        client: WebhookClient,
+        settings: Settings,
+        clock_offset: timedelta = timedelta(),
         cpu_backoff: CpuBackoff | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._cpu_backoff = cpu_backoff
         self._db = db
         self._client = client
@@ -134,9 +138,14 @@ class Worker:
 def build_job_body(job: DeliveryJob) -> bytes:
     """The same bytes on every attempt, as long as the endpoint asks for the same."""
     return payload.build_body(
-        job.event_type, job.event_created_at, job.plan_manager_id, job.resource_kind, job.resource_id,
-        job.payload, job.data,
-    )  # fmt: skip
+        job.event_type,
+        job.event_created_at,
+        job.plan_manager_id,
+        job.resource_kind,
+        job.resource_id,
+        job.payload,
+        job.data,
+    )
 
 
 def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime) -> DeliveryUpdate:

@@ -14,14 +14,25 @@ pages = Pages()
 
 ACCOUNT_URL = f"{PREFIX}/account"
 _OPERATING_SYSTEMS = {
-    "iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows", "Macintosh": "Mac",
-    "CrOS": "Chromebook", "Linux": "Linux",
-}  # fmt: skip
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Android": "Android",
+    "Windows": "Windows",
+    "Macintosh": "Mac",
+    "CrOS": "Chromebook",
+    "Linux": "Linux",
+}
 # In the order in which they are asked: most say that they are the later ones too.
 _BROWSERS = {
-    "Edg": "Edge", "OPR/": "Opera", "SamsungBrowser/": "Samsung Internet", "Firefox/": "Firefox", "FxiOS/": "Firefox",
-    "CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari",
-}  # fmt: skip
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "CriOS/": "Chrome",
+    "Chrome/": "Chrome",
+    "Safari/": "Safari",
+}
 
 
 @pages.get("/account", role="signed_in")

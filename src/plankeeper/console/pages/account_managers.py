@@ -30,9 +30,11 @@ async def list_(request: PageRequest) -> HtmlPage:
     active, email = request.query.text("active"), request.query.text("email")[:255]
     after = parse_uuid(request.query.text("after"))
     query = AccountManagerListQuery(
-        limit=PAGE_SIZE, after=str(after or "0"), active=active == "true" if active in ("true", "false") else UNSET,
+        limit=PAGE_SIZE,
+        after=str(after or "0"),
+        active=active == "true" if active in ("true", "false") else UNSET,
         email=email or UNSET,
-    )  # fmt: skip
+    )
     rows = await store.list_page(request.db, request.plan_manager_id, query, request.settings.operator_name)
     params = {name: value for name, value in (("active", active), ("email", email)) if value}
     next_url = (
@@ -41,10 +43,17 @@ async def list_(request: PageRequest) -> HtmlPage:
         else None
     )
     first_url = ACCOUNT_MANAGERS_URL + (f"?{urlencode(params)}" if params else "")
-    return HtmlPage("account_managers.html", {
-        "managers": rows[:PAGE_SIZE], "next": next_url, "first": first_url if after else None,
-        "active": active, "email": email, "states": STATE_CHOICES,
-    })  # fmt: skip
+    return HtmlPage(
+        "account_managers.html",
+        {
+            "managers": rows[:PAGE_SIZE],
+            "next": next_url,
+            "first": first_url if after else None,
+            "active": active,
+            "email": email,
+            "states": STATE_CHOICES,
+        },
+    )
 
 
 @pages.get("/account-managers/new", role="manager")

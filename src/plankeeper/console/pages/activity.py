@@ -27,14 +27,25 @@ EXPORT_BATCH_SIZE = 500  # events in a part of a file
 ACTORS = {"": "anybody", "user": "people", "api_key": "API keys", "system": "the system"}
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
 RESOURCE_PATHS = {
-    "participant": "/participants/{}", "provider": "/providers/{}", "invoice": "/invoices/{}",
-    "note_type": "/note-types/{}/edit", "account_manager": "/account-managers/{}/edit",
+    "participant": "/participants/{}",
+    "provider": "/providers/{}",
+    "invoice": "/invoices/{}",
+    "note_type": "/note-types/{}/edit",
+    "account_manager": "/account-managers/{}/edit",
     "webhook_endpoint": "/settings/webhooks/{}",
-}  # fmt: skip
+}
 CSV_COLUMNS = (
-    "at", "type", "actor_kind", "actor_id", "actor_name", "resource_kind", "resource_id", "request_id", "before",
+    "at",
+    "type",
+    "actor_kind",
+    "actor_id",
+    "actor_name",
+    "resource_kind",
+    "resource_id",
+    "request_id",
+    "before",
     "after",
-)  # fmt: skip
+)
 
 
 class FieldChange(NamedTuple):

@@ -66,10 +66,12 @@ async def rotate_form(request: PageRequest, key_id: UUID) -> HtmlPage:
 async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
     overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
-    require_valid({
-        "overlap": "" if overlap in OVERLAPS else "must be one of the list",
-        "lasts": "" if lifetime in LIFETIMES else "must be one of the list",
-    })  # fmt: skip
+    require_valid(
+        {
+            "overlap": "" if overlap in OVERLAPS else "must be one of the list",
+            "lasts": "" if lifetime in LIFETIMES else "must be one of the list",
+        }
+    )
     secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), parse_duration(lifetime))
     return created_page(request, key.name, secret, request.plan_manager_id)
 

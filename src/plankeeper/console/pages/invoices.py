@@ -47,12 +47,16 @@ async def list_(request: PageRequest) -> HtmlPage:
         request.errors = {each.field: each.message for each in error.errors or ()}
     params = filters | ({"warnings": "1"} if only_warnings else {})
     context = {
-        "rows": [(each, active_warnings(each)) for each in rows[:PAGE_SIZE]], "names": await record_names(request, rows[:PAGE_SIZE]),
-        "filters": {name: filters.get(name, "") for name in FILTERS}, "only_warnings": only_warnings, "is_filtered": bool(params),
+        "rows": [(each, active_warnings(each)) for each in rows[:PAGE_SIZE]],
+        "names": await record_names(request, rows[:PAGE_SIZE]),
+        "filters": {name: filters.get(name, "") for name in FILTERS},
+        "only_warnings": only_warnings,
+        "is_filtered": bool(params),
         "next": list_url(params | {"after": str(rows[PAGE_SIZE - 1].id)}) if len(rows) > PAGE_SIZE else None,
         "first": list_url(params) if after else None,
-        "claim_statuses": CLAIM_STATUSES, "approval_statuses": APPROVAL_STATUSES,
-    }  # fmt: skip
+        "claim_statuses": CLAIM_STATUSES,
+        "approval_statuses": APPROVAL_STATUSES,
+    }
     return HtmlPage("invoices.html", context, 422 if request.errors else 200)
 
 

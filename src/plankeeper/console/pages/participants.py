@@ -145,11 +145,12 @@ def participant_form(participant: Participant) -> Form:
     """A participant in a form."""
     category, subcategory = participant.exit_reason_category, participant.exit_reason_subcategory
     return form_from(
-        ParticipantUpdate, participant,
+        ParticipantUpdate,
+        participant,
         account_manager_id=participant.account_manager.id,
         exit_reason_category_id=None if category is UNSET else category.id,
         exit_reason_subcategory_id=None if subcategory is UNSET else subcategory.id,
-    )  # fmt: skip
+    )
 
 
 async def manager_choices(request: PageRequest) -> dict[str, str]:

@@ -22,9 +22,13 @@ pages = Pages()
 PAGE_SIZE = 50
 TEAM_PATH = "/participants/{participant_id}/team-members"
 PERMISSIONS = {
-    "view_budget": "View budget", "view_invoices": "View invoices", "approve_invoices": "Approve invoices",
-    "email_statements": "Email statements", "view_documents": "View documents", "no_access": "No access",
-}  # fmt: skip
+    "view_budget": "View budget",
+    "view_invoices": "View invoices",
+    "approve_invoices": "Approve invoices",
+    "email_statements": "Email statements",
+    "view_documents": "View documents",
+    "no_access": "No access",
+}
 PRIORITIES = {"": "none", "1": "1: primary contact", "2": "2: secondary contact"}
 CHOICES = {
     "permissions": PERMISSIONS,
