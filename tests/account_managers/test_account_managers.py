@@ -26,7 +26,7 @@ def import_account_manager(api: Client, import_rows: Callable[..., Any]) -> Call
 
     def import_one(**values: Any) -> str:
         row = {"id": str(uuid7())} | values
-        assert not import_rows(api, "account-managers", [row]).bad
+        assert not import_rows(api, "account-managers", [row]).errors
         return row["id"]
 
     return import_one

@@ -200,8 +200,8 @@ def test_an_unclosed_quote_reports_where_reading_stopped() -> None:
     ]
     stopped = read_all('abn,city\n0,x\n1,"a"b\n2,b\n')
     assert stopped[0] == (2, {"abn": "0", "city": "x"})
-    assert stopped[1].number == 3
-    assert stopped[1].reason.endswith("the rest of the file was not read")
+    assert stopped[1].line_number == 3
+    assert stopped[1].message.endswith("the rest of the file was not read")
 
 
 @pytest.mark.parametrize("content", [b"", b"abn\n", b"\xef\xbb\xbfabn\r\n"])

@@ -46,7 +46,7 @@ def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callabl
             "line_items": [LINE],
         } | values  # fmt: skip
         report = import_rows(api, "invoices", [row])
-        assert not report.bad, report.bad
+        assert not report.errors, report.errors
         return row["id"]
 
     return import_one
@@ -112,7 +112,7 @@ def test_the_list_is_paginated_with_its_filters(
     owner: Browser, api: Client, import_rows: Callable[..., Any], filters: dict[str, str]
 ) -> None:
     rows = [{"id": str(uuid7()), "invoice_number": f"N{number}"} for number in range(60)]
-    assert not import_rows(api, "invoices", rows).bad
+    assert not import_rows(api, "invoices", rows).errors
     page = owner.get(INVOICES, params=filters).text
     onward = re.search(r'href="([^"]+)" rel="next"', page)
     assert onward

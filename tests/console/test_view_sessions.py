@@ -25,7 +25,7 @@ def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
 @pytest.fixture
 def invoice_id(api: Client, import_rows: Callable[..., Any]) -> str:
     ident = str(uuid7())
-    assert not import_rows(api, "invoices", [{"id": ident, "invoice_number": "INV-1"}]).bad
+    assert not import_rows(api, "invoices", [{"id": ident, "invoice_number": "INV-1"}]).errors
     return ident
 
 
@@ -209,7 +209,7 @@ def test_an_imported_session_cannot_be_continued_or_ended(
         "id": str(uuid7()), "invoice_id": invoice_id, "user_id": str(account.account_id), "user_name": "Robin Hale",
         "session_started": "2026-03-01T00:00:00Z",
     }  # fmt: skip
-    assert not import_rows(api, "invoice-view-sessions", [row]).bad
+    assert not import_rows(api, "invoice-view-sessions", [row]).errors
     before = get_session(api, row["id"])
     for step in ("heartbeat", "end"):
         assert report(viewer, row["id"], step) == 404

@@ -28,7 +28,7 @@ def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
 def invoice_path(api: Client, import_rows: Callable[..., Any]) -> str:
     """The path of its page."""
     ident = str(uuid7())
-    assert not import_rows(api, "invoices", [{"id": ident, "invoice_number": "INV-1", "line_items": [{}] * 40}]).bad
+    assert not import_rows(api, "invoices", [{"id": ident, "invoice_number": "INV-1", "line_items": [{}] * 40}]).errors
     return f"/console/invoices/{ident}"
 
 

@@ -169,7 +169,7 @@ def test_a_list_uses_an_index(large_database: str, resource: str, query: str) ->
             assert asked is not None
             rows = await page(catcher, OWNER, asked)
             assert rows
-            if not asked.by_cursor:
+            if not asked.uses_cursor:
                 assert await count(catcher, OWNER, asked) >= min(len(rows), asked.limit)
             return catcher.plans
 

@@ -185,7 +185,7 @@ def test_an_import_cannot_reference_a_foreign_row(
     before = tenant_data(tenant.plan_manager_id)
     line = {name: other_tenant.ids[value] if value else "Name" for name, value in row.items()}
     report = import_rows(tenant.client, resource, [line])
-    assert [each.field for each in report.bad] == [field]
+    assert [each.field for each in report.errors] == [field]
     assert tenant_data(tenant.plan_manager_id) == before
 
 
@@ -213,7 +213,7 @@ def test_an_import_with_a_foreign_id_creates_its_own_row(
     line = {name: value or str(uuid7()) for name, value in more.items()}
     ident: Any = other_tenant.ids[whose] if whose != "note_type_id" else int(other_tenant.ids[whose])
     report = import_rows(api, resource, [{"id": ident, **line}])
-    assert (report.bad, report.tally.created, report.tally.changed) == ([], 1, 0)
+    assert (report.errors, report.counts.created, report.counts.changed) == ([], 1, 0)
     assert tenant_data(other_tenant.plan_manager_id) == before
 
 
@@ -224,6 +224,6 @@ def test_an_invoice_with_a_foreign_participant_and_provider_has_neither(
         "invoice_number": "N-2", "invoice_date": "2026-01-02",
         "participant_id": other_tenant.ids["participant_id"], "pm_provider_id": other_tenant.ids["provider_id"],
     }  # fmt: skip
-    assert not import_rows(api, "invoices", [line]).bad
+    assert not import_rows(api, "invoices", [line]).errors
     [invoice] = api.get("/invoices", invoice_number="N-2").json()["data"]
     assert invoice["state_management"]["errors"] == ["missing_participant", "missing_provider"]

@@ -25,7 +25,7 @@ def test_an_encoded_slash_does_not_separate_path_segments(api: Client) -> None:
 def test_the_nil_uuid_is_rejected_as_an_id(api: Client, import_rows: Callable[..., Any]) -> None:
     for resource, more in (("participants", {}), ("account-managers", {}), ("exit-reasons", {"name": "x"})):
         report = import_rows(api, resource, [{"id": NIL, **more}])
-        assert [(bad.field, bad.reason) for bad in report.bad] == [
+        assert [(bad.field, bad.message) for bad in report.errors] == [
             ("id", "must be a UUID with its hyphens, and not the nil UUID")
         ]
     assert api.get(f"/account-managers/{NIL}").status_code == 404

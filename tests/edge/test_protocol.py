@@ -236,7 +236,7 @@ def api_with_large_list(api: Client, import_rows: Callable[..., Any]) -> Client:
     """A client whose list of participants is larger than the system's buffers."""
     row = {"reason_for_leaving": "x" * 10_000}
     rows = [{"id": f"017a5f00-0000-7000-8000-{number:012}", **row} for number in range(1, 1001)]
-    assert import_rows(api, "participants", rows).bad == []
+    assert import_rows(api, "participants", rows).errors == []
     return api
 
 

@@ -20,7 +20,7 @@ def import_session(api: Client, import_rows: Callable[..., Any]) -> Put:
             "id": str(uuid7()), "invoice_id": str(uuid7()), "user_id": "someone", "user_name": "Ann Lee",
             "session_started": "2026-03-01T00:00:00Z",
         } | values  # fmt: skip
-        assert not import_rows(api, "invoice-view-sessions", [row]).bad
+        assert not import_rows(api, "invoice-view-sessions", [row]).errors
         unset = dict.fromkeys(
             ("session_ended", "duration_seconds", "active_duration_seconds", "engaged_duration_seconds", "idle_count")
         )

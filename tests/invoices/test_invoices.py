@@ -52,7 +52,7 @@ def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callabl
             "line_items": [LINE],
         } | values  # fmt: skip
         report = import_rows(api, "invoices", [row])
-        assert not report.bad, report.bad
+        assert not report.errors, report.errors
         return row["id"]
 
     return import_one
@@ -101,7 +101,7 @@ def test_an_invoice_is_read_with_its_lines_and_listed_without(
 
 def test_every_member_is_present_when_no_value_is_known(api: Client, import_rows: Callable[..., Any]) -> None:
     ident, line = str(uuid7()), {"id": str(uuid7())}
-    assert not import_rows(api, "invoices", [{"id": ident, "line_items": [line]}]).bad
+    assert not import_rows(api, "invoices", [{"id": ident, "line_items": [line]}]).errors
     shown = api.get(f"/invoices/{ident}").json()
     warnings = ["missing_invoice_number", "missing_participant", "missing_provider", "check_dates", "check_item_code"]
     flags = dict.fromkeys(("is_deleted", "wont_claim", "is_reimbursement", "is_duplicate"), False)

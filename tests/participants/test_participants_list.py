@@ -31,7 +31,7 @@ def field_errors(api: Client, **filters: Any) -> list[tuple[str, str]]:
 
 def import_managers(api: Client, import_rows: Import, *names: str) -> list[str]:
     rows = [{"id": str(uuid7()), "first_name": name} for name in names]
-    assert not import_rows(api, "account-managers", rows).bad
+    assert not import_rows(api, "account-managers", rows).errors
     return [row["id"] for row in rows]
 
 

@@ -63,9 +63,9 @@ def test_totals_equal_a_count_after_any_writes(
             api.delete(f"/participants/{chosen}")
         elif what == "import":
             ids.append(str(uuid7()))
-            assert import_rows(api, "participants", [body | {"id": chosen}, body | {"id": ids[-1]}]).bad == []
+            assert import_rows(api, "participants", [body | {"id": chosen}, body | {"id": ids[-1]}]).errors == []
         elif what == "bad import":
-            assert import_rows(api, "participants", [body, body | {"account_manager_id": str(uuid7())}]).bad
+            assert import_rows(api, "participants", [body, body | {"account_manager_id": str(uuid7())}]).errors
         else:
             server.run(compact_counts(server.db))
     assert_totals(server, api)

@@ -145,7 +145,9 @@ def test_a_deleted_provider_is_not_found_and_its_invoices_are_kept(
 ) -> None:
     made, stays = api.create("/providers", SUMMARY), api.create("/providers", SUMMARY)
     invoice = str(uuid7())
-    assert not import_rows(api, "invoices", [{"id": invoice, "pm_provider_id": made["id"], "invoice_number": "1"}]).bad
+    assert not import_rows(
+        api, "invoices", [{"id": invoice, "pm_provider_id": made["id"], "invoice_number": "1"}]
+    ).errors
     before = api.get(f"/invoices/{invoice}").json()
     path = f"/providers/{made['id']}"
     response = api.delete(path)

@@ -13,7 +13,7 @@ from plankeeper.cli.listen import listen
 from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.serve import serve
-from plankeeper.cli.webhook_worker import worker
+from plankeeper.cli.webhook_worker import webhook_worker
 
 
 @click.group()
@@ -25,7 +25,7 @@ def plankeeper(traceback: bool) -> None:  # `main` looks for it itself
 
 for command in (
     serve,
-    worker,
+    webhook_worker,
     listen,
     migrate,
     doctor,

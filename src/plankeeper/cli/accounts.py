@@ -59,7 +59,7 @@ def list_() -> None:
 @click.argument("email")
 @click.option("--password-stdin", is_flag=True, help="Read the password, the first line of standard input.")
 @click.option("--disable-two-factor", is_flag=True, help="For who lost the authenticator and the recovery codes.")
-def reset(email: str, password_stdin: bool, two_factor_off: bool) -> None:
+def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
     """Give a person a new password, which is printed unless it is read, and end their sessions."""
     chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
@@ -70,7 +70,7 @@ def reset(email: str, password_stdin: bool, two_factor_off: bool) -> None:
                 return None
             password = password_reset.generate_password() if chosen_password is None else chosen_password
             command = "accounts reset"
-            await password_reset.reset(tx, settings, account, password, command, disable_two_factor=two_factor_off)
+            await password_reset.reset(tx, settings, account, password, command, disable_two_factor=disable_two_factor)
             return password
 
     try:

@@ -10,7 +10,7 @@ from plankeeper.settings import Settings
 
 
 @click.command()
-def worker() -> None:
+def webhook_worker() -> None:
     """Send webhooks until Ctrl-C or SIGTERM; what is being sent then is finished, for up to 10 s.
 
     `serve` has a worker of its own, unless it is started with `--no-webhook-worker`.
