@@ -6,17 +6,18 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
+.PHONY: help run test test-system check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
 
 help:
 	@echo "make run      start Plankeeper with demonstration data on http://$(HOST):$(PORT)"
-	@echo "make test     run the whole test suite"
+	@echo "make test     run the tests that need Python, PostgreSQL and Chromium alone"
+	@echo "make test-system  run the others: faults, load, clusters, npm, curl; in a short form"
 	@echo "make check    formatting, lint, types, OpenAPI drift, known faults of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  write openapi.json anew"
 	@echo "make lock     pin the dependencies anew"
 	@echo "make fuzz     schemathesis against a server of its own, two minutes (EXAMPLES=, SEED=)"
-	@echo "make soak     faults and load in full, with their figures: twenty minutes at most"
+	@echo "make soak     faults and load in their long form, with their figures: twenty minutes at most"
 	@echo "make screenshots     pictures of the console's pages, for its documentation"
 	@echo "make bench-console   how long each page takes with 100,000 participants, and what it weighs"
 	@echo "make bench    Plankeeper beside its peers, half an hour; make bench-quick: two minutes"
@@ -25,7 +26,10 @@ run: .venv/run
 	@exec $(BIN)/plankeeper serve --demo --host $(HOST) --port $(PORT)
 
 test: .venv/dev
-	$(BIN)/pytest -n 4 --dist loadfile
+	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system
+
+test-system: .venv/dev
+	$(BIN)/pytest -n 2 --dist loadfile tests/system
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
@@ -58,7 +62,7 @@ bench-console: .venv/run
 
 # The pictures of docs/console.md. Needs Chromium (Debian: apt-get install chromium).
 screenshots: .venv/dev
-	cd tests && ../$(BIN)/python -m console.screenshots ../docs/console
+	cd tests && ../$(BIN)/python -m browser.screenshots ../docs/console
 
 bench-flat: .venv/run
 	$(BIN)/python -m benchmarks flat

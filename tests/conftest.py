@@ -1,41 +1,65 @@
-"""One cluster and one server for each test process; each test has a plan manager of its own."""
+"""One cluster for a test run, one database and one server for each of its processes, one plan manager for each test."""
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts import credentials, passwords
 from plankeeper.api_keys import service
-from plankeeper.database import schema
-from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
-from support.folder import temporary_folder
+from support.cluster import SharedCluster, shared_cluster
+from support.console import Account, create_account
+from support.receiver import Receiver
 from support.server import RunningServer
 
 # Settings of whoever runs the tests are not the tests' settings.
 for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and name != "PLANKEEPER_SOAK"]:
     del os.environ[name]
 
+PASSWORD_HASHER, WRONG_TAKES = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_passwords() -> Iterator[None]:
+    """Hashes of passwords that cost next to nothing. `slow_passwords` has them as they are in production."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        patch.setattr(credentials, "WRONG_TAKES", 0.0)
+        yield
+
+
+@pytest.fixture
+def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hashes of passwords, and the time that a wrong one takes, as they are in production."""
+    monkeypatch.setattr(passwords, "_hasher", PASSWORD_HASHER)
+    monkeypatch.setattr(credentials, "WRONG_TAKES", WRONG_TAKES)
+    passwords._dummy_hash.cache_clear()  # noqa: SLF001 - the hash that stands for an unknown email's
+    yield
+    passwords._dummy_hash.cache_clear()  # noqa: SLF001
+
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """An embedded cluster with the schema."""
-    with temporary_folder() as folder, Cluster(folder) as running:
-        schema.migrate(running.dsn)
-        yield running
+def cluster() -> Iterator[SharedCluster]:
+    """The cluster of all test processes, with a migrated database of this process's own."""
+    with shared_cluster(os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex) as shared:
+        yield shared
 
 
 @pytest.fixture(scope="session")
-def server(cluster: Cluster) -> Iterator[RunningServer]:
-    """The application on a real socket."""
-    running = RunningServer(cluster.dsn).start()
+def server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """The application on a real socket, with loopback among the networks that webhooks may be sent to."""
+    running = RunningServer(cluster.dsn, webhook_allowed_networks=(ip_network("127.0.0.0/8"),)).start()
     yield running
     running.stop()
 
@@ -51,6 +75,17 @@ def new_plan_manager(server: RunningServer) -> Callable[[], UUID]:
             return plan_manager.id
 
     return lambda: server.run(make())
+
+
+@pytest.fixture
+def plan_manager_id(new_plan_manager: Callable[[], UUID]) -> UUID:
+    return new_plan_manager()
+
+
+@pytest.fixture
+def new_person(server: RunningServer, plan_manager_id: UUID) -> Callable[..., Account]:
+    """Makes a sign-in to the console: `new_person("viewer")`; of another plan manager with its id."""
+    return lambda role="owner", owner=None: server.run(create_account(server, owner or plan_manager_id, role))
 
 
 @pytest.fixture
@@ -95,6 +130,18 @@ def api(new_client: Callable[..., Client]) -> Client:
 def other(new_client: Callable[..., Client]) -> Client:
     """The same for another plan manager."""
     return new_client()
+
+
+@pytest.fixture
+def receivers() -> Iterator[Callable[[], Receiver]]:
+    """Starts a receiver: `receivers()`."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(Receiver())
+
+
+@pytest.fixture
+def receiver(receivers: Callable[[], Receiver]) -> Receiver:
+    return receivers()
 
 
 @pytest.fixture

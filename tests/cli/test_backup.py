@@ -15,46 +15,23 @@ from urllib.parse import quote
 
 import asyncpg
 import click
-import httpx
 import pytest
 from alembic import command
 from alembic.config import Config
 
-from cli.test_files import read_terminal
 from plankeeper.cli import pg_tools
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres import binaries
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.import_export.registry import RESOURCES
-from plankeeper.import_export.writer import JsonLinesWriter
-from plankeeper.plan_managers.store import list_all
 from plankeeper.settings import Settings
-from support.folder import temporary_folder
-from support.program import ServeProcess, environment, run_plankeeper
+from support.cluster import SharedCluster, execute
+from support.exports import export_all
+from support.program import Done, environment, run_plankeeper
 from support.server import wait_until
+from support.terminal import read_terminal
 
 DATABASE_URL = "PLANKEEPER_DATABASE_URL"
-
-
-async def _export_all(dsn: str) -> dict[str, str]:
-    async with Database(dsn).open() as db, db.transaction(snapshot=True) as tx:
-        return {
-            f"{resource} of {each.name}": "".join(
-                [JsonLinesWriter().row(record) async for record in RESOURCES[resource].export(tx, each.id)]
-            )
-            for each in await list_all(tx)
-            for resource in RESOURCES
-        }
-
-
-def export_all(dsn: str) -> dict[str, str]:
-    """The export of every resource of every plan manager."""
-    exports = asyncio.run(_export_all(dsn))
-    assert len(exports) == 2 * len(RESOURCES)
-    assert all(exports.values())
-    return exports
 
 
 async def _read_tables(dsn: str) -> dict[str, Any]:
@@ -74,26 +51,10 @@ def read_tables(dsn: str) -> dict[str, Any]:
     return asyncio.run(_read_tables(dsn))
 
 
-async def execute(dsn: str, *statements: str) -> None:
-    connection = await asyncpg.connect(dsn)
-    try:
-        for each in statements:
-            await connection.execute(each)
-    finally:
-        await connection.close()
-
-
-def new_database(cluster: Cluster, name: str) -> str:
-    made = (f"drop database if exists {name} with (force)", f"create database {name} template template0")
-    asyncio.run(execute(cluster.dsn, *made))
-    return cluster.dsn.replace("/plankeeper?", f"/{name}?")
-
-
 @pytest.fixture(scope="module")
-def source_dsn(cluster: Cluster) -> str:
+def source_dsn(cluster: SharedCluster) -> str:
     """A database with the demonstration."""
-    dsn = new_database(cluster, "backup_source")
-    schema.migrate(dsn)
+    dsn = cluster.new_database()
 
     async def fill_sample_data() -> None:
         async with Database(dsn).open() as db:
@@ -114,51 +75,17 @@ def backup_file(source_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture
-def target_dsn(cluster: Cluster) -> str:
+def target_dsn(cluster: SharedCluster) -> str:
     """A database with nothing in it."""
-    return new_database(cluster, "backup_target")
+    return cluster.new_database(migrated=False)
 
 
-@pytest.fixture
-def data_dirs() -> Iterator[tuple[Path, Path]]:
-    with temporary_folder() as one, temporary_folder() as two:
-        yield one, two
-
-
-def error_message(done: subprocess.CompletedProcess[str]) -> str:
+def error_message(done: Done) -> str:
     """The sentence."""
     assert (done.returncode, done.stdout) == (1, ""), done
     assert "should not happen" not in done.stderr
     [sentence] = done.stderr.splitlines()
     return sentence.removeprefix("Error: ")
-
-
-def test_the_data_of_an_embedded_server_is_restored_and_its_key_works(
-    data_dirs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    (one, two), file = data_dirs, tmp_path / "embedded.dump"
-    serving = ServeProcess(one, "--demo")
-    assert run_plankeeper("backup", str(file), PLANKEEPER_DATA_DIR=str(one)).returncode == 0
-    assert serving.stop() == 0
-    done = run_plankeeper("restore", str(file), PLANKEEPER_DATA_DIR=str(two))
-    assert (done.returncode, done.stderr) == (0, "")
-    with Cluster(one) as before:
-        expected = export_all(before.dsn)
-    with Cluster(two) as after:
-        assert export_all(after.dsn) == expected
-    again = ServeProcess(two)
-    with serving.client() as old:
-        response = count_participants(again, old.headers["Authorization"], old.headers["X-Plan-Manager-Id"])
-    assert response == 400
-    assert again.stop() == 0
-
-
-def count_participants(serving: ServeProcess, authorization: str, plan_manager_id: str) -> int:
-    """How many participants a key sees."""
-    headers = {"Authorization": authorization, "X-Plan-Manager-Id": plan_manager_id}
-    response = httpx.get(f"{serving.url}/api/public/v1/participants", headers=headers)
-    assert response.status_code == 200, response.text
-    return response.json()["pagination"]["total"]
 
 
 def test_every_row_is_restored_through_a_database_url(source_dsn: str, backup_file: Path, target_dsn: str) -> None:
@@ -194,13 +121,13 @@ def test_a_truncated_file_changes_nothing_and_the_complete_one_is_restored(
     assert read_tables(target_dsn) == read_tables(source_dsn)
 
 
-def test_a_file_that_is_no_backup_is_rejected(cluster: Cluster, target_dsn: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_backup_is_rejected(cluster: SharedCluster, target_dsn: str, tmp_path: Path) -> None:
     text, other = tmp_path / "text", tmp_path / "other.dump"
     text.write_text("create table participants ();")
     assert error_message(run_plankeeper("restore", str(text), **{DATABASE_URL: target_dsn})).startswith(
         f"{text} cannot be restored: "
     )
-    pg_dump(new_database(cluster, "backup_other"), other)
+    pg_dump(cluster.new_database(migrated=False), other)
     assert error_message(run_plankeeper("restore", str(other), **{DATABASE_URL: target_dsn})) == (
         f"{other} is no backup of Plankeeper. Nothing was written."
     )
@@ -213,10 +140,10 @@ def pg_dump(dsn: str, file: Path) -> None:
 
 
 def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
-    cluster: Cluster, target_dsn: str, tmp_path: Path
+    cluster: SharedCluster, target_dsn: str, tmp_path: Path
 ) -> None:
     older, newer = tmp_path / "older.dump", tmp_path / "newer.dump"
-    dsn = new_database(cluster, "backup_older")
+    dsn = cluster.new_database(migrated=False)
     _upgrade(dsn, "0003")
     # A backup before an upgrade is taken by either version.
     assert run_plankeeper("backup", str(older), **{DATABASE_URL: dsn}).stdout.endswith("schema 0003\n")
@@ -228,7 +155,7 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
     assert f"{older} has the schema 0003, and the database has {schema.LATEST_REVISION} already" in error_message(
         run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn})
     )
-    asyncio.run(execute(dsn, "update alembic_version set version_num = '9999'"))
+    execute(dsn, "update alembic_version set version_num = '9999'")
     pg_dump(dsn, newer)
     assert error_message(run_plankeeper("restore", str(newer), **{DATABASE_URL: target_dsn})).startswith(
         f"{newer} has the schema 9999, of a newer Plankeeper"
@@ -309,11 +236,12 @@ def test_a_password_is_on_no_command_line_and_an_interrupted_backup_leaves_nothi
         (programs / name).write_text(FAKE_PG_DUMP)
         (programs / name).chmod(0o755)
     host = source_dsn.partition("?host=")[2].partition("&")[0]
-    dsn = f"postgresql://postgres:s%40cret@/backup_source?host={host}&port=5432"
+    name = source_dsn.removeprefix("postgresql:///").partition("?")[0]
+    dsn = f"postgresql://postgres:s%40cret@/{name}?host={host}&port=5432"
     settings = {DATABASE_URL: dsn, "PLANKEEPER_POSTGRES_BIN": str(programs), "ARGUMENTS": str(arguments)}
     program = [sys.executable, "-m", "plankeeper", "backup", str(backups / "x.dump")]
     running = subprocess.Popen(program, env=environment(settings), stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: arguments.exists() and "PGPASSWORD" in arguments.read_text(), 20)
+    wait_until(lambda: arguments.exists() and "PGPASSWORD" in arguments.read_text())
     assert [each.suffix for each in backups.iterdir()] == [".part"]
     running.send_signal(signal.SIGTERM)
     assert running.communicate(timeout=20)[1] == ""
@@ -321,7 +249,7 @@ def test_a_password_is_on_no_command_line_and_an_interrupted_backup_leaves_nothi
     assert list(backups.iterdir()) == []
     given = arguments.read_text().splitlines()
     assert given[-1] == "PGPASSWORD=s@cret"
-    assert f"--dbname=postgresql://postgres@/backup_source?host={quote(host, safe='')}&port=5432" in given
+    assert f"--dbname=postgresql://postgres@/{name}?host={quote(host, safe='')}&port=5432" in given
     assert not any("cret" in each for each in given[:-1])
 
 

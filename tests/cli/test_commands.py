@@ -1,39 +1,25 @@
 """The commands, run as a user runs them, on a database of one's own."""
 
-import asyncio
 import json
 import re
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from plankeeper.database import schema
-from plankeeper.embedded_postgres.cluster import Cluster
-from support.program import run_plankeeper
+from support.cluster import SharedCluster, execute
+from support.program import run_plankeeper, run_program
 
 KEY_PATTERN = re.compile(r"plk_[0-9A-Za-z]{38}")
 UUID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def new_database(cluster: Cluster, name: str) -> str:
-    async def make() -> None:
-        connection = await asyncpg.connect(cluster.dsn)
-        await connection.execute(f'create database "{name}"')
-        await connection.close()
-
-    asyncio.run(make())
-    return cluster.dsn.replace("/plankeeper?", f"/{name}?")
-
-
 @pytest.fixture(scope="module")
-def dsn(cluster: Cluster) -> str:
+def dsn(cluster: SharedCluster) -> str:
     """A database with the schema, for this module."""
-    address = new_database(cluster, "commands")
-    schema.migrate(address)
-    return address
+    return cluster.new_database()
 
 
 def test_plan_managers_and_keys_are_created_listed_and_revoked(dsn: str) -> None:
@@ -124,7 +110,7 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
     assert port.stderr == "Error: PLANKEEPER_PORT is 'http'; it takes a port number from 0 to 65535.\n"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = str(taken.getsockname()[1])
-        busy = run_plankeeper("serve", "--port", number, **env)
+        busy = run_program("serve", "--port", number, **env)
     assert busy.returncode == 1
     assert f"Cannot listen on 127.0.0.1 port {number}" in busy.stderr
     blocked = tmp_path / "file"
@@ -134,10 +120,10 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
     assert str(blocked / "data") in folder.stderr
 
 
-def test_an_external_database_is_migrated_on_request(cluster: Cluster) -> None:
-    env = {"PLANKEEPER_DATABASE_URL": new_database(cluster, "empty")}
+def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> None:
+    env = {"PLANKEEPER_DATABASE_URL": cluster.new_database(migrated=False)}
     for command in (["serve"], ["keys", "list"]):
-        refused = run_plankeeper(*command, **env)
+        refused = (run_program if command == ["serve"] else run_plankeeper)(*command, **env)
         assert refused.returncode == 1
         assert refused.stderr.endswith("Run `plankeeper migrate`.\n")
     sick = run_plankeeper("doctor", **env)
@@ -151,17 +137,10 @@ def test_an_external_database_is_migrated_on_request(cluster: Cluster) -> None:
     assert run_plankeeper("keys", "list", **env).stdout == ""
 
 
-def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: Cluster) -> None:
-    address = new_database(cluster, "newer")
-    schema.migrate(address)
-
-    async def set_newer_revision() -> None:
-        connection = await asyncpg.connect(address)
-        await connection.execute("update alembic_version set version_num = '9999'")
-        await connection.close()
-
-    asyncio.run(set_newer_revision())
-    refused = run_plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
+def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: SharedCluster) -> None:
+    address = cluster.new_database()
+    execute(address, "update alembic_version set version_num = '9999'")
+    refused = run_program("serve", PLANKEEPER_DATABASE_URL=address)
     assert refused.returncode == 1
     assert refused.stderr.startswith("Error: The database's schema is 9999, of a newer Plankeeper")
 

@@ -16,14 +16,15 @@ from typing import Any
 
 import pytest
 
-from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
+from support.cluster import SharedCluster
 from support.program import environment, run_plankeeper
 from support.server import RunningServer
+from support.terminal import read_terminal
 
 
 @pytest.fixture
-def settings(cluster: Cluster) -> dict[str, str]:
+def settings(cluster: SharedCluster) -> dict[str, str]:
     return {"PLANKEEPER_DATABASE_URL": cluster.dsn}
 
 
@@ -99,20 +100,6 @@ def test_an_import_on_a_terminal_shows_the_progress(
     assert done.returncode == 0, shown
     assert "2,001 lines read 0:00:" in shown
     assert shown.splitlines()[-1] == "providers: 2,001 lines: 2,001 created, 0 changed, 0 unchanged"
-
-
-def read_terminal(terminal: int) -> str:
-    """All that is shown on a terminal until its last writer has gone, which Linux tells as an input/output error."""
-    shown = b""
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:
-            part = b""
-        if not part:
-            os.close(terminal)
-            return shown.decode()
-        shown += part
 
 
 @pytest.mark.parametrize("options, expected_events", [((), False), (("--notify",), True)])

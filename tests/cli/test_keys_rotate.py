@@ -9,8 +9,7 @@ import asyncpg
 import pytest
 
 from plankeeper.api_keys.format import is_well_formed
-from plankeeper.database import schema
-from plankeeper.embedded_postgres.cluster import Cluster
+from support.cluster import SharedCluster
 from support.program import run_plankeeper
 from support.server import wait_until
 
@@ -31,12 +30,9 @@ def query(dsn: str, statement: str, *values: object) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def settings(cluster: Cluster) -> dict[str, str]:
+def settings(cluster: SharedCluster) -> dict[str, str]:
     """The settings of a database of this module."""
-    query(cluster.dsn, "create database rotating")
-    dsn = cluster.dsn.replace("/plankeeper?", "/rotating?")
-    schema.migrate(dsn)
-    return {"PLANKEEPER_DATABASE_URL": dsn}
+    return {"PLANKEEPER_DATABASE_URL": cluster.new_database()}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +98,7 @@ def test_an_inactive_key_cannot_be_rotated(settings: dict[str, str], plan_manage
     _, revoked = create_key(settings, plan_manager, "revoked")
     assert run_plankeeper("keys", "revoke", revoked, **settings).returncode == 0
     _, expired = create_key(settings, plan_manager, "brief", "--expires-in", "1s")
-    wait_until(lambda: "  expired  " in key_line(settings, "brief"), 20)
+    wait_until(lambda: "  expired  " in key_line(settings, "brief"))
     count = "select count(*) from api_keys"
     before = query(settings["PLANKEEPER_DATABASE_URL"], count)
     for ident in (revoked, expired, UNKNOWN_ID):

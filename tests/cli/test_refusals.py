@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,15 @@ import pytest
 
 from plankeeper.cli.context import DURATION, NAME
 from plankeeper.database import schema
-from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
-from support.program import environment, run_plankeeper
+from support.cluster import SharedCluster, execute
+from support.program import Done, environment, run_plankeeper, run_program
 from support.server import RunningServer, wait_until
 
 UNKNOWN_ID = "00000000-0000-0000-0000-000000000001"
 
 
-def error_message(done: subprocess.CompletedProcess[str]) -> str:
+def error_message(done: Done) -> str:
     """The sentence."""
     assert done.stdout == ""
     assert done.returncode in (1, 2)
@@ -50,7 +48,7 @@ def test_an_invalid_duration_is_rejected(text: str) -> None:
         DURATION.convert(text, None, None)
 
 
-def test_every_error_is_reported(cluster: Cluster, api: Client) -> None:
+def test_every_error_is_reported(cluster: SharedCluster, api: Client) -> None:
     unknown, known = ("--plan-manager", UNKNOWN_ID), ("--plan-manager", api.plan_manager_id)
     url, folder = "PLANKEEPER_DATABASE_URL", "PLANKEEPER_DATA_DIR"
     listing = ["plan-managers", "list"]
@@ -60,7 +58,7 @@ def test_every_error_is_reported(cluster: Cluster, api: Client) -> None:
         (listing, {url: "postgresql://u:p@127.0.0.1:99999/db"}, "PLANKEEPER_DATABASE_URL does not open the database"),
         (["serve"], {url: "postgresql://u@nosuchhost.invalid/db"}, "The database does not answer"),
         (["migrate"], {url: "postgresql:///x?host=/nowhere"}, "The database does not answer"),
-        (listing, {url: cluster.dsn.replace("///plankeeper", "///absent")}, 'database "absent" does not exist'),
+        (listing, {url: cluster.dsn_of("absent")}, 'database "absent" does not exist'),
         (["serve"], {folder: "/proc/x"}, "The database in /proc/x cannot be used"),
         (["export", "invoices", *unknown], {}, f"There is no plan manager {UNKNOWN_ID}"),
         (["keys", "create", "--name", "x", *unknown], {}, f"There is no plan manager {UNKNOWN_ID}"),
@@ -72,16 +70,13 @@ def test_every_error_is_reported(cluster: Cluster, api: Client) -> None:
         # It opens, and every read of it fails, as that of a file on a disk that was pulled out.
         (["import", "invoices", "/proc/self/mem", *known], {}, "/proc/self/mem cannot be read: Input/output error"),
     ]
-    with ThreadPoolExecutor(3) as pool:
-        done = [
-            pool.submit(run_plankeeper, *command, **(more if folder in more else {url: cluster.dsn} | more))
-            for command, more, _ in cases
-        ]
-    for (command, more, sentence), one in zip(cases, done, strict=True):
-        assert sentence in error_message(one.result()), (command, more)
+    for command, more, sentence in cases:
+        run = run_program if command == ["serve"] else run_plankeeper
+        done = run(*command, **(more if folder in more else {url: cluster.dsn} | more))
+        assert sentence in error_message(done), (command, more)
 
 
-def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningServer, cluster: Cluster) -> None:
+def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningServer, cluster: SharedCluster) -> None:
     rules = cluster.location / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text("local all locked_out scram-sha-256\n" + before)
@@ -104,15 +99,9 @@ def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningSe
         server.run(server.db.execute("drop role locked_out"))
 
 
-def test_a_newer_database_is_not_downgraded(server: RunningServer) -> None:
-    server.run(server.db.execute("create database newer_one"))
-    own = server.dsn.replace("///plankeeper?", "///newer_one?")
-
-    async def set_newer_revision() -> None:
-        async with Database(own, pool_size=1).open() as db:
-            await db.execute("create table alembic_version as select '9999' as version_num")
-
-    server.run(set_newer_revision())
+def test_a_newer_database_is_not_downgraded(cluster: SharedCluster) -> None:
+    own = cluster.new_database(migrated=False)
+    execute(own, "create table alembic_version as select '9999' as version_num")
     told = error_message(run_plankeeper("migrate", PLANKEEPER_DATABASE_URL=own))
     assert told.startswith(
         f"Error: The database's schema is 9999, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
@@ -130,34 +119,34 @@ def test_the_current_folder_may_be_deleted(tmp_path: Path) -> None:
         ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@" keys list', str(gone), sys.executable, "-m", "plankeeper"],
         env=environment({}), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert "No such file or directory" in error_message(done)
+    assert "No such file or directory" in error_message(Done(done.returncode, done.stdout, done.stderr))
 
 
 def test_a_key_created_by_a_command_has_its_scopes_until_it_is_revoked(
-    cluster: Cluster, server: RunningServer, new_plan_manager: Callable[[], Any]
+    cluster: SharedCluster, server: RunningServer, new_plan_manager: Callable[[], Any]
 ) -> None:
     own = {"PLANKEEPER_DATABASE_URL": cluster.dsn}
     one, two, three = (str(new_plan_manager()) for _ in range(3))
     made = ("keys", "create", "--name", "reader", "--plan-manager", one, "--plan-manager", two.upper())
     key = run_plankeeper(*made, "--scope", "read", **own).stdout.removesuffix("\n")
+    [line] = [
+        each for each in run_plankeeper("keys", "list", **own).stdout.splitlines() if f"…{key[-4:]}  read  " in each
+    ]
+    assert line.endswith(f"  no expiry  never used  {','.join(sorted([one, two]))}  reader")
     client = Client(server.url, key, two)
     assert client.get("/participants").status_code == 200
     assert client.post("/participants", {}).json()["error"] == "insufficient_scope"
     client.plan_manager_id = three
     assert client.get("/participants").json()["error"] == "plan_manager_not_allowed"
     client.plan_manager_id = two
-    [line] = [
-        each for each in run_plankeeper("keys", "list", **own).stdout.splitlines() if f"…{key[-4:]}  read  " in each
-    ]
-    assert line.endswith(f"  no expiry  never used  {','.join(sorted([one, two]))}  reader")
     assert run_plankeeper("keys", "revoke", line.split()[0], **own).stdout == "Revoked: reader\n"
-    wait_until(lambda: client.get("/participants").status_code == 401, seconds=1)
+    wait_until(lambda: client.get("/participants").status_code == 401)
     assert client.get("/participants").json()["error"] == "invalid_api_key"
     client.http.close()
 
 
 def test_a_recheck_reports_how_many_invoices_it_checked(
-    cluster: Cluster, api: Client, import_rows: Callable[..., Any]
+    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any]
 ) -> None:
     person = api.create("/participants", {"status": "Active"})["id"]
     import_rows(api, "invoices", [{"participant_id": person}, {"participant_id": None}])

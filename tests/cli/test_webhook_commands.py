@@ -1,25 +1,19 @@
-"""`plankeeper webhook-worker`, the worker inside `serve`, and `plankeeper listen`, as they are run."""
+"""`plankeeper webhook-worker` and `plankeeper listen`, as they are run."""
 
-import json
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-import httpx
-import psutil
 import pytest
-from standardwebhooks import Webhook
 
 from support.client import Client
-from support.folder import temporary_folder
-from support.program import ServeProcess, environment, run_plankeeper
-from support.receiver import ReceivedRequest, Receiver
+from support.program import environment, run_program
+from support.receiver import Receiver
 from support.server import RunningServer, wait_until
+from support.webhooks import event_types, verify
 
 ALLOWED_NETWORKS = {"PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
 
@@ -43,7 +37,7 @@ class RunningCommand:
 
     def wait_for_line(self, what: str) -> str:
         """The line that has some words in it, as soon as it is there."""
-        return wait_until(lambda: next((line for line in self.lines if what in line), None), 20)
+        return wait_until(lambda: next((line for line in self.lines if what in line), None))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -62,20 +56,6 @@ def running_command(*arguments: str, **settings: str) -> Generator[RunningComman
     finally:
         if running.process.poll() is None:
             running.stop(signal.SIGKILL)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as made:
-        yield made
-
-
-def event_types(receiver: Receiver) -> list[str]:
-    return [json.loads(each.body)["type"] for each in receiver.received]
-
-
-def verify(each: ReceivedRequest, secret: str) -> Any:
-    return Webhook(secret).verify(each.body.decode(), each.headers)
 
 
 # The worker by itself
@@ -100,70 +80,16 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
     with running_command("worker", **own) as worker:
         worker.wait_for_line("The worker is ready")
         api.create("/note-types", {"note_type": "Sent"})
-        wait_until(lambda: "note_type.created" in event_types(receiver), 20)
+        wait_until(lambda: "note_type.created" in event_types(receiver))
         assert worker.stop() == 0
     assert verify(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
     assert worker.lines == ["The worker is ready. Ctrl-C stops it."]
 
 
 def test_a_worker_without_a_database_reports_it() -> None:
-    done = run_plankeeper("worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
+    done = run_program("worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: The database does not answer")
-
-
-# The worker inside a server
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with temporary_folder() as made:
-        yield made
-
-
-def webhook_workers(serving: ServeProcess) -> list[psutil.Process]:
-    """The process that sends webhooks: the one of low priority."""
-    return [each for each in serving.workers() if each.nice() > psutil.Process().nice()]
-
-
-def test_serve_sends_webhooks_and_restarts_a_killed_worker(folder: Path, receiver: Receiver) -> None:
-    serving = ServeProcess(folder, "--demo", PLANKEEPER_WEBHOOK_WORKER="on", **ALLOWED_NETWORKS)
-    try:
-        with serving.client() as client:
-            made = client.post("/webhook-endpoints", json={"url": receiver.url, "event_types": ["note_type.*"]}).json()
-            [first] = wait_until(lambda: webhook_workers(serving), 20)
-            first.kill()
-            client.post("/note-types", json={"note_type": "Sent"}).raise_for_status()
-            wait_until(lambda: event_types(receiver), 20)
-            assert verify(receiver.received[0], made["secret"])["type"] == "note_type.created"
-            assert [each.pid for each in webhook_workers(serving)] != [first.pid]
-            figures = httpx.get(f"{serving.url}/metrics").text
-            assert 'plankeeper_webhook_attempts_total{outcome="succeeded"}' in figures
-    finally:
-        assert serving.stop() == 0
-
-
-def test_a_server_that_is_killed_leaves_no_worker_behind(folder: Path) -> None:
-    serving = ServeProcess(folder, PLANKEEPER_WEBHOOK_WORKER="on")
-    family = wait_until(lambda: webhook_workers(serving) and serving.workers(), 20)
-    serving.process.kill()
-    _, alive = psutil.wait_procs(family, timeout=30)
-    assert not alive
-    serving.wait_for_exit()
-
-
-def test_serve_without_a_worker_sends_nothing(folder: Path, receiver: Receiver) -> None:
-    serving = ServeProcess(folder, "--demo", "--no-webhook-worker", PLANKEEPER_WEBHOOK_WORKER="on", **ALLOWED_NETWORKS)
-    try:
-        with serving.client() as client:
-            made = client.post("/webhook-endpoints", json={"url": receiver.url}).json()
-            client.post("/note-types", json={"note_type": "Kept"}).raise_for_status()
-            path = f"/webhook-endpoints/{made['id']}/deliveries"
-            wait_until(lambda: client.get(path, params={"event_type": "note_type.created"}).json()["data"])
-            assert len(serving.workers()) == 1
-            assert receiver.received == []
-    finally:
-        serving.stop()
 
 
 # Listening
@@ -199,8 +125,6 @@ def test_listen_prints_events_and_forwards_them(server: RunningServer, api: Clie
     ],
 )
 def test_listen_rejects_invalid_arguments(server: RunningServer, api: Client, arguments: list[str], wrong: str) -> None:
-    done = run_plankeeper(
-        "listen", "--plan-manager", api.plan_manager_id, *arguments, PLANKEEPER_DATABASE_URL=server.dsn
-    )
+    done = run_program("listen", "--plan-manager", api.plan_manager_id, *arguments, PLANKEEPER_DATABASE_URL=server.dsn)
     assert done.returncode in (1, 2)
     assert wrong in done.stderr

@@ -1,33 +1,11 @@
-"""A server that may send webhooks to this machine, people with roles, and their browsers."""
+"""Browsers without a screen, signed in."""
 
 from collections.abc import Callable, Iterator
-from ipaddress import ip_network
-from uuid import UUID
 
 import pytest
 
-from console.people import Account, Browser, create_account
-from plankeeper.embedded_postgres.cluster import Cluster
+from support.console import Account, Browser
 from support.server import RunningServer
-
-
-@pytest.fixture(scope="session")
-def server(cluster: Cluster) -> Iterator[RunningServer]:
-    """The application on a real socket, with loopback among the networks that webhooks may be sent to."""
-    running = RunningServer(cluster.dsn, webhook_allowed_networks=(ip_network("127.0.0.0/8"),)).start()
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def plan_manager_id(new_plan_manager: Callable[[], UUID]) -> UUID:
-    return new_plan_manager()
-
-
-@pytest.fixture
-def new_person(server: RunningServer, plan_manager_id: UUID) -> Callable[..., Account]:
-    """Makes a sign-in: `new_person("viewer")`; of another plan manager with its id."""
-    return lambda role="owner", owner=None: server.run(create_account(server, owner or plan_manager_id, role))
 
 
 @pytest.fixture
@@ -47,6 +25,6 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
 
 
 @pytest.fixture
-def owner(new_browser: Callable[..., Browser], new_person: Callable[..., Account]) -> Browser:
+def owner(new_browser: Callable[..., Browser], new_account: Callable[..., Account]) -> Browser:
     """Signed in with the role owner."""
-    return new_browser(new_person("owner"))
+    return new_browser(new_account("owner"))

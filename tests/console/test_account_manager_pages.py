@@ -11,13 +11,13 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from console.people import Account, Browser
 from plankeeper.account_managers import service
 from plankeeper.account_managers.schemas import AccountManagerCreate
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.schemas import Email
 from support.client import Client
+from support.console import Account, Browser
 from support.importing import import_records
 from support.server import RunningServer
 
@@ -205,9 +205,9 @@ def test_hidden_account_managers_are_not_shown(
 
 def test_a_viewer_sees_account_managers_and_another_plan_manager_does_not(
     manager: AccountManagerRow, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account], stored_managers: Callable[[], list[AccountManagerRow]],
+    new_account: Callable[..., Account], stored_managers: Callable[[], list[AccountManagerRow]],
 ) -> None:  # fmt: skip
-    viewer, other = new_browser(new_person("viewer")), new_browser(new_person("owner", new_plan_manager()))
+    viewer, other = new_browser(new_account("viewer")), new_browser(new_account("owner", new_plan_manager()))
     page = viewer.get(PAGE).text
     assert ("Ama Owusu" in page, "/edit" in page, "/deactivate" in page, "/new" in page) == (True, False, False, False)
     assert "Owusu" not in other.get(PAGE).text

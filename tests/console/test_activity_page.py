@@ -12,12 +12,12 @@ from uuid import UUID
 import httpx
 import pytest
 
-from console.people import Account, Browser, create_account
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.pages import activity
 from plankeeper.http.errors import ApiError
 from support.client import Client
+from support.console import Account, Browser, create_account
 from support.server import RunningServer, wait_until
 
 ACTIVITY = "/console/activity"
@@ -124,10 +124,10 @@ def test_actor_filters_apply_to_the_page_and_the_file(
 
 
 def test_the_file_has_no_events_of_another_plan_manager(
-    owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
-    foreign = new_person("owner", new_plan_manager())
+    foreign = new_account("owner", new_plan_manager())
     theirs = new_browser(foreign)
     wait_for_csv(theirs, 2)
     wait_for_csv(owner, 2)

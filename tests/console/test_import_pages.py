@@ -16,13 +16,13 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
-from console.people import Account, Browser
 from plankeeper.console.pages import import_preview
 from plankeeper.console.pages.imports import IMPORT_KINDS
 from plankeeper.import_export.csv_templates import csv_template
 from plankeeper.import_export.reader import RowError, read_rows
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.import_files import store as files
+from support.console import Account, Browser
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/import"
@@ -295,11 +295,11 @@ def test_a_file_that_became_invalid_is_not_imported(
 
 
 def test_only_a_manager_imports(
-    owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     stored_files: Callable[[], list[str]], recorded_events: Callable[[], list[EventRow]],
 ) -> None:  # fmt: skip
     path = import_path(upload(owner, PARTICIPANTS))
-    viewer, nobody = new_browser(new_person("viewer")), new_browser()
+    viewer, nobody = new_browser(new_account("viewer")), new_browser()
     assert PAGE not in viewer.get("/console/activity").text
     assert {viewer.get(each).status_code for each in (PAGE, f"{PAGE}/participants.csv", path)} == {403}
     assert (upload(viewer, PARTICIPANTS).status_code, viewer.submit(path).status_code) == (403, 403)
@@ -312,10 +312,10 @@ def test_only_a_manager_imports(
 
 def test_a_file_belongs_to_its_sender_and_plan_manager(
     owner: Browser, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account], recorded_events: Callable[[], list[EventRow]],
+    new_account: Callable[..., Account], recorded_events: Callable[[], list[EventRow]],
 ) -> None:  # fmt: skip
     path = import_path(upload(owner, PARTICIPANTS))
-    colleague, other = new_browser(new_person("owner")), new_browser(new_person("owner", new_plan_manager()))
+    colleague, other = new_browser(new_account("owner")), new_browser(new_account("owner", new_plan_manager()))
     for browser in (colleague, other):
         assert (browser.get(path).status_code, browser.submit(path).status_code) == (404, 404)
     assert recorded_events() == []

@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import Account, Browser
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.invoices.checks import recheck
 from support.client import Client
+from support.console import Account, Browser
 from support.server import RunningServer, wait_until
 
 INVOICES = "/console/invoices"
@@ -148,10 +148,10 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
 
 
 def test_a_warning_is_ignored_with_a_reason_and_restored(
-    server: RunningServer, new_browser: Callable[..., Browser], new_person: Callable[..., Account], api: Client,
+    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], api: Client,
     plan_manager_id: UUID, import_invoice: Put,
 ) -> None:  # fmt: skip
-    person = new_person("manager")
+    person = new_account("manager")
     manager, ident = new_browser(person), import_invoice(invoice_date="2099-01-01")
     here = f"{INVOICES}/{ident}"
     step = f"{here}/warnings/check_dates"
@@ -277,10 +277,10 @@ def test_warnings_ignored_by_a_file_have_no_reason_and_can_be_restored(
 
 
 def test_a_viewer_cannot_change_invoices(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], api: Client, import_invoice: Put
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], api: Client, import_invoice: Put
 ) -> None:
     ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
-    viewer = new_browser(new_person("viewer"))
+    viewer = new_browser(new_account("viewer"))
     page = viewer.get(f"{INVOICES}/{ident}").text
     assert ("Date needs checking" in page, "/ignore" in page, "Warn again" in page) == (True, False, False)
     for step in ("check_dates/ignore", "check_total/warn"):
@@ -290,11 +290,11 @@ def test_a_viewer_cannot_change_invoices(
 
 
 def test_an_invoice_of_another_plan_manager_is_not_found(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
     api: Client, import_invoice: Put, record_ids: dict[str, str],
 ) -> None:  # fmt: skip
     ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
-    other = new_browser(new_person("owner", new_plan_manager()))
+    other = new_browser(new_account("owner", new_plan_manager()))
     assert other.get(f"{INVOICES}/{ident}").status_code == 404
     assert other.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 404
     for step in ("check_dates/ignore", "check_total/warn"):

@@ -10,10 +10,10 @@ from uuid import UUID
 import httpx
 import pytest
 
-from console.people import Account, Browser
 from plankeeper.api_keys import store
 from plankeeper.api_keys.schemas import ApiKey
 from support.client import Client
+from support.console import Account, Browser
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/settings/keys"
@@ -128,8 +128,8 @@ def test_key_names_are_shown_as_text(owner: Browser) -> None:
 
 
 def test_a_viewer_sees_neither_keys_nor_a_link_to_them(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account]
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account]
 ) -> None:
-    viewer = new_browser(new_person("viewer"))
+    viewer = new_browser(new_account("viewer"))
     assert "/console/settings/keys" not in viewer.get("/console/activity").text
     assert viewer.submit(PAGE, NEW_KEY).status_code == 403

@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from msgspec import Struct
 
-from console.people import Account, Browser
 from plankeeper.console.colors import parse_color
 from plankeeper.note_types import store
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery
+from support.console import Account, Browser
 from support.server import RunningServer
 
 NOTE_TYPES = "/console/note-types"
@@ -154,10 +154,10 @@ def test_an_invalid_note_type_shows_the_form_again(
 
 
 def test_a_viewer_cannot_change_note_types(
-    note_type: NoteType, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    note_type: NoteType, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     stored_note_types: Callable[[], list[NoteType]],
 ) -> None:  # fmt: skip
-    viewer, here = new_browser(new_person("viewer")), f"{NOTE_TYPES}/{note_type.id}"
+    viewer, here = new_browser(new_account("viewer")), f"{NOTE_TYPES}/{note_type.id}"
     page = viewer.get(NOTE_TYPES).text
     assert ("Call" in page, "/edit" in page, "/delete" in page, "/new" in page) == (True, False, False, False)
     for path in (f"{NOTE_TYPES}/new", f"{here}/edit", f"{here}/delete"):
@@ -169,9 +169,9 @@ def test_a_viewer_cannot_change_note_types(
 
 def test_a_note_type_of_another_plan_manager_is_not_found(
     note_type: NoteType, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account], stored_note_types: Callable[[], list[NoteType]],
+    new_account: Callable[..., Account], stored_note_types: Callable[[], list[NoteType]],
 ) -> None:  # fmt: skip
-    other = new_browser(new_person("owner", new_plan_manager()))
+    other = new_browser(new_account("owner", new_plan_manager()))
     for number in (str(note_type.id), "0", "x", "9" * 18, "9" * 19, "-1", "²"):
         for step in ("edit", "delete"):
             assert other.get(f"{NOTE_TYPES}/{number}/{step}").status_code == 404

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.forms_of import event_summaries, form_fields
-from console.people import Account, Browser
 from support.client import Client
+from support.console import Account, Browser
+from support.form_helpers import event_summaries, form_fields
 from support.server import RunningServer
 
 PAGE = "/console/participants"
@@ -249,9 +249,9 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
 
 
 def test_a_viewer_cannot_change_participants(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], client: Client, participant_id: str
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, participant_id: str
 ) -> None:
-    viewer = new_browser(new_person("viewer"))
+    viewer = new_browser(new_account("viewer"))
     assert "New participant" not in viewer.get(PAGE).text
     page = viewer.get(f"{PAGE}/{participant_id}").text
     assert ("Hobart" in page, "Edit" in page, "Delete" in page, "Add a team member" in page) == (
@@ -268,10 +268,10 @@ def test_a_viewer_cannot_change_participants(
 
 
 def test_a_participant_of_another_plan_manager_is_not_found(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
     client: Client, participant_id: str,
 ) -> None:  # fmt: skip
-    other = new_browser(new_person("owner", new_plan_manager()))
+    other = new_browser(new_account("owner", new_plan_manager()))
     for step in ("", "/edit", "/delete"):
         assert other.get(f"{PAGE}/{participant_id}{step}").status_code == 404
     for step in ("/edit", "/delete"):

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from msgspec import Struct
 
-from console.people import PASSWORD, Account, Browser, create_account
 from plankeeper.accounts import member_store
 from plankeeper.accounts import members as member_service
 from plankeeper.accounts.schemas import Invitation
 from plankeeper.http.context import SYSTEM, WriteContext
+from support.console import PASSWORD, Account, Browser, create_account
 from support.server import RunningServer
 
 PAGE = "/console/settings/people"
@@ -121,17 +121,17 @@ def test_an_invalid_invitation_shows_the_form_again(
     assert open_invitations() == []
 
 
-def test_a_member_cannot_be_invited(owner: Browser, new_person: Callable[..., Account], open_invitations: Any) -> None:
-    response = owner.submit(PAGE, {"email": new_person("viewer").email.upper(), "name": "", "role": "owner"})
+def test_a_member_cannot_be_invited(owner: Browser, new_account: Callable[..., Account], open_invitations: Any) -> None:
+    response = owner.submit(PAGE, {"email": new_account("viewer").email.upper(), "name": "", "role": "owner"})
     assert (response.status_code, "Email: belongs to somebody who has a role here" in response.text) == (422, True)
     assert open_invitations() == []
 
 
 def test_a_role_change_takes_effect_immediately(
-    owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     recorded_events: Callable[[], list[EventRow]], roles_by_account: Any, plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    person = new_person("viewer")
+    person = new_account("viewer")
     theirs = new_browser(person)
     assert theirs.get("/console/settings/keys").status_code == 403
     path = f"{PAGE}/{person.account_id}/role"
@@ -146,9 +146,9 @@ def test_a_role_change_takes_effect_immediately(
 
 
 def test_a_concurrent_role_change_is_not_overwritten(
-    owner: Browser, new_person: Callable[..., Account], roles_by_account: Any, plan_manager_id: UUID
+    owner: Browser, new_account: Callable[..., Account], roles_by_account: Any, plan_manager_id: UUID
 ) -> None:
-    person = new_person("manager")
+    person = new_account("manager")
     response = owner.submit(f"{PAGE}/{person.account_id}/role", {"role": "owner", "was": "viewer"})
     assert (response.status_code, "by somebody else meanwhile" in response.text) == (409, True)
     assert roles_by_account(plan_manager_id)[person.account_id] == "manager"
@@ -158,10 +158,10 @@ def test_a_concurrent_role_change_is_not_overwritten(
 
 
 def test_a_removed_member_loses_access(
-    owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     recorded_events: Callable[[], list[EventRow]], roles_by_account: Any, plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    person = new_person("manager")
+    person = new_account("manager")
     theirs, path = new_browser(person), f"{PAGE}/{person.account_id}/remove"
     assert "Remove Robin Hale?" in owner.get(path).text
     assert person.account_id in roles_by_account(plan_manager_id)
@@ -175,11 +175,11 @@ def test_a_removed_member_loses_access(
 
 def test_the_last_owner_is_neither_removed_nor_demoted(
     new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account],
+    new_account: Callable[..., Account],
     roles_by_account: Any,
     plan_manager_id: UUID,
 ) -> None:
-    person = new_person("owner")
+    person = new_account("owner")
     only = new_browser(person)
     page = only.get(PAGE).text
     assert ("The only owner" in page, f"{person.account_id}/remove" in page) == (True, False)
@@ -189,18 +189,18 @@ def test_the_last_owner_is_neither_removed_nor_demoted(
     ):
         assert (response.status_code, "make somebody else an owner first" in response.text) == (422, True)
     assert roles_by_account(plan_manager_id) == {person.account_id: "owner"}
-    new_person("owner")
+    new_account("owner")
     assert f"{person.account_id}/remove" in only.get(PAGE).text
     assert only.submit(f"{PAGE}/{person.account_id}/role", {"role": "viewer", "was": "owner"}).status_code == 303
     assert only.get(f"{PAGE}/invite").status_code == 403
 
 
 def test_roles_with_another_plan_manager_are_neither_shown_nor_changed(
-    server: RunningServer, owner: Browser, new_person: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    server: RunningServer, owner: Browser, new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
     plan_manager_id: UUID, roles_by_account: Any,
 ) -> None:  # fmt: skip
     foreign = new_plan_manager()
-    stranger = new_person("owner", foreign)
+    stranger = new_account("owner", foreign)
     shared = server.run(create_account(server, foreign, "owner", "Sam Both"))
 
     async def join() -> None:
@@ -221,11 +221,11 @@ def test_roles_with_another_plan_manager_are_neither_shown_nor_changed(
 
 
 def test_an_invitation_of_another_plan_manager_is_not_found(
-    server: RunningServer, owner: Browser, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    server: RunningServer, owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
     foreign = new_plan_manager()
-    theirs = new_browser(new_person("owner", foreign))
+    theirs = new_browser(new_account("owner", foreign))
     invitation_link(theirs.submit(PAGE, {"email": f"{foreign}@example.com", "name": "", "role": "viewer"}))
     (known,) = server.run(member_store.list_pending_invitations(server.db, foreign))
     assert known.email not in owner.get(PAGE).text
@@ -237,13 +237,13 @@ def test_an_invitation_of_another_plan_manager_is_not_found(
 @pytest.mark.parametrize("role", ["viewer", "manager"])
 def test_only_owners_see_the_buttons_to_change_members(
     new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account],
+    new_account: Callable[..., Account],
     owner: Browser,
     open_invitations: Any,
     role: str,
 ) -> None:
     owner.submit(PAGE, {"email": "kim@example.com", "name": "", "role": "viewer"})
-    person = new_person(role)
+    person = new_account(role)
     browser = new_browser(person)
     page = browser.get(PAGE).text
     assert (person.email in page, "kim@example.com" in page) == (True, True)

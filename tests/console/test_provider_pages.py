@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from console.forms_of import event_summaries, form_fields
-from console.people import Account, Browser
 from support.client import Client
+from support.console import Account, Browser
+from support.form_helpers import event_summaries, form_fields
 from support.server import RunningServer
 
 PAGE = "/console/providers"
@@ -127,9 +127,9 @@ def test_a_delete_confirms_what_is_kept(
 
 
 def test_a_viewer_cannot_change_providers(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], client: Client, provider_id: str
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, provider_id: str
 ) -> None:
-    viewer = new_browser(new_person("viewer"))
+    viewer = new_browser(new_account("viewer"))
     page = viewer.get(f"{PAGE}/{provider_id}").text
     assert ("Hobart" in page, "Edit" in page, "Delete" in page) == (True, False, False)
     assert "New provider" not in viewer.get(PAGE).text
@@ -141,10 +141,10 @@ def test_a_viewer_cannot_change_providers(
 
 
 def test_a_provider_of_another_plan_manager_is_not_found(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
     client: Client, provider_id: str,
 ) -> None:  # fmt: skip
-    other = new_browser(new_person("owner", new_plan_manager()))
+    other = new_browser(new_account("owner", new_plan_manager()))
     for step in ("", "/edit", "/delete"):
         assert other.get(f"{PAGE}/{provider_id}{step}").status_code == 404
     for step in ("/edit", "/delete"):

@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import Account, Browser
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.api_keys.format import hash_key
 from plankeeper.http.schemas import to_json
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from support.client import Client
+from support.console import Account, Browser
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/requests"
@@ -83,7 +83,7 @@ def test_a_request_is_listed_shortly_after_its_response(
     client = Client(server.url, secret, plan_manager_id)
     response = client.get(f"/participants/{uuid7()}", view="full")
     client.http.close()
-    page = wait_until(lambda: (found := owner.get(PAGE).text).count("<tr>") > 1 and found, 20)
+    page = wait_until(lambda: (found := owner.get(PAGE).text).count("<tr>") > 1 and found)
     path = str(response.request.url.path)
     for told in (f"GET {path}</code>", ">404<", f"test <code>…{secret[-4:]}<", response.headers["x-request-id"]):
         assert told in page, told
@@ -154,8 +154,8 @@ def test_requests_of_other_plan_managers_are_not_shown(
     assert listed_ids(owner.get(f"{PAGE}?before={theirs.id}.3").text) == []
 
 
-def test_a_viewer_sees_requests(new_browser: Callable[..., Browser], new_person: Callable[..., Account]) -> None:
-    page = new_browser(new_person("viewer")).get(PAGE)
+def test_a_viewer_sees_requests(new_browser: Callable[..., Browser], new_account: Callable[..., Account]) -> None:
+    page = new_browser(new_account("viewer")).get(PAGE)
     assert (page.status_code, "/console/settings/keys" in page.text) == (200, False)
 
 

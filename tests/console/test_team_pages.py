@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from console.forms_of import event_summaries, form_fields
-from console.people import Account, Browser
 from support.client import Client
+from support.console import Account, Browser
+from support.form_helpers import event_summaries, form_fields
 from support.server import RunningServer
 
 SCRIPT = "<script>alert(1)</script>"
@@ -201,9 +201,9 @@ def test_a_large_team_is_paginated(owner: Browser, page_path: str, team_api: Any
 
 
 def test_a_viewer_cannot_change_a_team(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], page_path: str, team_api: Any
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], page_path: str, team_api: Any
 ) -> None:
-    viewer, member = new_browser(new_person("viewer")), team_api(**FULL_MEMBER)
+    viewer, member = new_browser(new_account("viewer")), team_api(**FULL_MEMBER)
     assert ("Pat Lee" in viewer.get(page_path).text, "Remove" in viewer.get(page_path).text) == (True, False)
     page = viewer.get(f"{page_path}/team-members/{member}").text
     assert ("p@example.net" in page, "Edit" in page, "Remove" in page) == (True, False, False)
@@ -215,10 +215,10 @@ def test_a_viewer_cannot_change_a_team(
 
 
 def test_a_member_of_another_plan_manager_or_participant_is_not_found(
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
     owner: Browser, client: Client, page_path: str, team_api: Any,
 ) -> None:  # fmt: skip
-    other, member = new_browser(new_person("owner", new_plan_manager())), team_api(**FULL_MEMBER)
+    other, member = new_browser(new_account("owner", new_plan_manager())), team_api(**FULL_MEMBER)
     second = client.create("/participants", {"first_name": "Bo"})["id"]
     for browser, base in ((other, page_path), (owner, f"/console/participants/{second}")):
         for path in (f"/{member}", f"/{member}/edit", f"/{member}/remove"):

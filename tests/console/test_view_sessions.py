@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from console.people import Account, Browser
 from plankeeper.invoice_view_sessions import service
 from plankeeper.invoice_view_sessions.rules import Durations, clamp
 from support.client import Client
+from support.console import Account, Browser
 from support.server import RunningServer, wait_until
 
 ZERO_REPORT = {"active_ms": "0", "engaged_ms": "0", "idle_count": "0"}
@@ -30,8 +30,8 @@ def invoice_id(api: Client, import_rows: Callable[..., Any]) -> str:
 
 
 @pytest.fixture
-def account(new_person: Callable[..., Account]) -> Account:
-    return new_person("viewer")
+def account(new_account: Callable[..., Account]) -> Account:
+    return new_account("viewer")
 
 
 @pytest.fixture
@@ -190,11 +190,11 @@ def test_a_duration_must_be_a_whole_number(
 
 
 def test_only_the_viewer_can_continue_a_session(
-    api: Client, session_id: str, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    api: Client, session_id: str, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
     before = get_session(api, session_id)
-    for other in (new_person("owner"), new_person("owner", new_plan_manager())):
+    for other in (new_account("owner"), new_account("owner", new_plan_manager())):
         browser = new_browser(other)
         for step in ("heartbeat", "end"):
             assert report(browser, session_id, step) == 404
@@ -218,10 +218,10 @@ def test_an_imported_session_cannot_be_continued_or_ended(
 
 
 def test_no_session_starts_on_an_invoice_of_another_plan_manager(
-    api: Client, invoice_id: str, new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    api: Client, invoice_id: str, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
-    stranger = new_browser(new_person("owner", new_plan_manager()))
+    stranger = new_browser(new_account("owner", new_plan_manager()))
     assert stranger.submit(f"/console/invoices/{invoice_id}/view-session").status_code == 404
     assert api.get("/invoice-view-sessions").json()["data"] == []
 
@@ -249,7 +249,7 @@ def test_the_periodic_task_ends_timed_out_sessions(
     api: Client, session_id: str, age_session: Callable[..., None]
 ) -> None:
     age_session(session_id, 100, 61)
-    wait_until(lambda: get_session(api, session_id)["session_ended"], 20)
+    wait_until(lambda: get_session(api, session_id)["session_ended"])
 
 
 def test_a_late_heartbeat_ends_the_session(

@@ -10,11 +10,11 @@ from uuid import UUID
 import httpx
 import pytest
 
-from console.people import Account, Browser
 from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import WebhookEndpoint
 from support.client import Client
+from support.console import Account, Browser
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/settings/webhooks"
@@ -138,11 +138,11 @@ def test_a_replay_takes_a_time_in_the_configured_time_zone(
 
 def test_an_endpoint_of_another_plan_manager_is_not_found(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint, new_plan_manager: Callable[[], UUID],
-    new_browser: Callable[..., Browser], new_person: Callable[..., Account],
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account],
 ) -> None:  # fmt: skip
     owner.submit(f"{PAGE}/{endpoint.id}/test")
     delivery = fail_delivery(server, endpoint)
-    other = new_browser(new_person("owner", new_plan_manager()))
+    other = new_browser(new_account("owner", new_plan_manager()))
     here = f"{PAGE}/{endpoint.id}"
     for path in (here, f"{here}/delete", f"{here}/rotate-secret"):
         assert other.get(path).status_code == 404

@@ -1,41 +1,40 @@
 """Plan managers that have one of everything; and what a plan manager has, to see whether it changed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any
 from uuid import UUID
 
 import pytest
 
-from contract.world import Tenant, new_client, seed_tenant
 from support.client import Client
+from support.factories import World, filled, new_client
 from support.server import RunningServer, wait_until
 
 
 @pytest.fixture(scope="module")
-def tenant(server: RunningServer) -> Iterator[Tenant]:
+def tenant(server: RunningServer) -> Iterator[World]:
     """One of everything, for tests that leave it as it is."""
     yield from _new_tenant(server)
 
 
 @pytest.fixture(scope="module")
-def other_tenant(server: RunningServer) -> Iterator[Tenant]:
+def other_tenant(server: RunningServer) -> Iterator[World]:
     """Another plan manager with one of everything."""
     yield from _new_tenant(server)
 
 
-def _new_tenant(server: RunningServer) -> Iterator[Tenant]:
+def _new_tenant(server: RunningServer) -> Iterator[World]:
     client = server.run(new_client(server))
     with closing(client.http):
-        tenant = seed_tenant(server, client)
+        tenant = filled(server, client)
         wait_until(lambda: len(client.get("/events").json()["data"]) >= 8)
         yield tenant
 
 
 @pytest.fixture
-def fresh_tenant(server: RunningServer, api: Client) -> Tenant:
+def fresh_tenant(server: RunningServer, api: Client) -> World:
     """One of everything, to be changed."""
-    return seed_tenant(server, api)
+    return filled(server, api)
 
 
 @pytest.fixture(scope="session")
@@ -52,23 +51,23 @@ def tenant_tables(server: RunningServer) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[[UUID | str], Any]:
-    """All that a plan manager has, row by row: `contents(plan_manager_id)`. Not the log of what was asked."""
+def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[..., str]:
+    """A digest of what a plan manager has: `contents(plan_manager_id)`, or that of one table. The log of requests is
+    left out.
+    """
 
-    async def read(plan_manager_id: UUID | str) -> dict[str, list[str]]:
-        async with server.db.transaction(snapshot=True) as tx:
-            return {
-                # The names are the catalogue's own.
-                table: await tx.rows(
-                    str,
-                    f"""
-                    select (to_jsonb(t) - 'position' - 'fanned_out_to')::text from {table} t
-                    where plan_manager_id = $1 order by 1
-                    """,  # noqa: S608
-                    plan_manager_id,
-                )
-                for table in tenant_tables
-                if table != "api_request_batches"
-            }
+    def digest_of(tables: Sequence[str]) -> str:
+        # The names are the catalogue's own.
+        rows = " union all ".join(
+            f"select '{table} ' || (to_jsonb(t) - 'position' - 'fanned_out_to')::text as row from {table} t"  # noqa: S608
+            " where plan_manager_id = $1"
+            for table in tables
+        )
+        return f"select md5(coalesce(string_agg(row, chr(10) order by row), '')) from ({rows}) as rows"  # noqa: S608
 
-    return lambda plan_manager_id: server.run(read(plan_manager_id))
+    whole = digest_of([table for table in tenant_tables if table != "api_request_batches"])
+
+    def read(plan_manager_id: UUID | str, table: str | None = None) -> str:
+        return server.run(server.db.one(str, digest_of([table]) if table else whole, plan_manager_id))
+
+    return read

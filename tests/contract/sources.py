@@ -107,18 +107,10 @@ def _parse_statement(module: Module, function: str, node: ast.Call) -> Statement
     shape = _resolve(module, node.args[0]) if has_row_type and node.args else None
     rest = node.args[1:] if has_row_type else node.args
     sql, values = rest[0] if rest else None, rest[1:]
-    literal = _literal(module, sql)
+    literal = sql.value if isinstance(sql, ast.Constant) and isinstance(sql.value, str) else None
     counted = None if any(isinstance(value, ast.Starred) for value in values) else len(values)
     first = ast.unparse(values[0]) if values else ""
     return Statement(module.name, function, node.lineno, node.func.attr, shape, literal, counted, first)
-
-
-def _literal(module: Module, node: ast.expr | None) -> str | None:
-    """The text of a statement: a literal, or a module's constant."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    value = _resolve(module, node) if node else None
-    return value if isinstance(value, str) else None
 
 
 def bulk_inserts() -> list[tuple[str, Any, Any]]:

@@ -20,15 +20,15 @@ from contract.leaks import (
     assert_no_data_of,
     without_volatile_parts,
 )
-from contract.world import OPERATIONS, WRITES, Tenant, new_client, seed_tenant, send
+from contract.operations import OPERATIONS, WRITES, send
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import hash_key, new_key
-from plankeeper.database import schema
 from plankeeper.embedded_postgres import binaries
-from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation
+from support.cluster import SharedCluster
+from support.factories import World, filled, new_client
 from support.server import RunningServer, wait_until
 
 ReadTenantData = Callable[[UUID | str], Any]
@@ -86,7 +86,7 @@ class KeyFactory:
 
 
 @pytest.fixture(scope="module")
-def credentials(server: RunningServer, tenant: Tenant, other_tenant: Tenant) -> dict[str, Callable[[Operation], Any]]:
+def credentials(server: RunningServer, tenant: World, other_tenant: World) -> dict[str, Callable[[Operation], Any]]:
     """The headers of each credential. Keys that have ended were used before, so that servers remember them."""
     owner, makes = tenant.client.plan_manager_id, KeyFactory(server, tenant.plan_manager_id)
     revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=5))
@@ -103,7 +103,7 @@ def credentials(server: RunningServer, tenant: Tenant, other_tenant: Tenant) -> 
     assert [status(key) for key in (revoked, rotated, expired)] == [200] * 3
     makes.revoke(revoked)
     makes.rotate(rotated, timedelta(0))
-    wait_until(lambda: [status(key) for key in (revoked, rotated, expired)] == [401] * 3, 30)
+    wait_until(lambda: [status(key) for key in (revoked, rotated, expired)] == [401] * 3)
     scopes = {"read": headers(makes.key("read")), "write": headers(makes.key("write"))}
     return {
         "no key": headers(None),
@@ -119,7 +119,7 @@ def credentials(server: RunningServer, tenant: Tenant, other_tenant: Tenant) -> 
 
 
 @pytest.fixture(scope="module")
-def owner_headers(tenant: Tenant) -> dict[str, dict[str, str]]:
+def owner_headers(tenant: World) -> dict[str, dict[str, str]]:
     """For each route the headers with which its owner would get an answer from memory, or pass a condition."""
     idempotency_key = f"kept-{uuid7()}"
     for name in POSTS:
@@ -142,7 +142,7 @@ def test_every_credential_is_expected_to_fail(credentials: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("name", [*POSTS, *HAS_ETAG])
 def test_the_owner_headers_have_an_effect_for_the_owner(
-    tenant: Tenant, owner_headers: dict[str, dict[str, str]], name: str
+    tenant: World, owner_headers: dict[str, dict[str, str]], name: str
 ) -> None:
     """Else the sweep below would prove nothing of them."""
     response = send(tenant.client, name, tenant.ids, tenant.client.headers() | owner_headers[name])
@@ -151,7 +151,7 @@ def test_the_owner_headers_have_an_effect_for_the_owner(
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_no_invalid_credential_opens_a_route(
-    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, name: str,
+    tenant: World, other_tenant: World, tenant_data: ReadTenantData, name: str,
     credentials: dict[str, Callable[[Operation], Any]], owner_headers: dict[str, dict[str, str]],
 ) -> None:  # fmt: skip
     before = tenant_data(tenant.plan_manager_id), tenant_data(other_tenant.plan_manager_id)
@@ -165,7 +165,7 @@ def test_no_invalid_credential_opens_a_route(
     assert (tenant_data(tenant.plan_manager_id), tenant_data(other_tenant.plan_manager_id)) == before
 
 
-def _assert_leaks_nothing(response: httpx.Response, *worlds: Tenant) -> None:
+def _assert_leaks_nothing(response: httpx.Response, *worlds: World) -> None:
     assert_error_leaks_nothing(response)
     for each in worlds:
         assert_no_data_of(each, response)
@@ -177,7 +177,7 @@ def _assert_leaks_nothing(response: httpx.Response, *worlds: Tenant) -> None:
 
 @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.method == "GET"])
 def test_a_head_request_is_rejected_like_its_get(
-    tenant: Tenant, name: str, credentials: dict[str, Callable[[Operation], Any]]
+    tenant: World, name: str, credentials: dict[str, Callable[[Operation], Any]]
 ) -> None:
     path = OPERATIONS[name].path.removeprefix(PREFIX).format(**tenant.ids)
     for credential, headers_for in credentials.items():
@@ -188,7 +188,7 @@ def test_a_head_request_is_rejected_like_its_get(
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_existing_plan_manager_is_rejected_like_an_unknown_one(
-    tenant: Tenant, other_tenant: Tenant, name: str
+    tenant: World, other_tenant: World, name: str
 ) -> None:
     def request_as(plan_manager_id: str) -> httpx.Response:
         return send(tenant.client, name, tenant.ids, tenant.client.headers() | {"X-Plan-Manager-Id": plan_manager_id})
@@ -219,7 +219,7 @@ MALFORMED_REQUESTS: dict[str, tuple[str, bytes, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_malformed_requests_do_not_reveal_internals(other_tenant: Tenant, name: str) -> None:
+def test_malformed_requests_do_not_reveal_internals(other_tenant: World, name: str) -> None:
     operation, client = OPERATIONS[name], other_tenant.client
     odd_ids = [dict.fromkeys(operation.path_ids, each) for each in ("1'--", "%00", "%ff", "9" * 40, "a%0Ab", "..%2f")]
     refused = 0
@@ -255,11 +255,9 @@ def test_the_secret_search_finds_every_encoding() -> None:
 
 
 @pytest.fixture
-def dumped_server(cluster: Cluster, server: RunningServer) -> Iterator[tuple[RunningServer, Callable[[], str]]]:
+def dumped_server(cluster: SharedCluster) -> Iterator[tuple[RunningServer, Callable[[], str]]]:
     """A server on a database of its own, and its dump."""
-    server.run(server.db.execute("create database dumped"))
-    dsn = server.dsn.replace("/plankeeper?", "/dumped?")
-    schema.migrate(dsn)
+    dsn = cluster.new_database()
     running = RunningServer(dsn).start()
     program = binaries.find(None, binaries.server_user(cluster.location)).folder / "pg_dump"
 
@@ -275,7 +273,7 @@ def test_a_database_dump_contains_no_credentials(dumped_server: tuple[RunningSer
     client = server.run(new_client(server))
     makes = KeyFactory(server, UUID(client.plan_manager_id))
     with closing(client.http):
-        world = seed_tenant(server, client)
+        world = filled(server, client)
         revoked, expired, rotated = makes.key(), makes.key(lasts=timedelta(seconds=-1)), makes.key()
         keys = [client.key, revoked, expired, rotated, makes.rotate(rotated, timedelta(hours=1)), makes.key("read")]
         for key in keys:

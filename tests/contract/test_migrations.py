@@ -6,32 +6,27 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from uuid_utils.compat import uuid7
 
 from contract.sources import ROOT
 from plankeeper.database import schema
 from plankeeper.database.client import Database
-from plankeeper.embedded_postgres.cluster import Cluster
+from support.cluster import SharedCluster
 
 MIGRATIONS = ROOT / "database" / "migrations"
 LOCK = 7_526_541_001  # of database/migrations/env.py
 
 
 @pytest.fixture
-async def empty_dsn(cluster: Cluster) -> AsyncIterator[str]:
+async def empty_dsn(cluster: SharedCluster) -> AsyncIterator[str]:
     """The address of a database that has nothing yet."""
-    name = f"empty_{uuid7().hex}"
-    connection: Any = await asyncpg.connect(cluster.dsn)
-    await connection.execute(f"create database {name}")
-    yield urlsplit(cluster.dsn)._replace(path=f"/{name}").geturl()
-    await connection.execute(f"drop database {name} with (force)")
-    await connection.close()
+    dsn = cluster.new_database(migrated=False)
+    yield dsn
+    cluster.drop(dsn)
 
 
 async def schema_objects(dsn: str) -> list[Any]:
@@ -83,7 +78,7 @@ async def test_an_empty_database_is_migrated_once_and_then_unchanged(empty_dsn: 
         assert len(made) > 50
         assert await schema.migrate_if_needed(db, empty_dsn) is False
         schema_is_current = start_migration(empty_dsn)
-        output, _ = schema_is_current.communicate(timeout=30)
+        output, _ = schema_is_current.communicate(timeout=120)
         assert (schema_is_current.returncode, await schema_objects(empty_dsn)) == (0, made), output
 
 
@@ -91,13 +86,16 @@ async def test_of_two_concurrent_migrations_one_runs_and_the_other_waits(empty_d
     connection: Any = await asyncpg.connect(empty_dsn)
     await connection.execute("select pg_advisory_lock($1)", LOCK)
     programs = [start_migration(empty_dsn), start_migration(empty_dsn)]
-    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    waiting = """
+        select count(*) from pg_locks join pg_stat_activity using (pid)
+        where locktype = 'advisory' and not granted and datname = current_database()
+    """
     while await connection.fetchval(waiting) < 2:
         assert [program.poll() for program in programs] == [None, None]
     assert await version(empty_dsn) is None
     await connection.execute("select pg_advisory_unlock($1)", LOCK)
     for program in programs:
-        output, _ = program.communicate(timeout=30)
+        output, _ = program.communicate(timeout=120)
         assert program.returncode == 0, output
     assert await version(empty_dsn) == schema.LATEST_REVISION
     assert await connection.fetchval("select count(*) from permissions") == 6
@@ -110,7 +108,7 @@ async def test_a_migration_that_fails_leaves_nothing_behind(empty_dsn: str) -> N
     await connection.execute("create table events (in_the_way integer)")
     before = await schema_objects(empty_dsn)
     program = start_migration(empty_dsn)
-    output, _ = program.communicate(timeout=30)
+    output, _ = program.communicate(timeout=120)
     assert program.returncode != 0, output
     assert await schema_objects(empty_dsn) == before
     await connection.close()

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from schemathesis.specs.openapi.definitions import OPENAPI_31
 
+from contract.operations import CONTRACT, OPERATIONS
 from contract.sources import PROJECT
-from contract.world import CONTRACT, OPERATIONS
 from plankeeper.app import operations
 from plankeeper.http.openapi import build_document, render_document
 from plankeeper.http.routing import PREFIX
@@ -100,6 +99,8 @@ def test_the_committed_document_is_the_generated_one() -> None:
 
 
 def test_the_document_is_openapi_3_1() -> None:
+    from schemathesis.specs.openapi.definitions import OPENAPI_31  # it takes a second to load
+
     assert DOCUMENT["openapi"].startswith("3.1.")
     assert [each.message for each in Draft202012Validator(OPENAPI_31).iter_errors(DOCUMENT)] == []
     broken = json.loads(json.dumps(DOCUMENT))

@@ -7,12 +7,9 @@ from itertools import count as counting
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 
-from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor
-from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import doubtful
 from plankeeper.invoices import queries as invoices
@@ -25,6 +22,7 @@ from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers import queries as providers
 from plankeeper.providers import search as provider_search
 from plankeeper.providers.schemas import ProviderListQuery
+from support.cluster import SharedCluster
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
@@ -101,21 +99,10 @@ def to_sql_literal(value: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def large_database(cluster: Cluster) -> Iterator[str]:
+def large_database(cluster: SharedCluster) -> str:
     """A database with 100,000 participants, providers and invoices in one plan manager."""
-
-    async def run(dsn: str, script: str) -> None:
-        connection = await asyncpg.connect(dsn)
-        await connection.execute(script)
-        await connection.close()
-
-    dsn = cluster.dsn.replace("/plankeeper?", "/crowded?")
-    asyncio.run(run(cluster.dsn, "create database crowded"))
-    schema.migrate(dsn)
-    asyncio.run(run(dsn, FILL_SQL))
-    asyncio.run(run(dsn, "vacuum analyze"))
-    yield dsn
-    asyncio.run(run(cluster.dsn, "drop database crowded with (force)"))
+    # Vacuum can mark a page as visible to all only once what was written there is on the disk.
+    return cluster.prepared_database("crowded", "set synchronous_commit = on", FILL_SQL, "vacuum analyze")
 
 
 def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

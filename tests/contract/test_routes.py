@@ -10,7 +10,7 @@ from starlette.routing import Route
 from starlette.routing import Router as StarletteRouter
 from uuid_utils.compat import uuid7
 
-from contract.world import BODIES, CONTRACT, OPERATIONS, READS, WRITES, Tenant, send
+from contract.operations import BODIES, CONTRACT, OPERATIONS, READS, WRITES, send
 from plankeeper.api_keys import service
 from plankeeper.api_keys.format import new_key
 from plankeeper.app import build_app
@@ -20,6 +20,7 @@ from plankeeper.http.path_router import PathRouter
 from plankeeper.http.routing import PREFIX, Router
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
+from support.factories import World
 from support.server import RunningServer, wait_until
 
 # Routes of the application that need no key, and stand in no OpenAPI document.
@@ -40,7 +41,7 @@ CONSOLE_PATHS = {"/console", "/console/{rest:path}"}
 class KeyHeaders:
     """Headers of every kind for one plan manager."""
 
-    def __init__(self, server: RunningServer, tenant: Tenant) -> None:
+    def __init__(self, server: RunningServer, tenant: World) -> None:
         self._server, self._tenant = server, tenant
         revoked_key = self.create()
         self.revoke(revoked_key)
@@ -89,12 +90,12 @@ class KeyHeaders:
 
 
 @pytest.fixture(scope="module")
-def keys(server: RunningServer, tenant: Tenant) -> KeyHeaders:
+def keys(server: RunningServer, tenant: World) -> KeyHeaders:
     return KeyHeaders(server, tenant)
 
 
 def test_every_write_has_a_sample_body() -> None:
-    """Without one a sweep could not reach the route: give a new route its example in `world.BODIES`."""
+    """Without one a sweep could not reach the route: give a new route its example in `operations.BODIES`."""
     assert {name for name, operation in OPERATIONS.items() if operation.body} == set(BODIES)
 
 
@@ -111,7 +112,7 @@ def test_whatever_opens_a_transaction_needs_the_scope_write() -> None:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_request_without_a_valid_key_is_rejected_and_writes_nothing(
-    tenant: Tenant, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
+    tenant: World, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     for headers, status, code in keys.bad.values():
@@ -123,7 +124,7 @@ def test_a_request_without_a_valid_key_is_rejected_and_writes_nothing(
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_key_without_the_scope_is_rejected_and_writes_nothing(
-    tenant: Tenant, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
+    tenant: World, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     lacking = "read" if name in WRITES else "write"
@@ -133,7 +134,7 @@ def test_a_key_without_the_scope_is_rejected_and_writes_nothing(
 
 
 @pytest.mark.parametrize("name", READS)
-def test_a_key_with_the_scope_read_may_read(tenant: Tenant, keys: KeyHeaders, name: str) -> None:
+def test_a_key_with_the_scope_read_may_read(tenant: World, keys: KeyHeaders, name: str) -> None:
     assert send(tenant.client, name, tenant.ids, keys.good["read"]).status_code == 200
 
 
@@ -161,7 +162,7 @@ def test_every_route_is_in_the_document_and_the_other_way_round(server: RunningS
     assert documented == set(OPERATIONS)
 
 
-def test_public_paths_respond_without_a_key(server: RunningServer, tenant: Tenant) -> None:
+def test_public_paths_respond_without_a_key(server: RunningServer, tenant: World) -> None:
     for path in PUBLIC_PATHS:
         assert tenant.client.http.get(path).status_code == 200
 
@@ -177,7 +178,7 @@ def test_every_path_begins_with_the_version() -> None:
 
 
 @pytest.mark.parametrize("path", sorted({operation.path for operation in OPERATIONS.values()}))
-def test_an_unsupported_method_is_rejected_with_the_allowed_methods(tenant: Tenant, path: str) -> None:
+def test_an_unsupported_method_is_rejected_with_the_allowed_methods(tenant: World, path: str) -> None:
     has = {operation.method for operation in OPERATIONS.values() if operation.path == path}
     allow = sorted(has | ({"HEAD"} if "GET" in has else set()) | {"OPTIONS"})
     url = path.format(**tenant.ids)

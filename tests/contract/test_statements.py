@@ -28,7 +28,7 @@ from contract.sources import (
 )
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.row_mapping import columns
-from plankeeper.embedded_postgres.cluster import Cluster
+from support.cluster import SharedCluster
 
 # Where SQL may stand besides a slice's `store.py`.
 OTHER_STORES = {
@@ -43,7 +43,6 @@ OTHER_STORES = {
     "invoices.ignored_warnings_store": "why warnings are ignored, and names beside an invoice: what the console alone shows",
     "invoices.totals": "the totals of the list, likewise",
     "invoices.check_store": "what the checks of invoices read and keep: a store of its own beside the slice's",
-    "webhooks.endpoint_store": "endpoints: the store of the package",
     "webhooks.delivery_store": "deliveries from where they are looked at: a store of its own beside the endpoints'",
     "webhooks.delivery_queue": "deliveries from where the work is done, likewise",
     "database.schema": "the schema's version, which is asked before there is any slice",
@@ -64,7 +63,7 @@ PYTHON_TYPES: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-async def connection(cluster: Cluster) -> AsyncIterator[Any]:
+async def connection(cluster: SharedCluster) -> AsyncIterator[Any]:
     opened: Any = await asyncpg.connect(cluster.dsn)
     yield opened
     await opened.close()

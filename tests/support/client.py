@@ -23,7 +23,7 @@ class Client:
     def __init__(self, url: str, key: str, plan_manager_id: UUID | str) -> None:
         self.key = key
         self.plan_manager_id = str(plan_manager_id)
-        self.http = httpx.Client(base_url=url, timeout=30, verify=NO_TLS)
+        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS)
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}", "X-Plan-Manager-Id": self.plan_manager_id}

@@ -8,20 +8,56 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx
 import psutil
+from click.testing import CliRunner
+
+from plankeeper.cli import main
 
 
-def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; a traceback is never right."""
-    process = subprocess.run(
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str) -> Done:
+    """Run a command to its end, in this process: what `plankeeper` does, without starting Python. A traceback is never
+    right.
+    """
+    signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    inherited = [name for name in os.environ if name.startswith("PLANKEEPER_")]
+    variables: dict[str, str | None] = dict.fromkeys(inherited) | settings
+    argv, sys.argv = sys.argv, ["plankeeper", *arguments]
+    code: Any = 0
+    try:
+        with CliRunner().isolation(stdin, variables) as (stdout, stderr, _):
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code or 0
+            sys.stdout.flush()
+            sys.stderr.flush()
+            process = Done(code, stdout.getvalue().decode(), stderr.getvalue().decode())
+    finally:
+        sys.argv = argv
+        for number, handler in signals.items():
+            signal.signal(number, handler)
+    assert "should not happen" not in process.stderr, process.stderr
+    return process
+
+
+def run_program(*arguments: str, stdin: bytes | None = None, **settings: str) -> Done:
+    """Run a command to its end as a program of its own; a traceback is never right."""
+    done = subprocess.run(
         [sys.executable, "-m", "plankeeper", *arguments],
-        input=stdin, env=environment(settings), capture_output=True, timeout=60, check=False,
+        input=stdin, env=environment(settings), capture_output=True, timeout=120, check=False,
     )  # fmt: skip
-    result = subprocess.CompletedProcess(
-        process.args, process.returncode, process.stdout.decode(), process.stderr.decode()
-    )
+    result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
     assert "Traceback" not in result.stderr, result.stderr
     return result
 
@@ -50,7 +86,7 @@ class ServeProcess:
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        assert self._ready.wait(60), self.lines
+        assert self._ready.wait(120), self.lines
         assert self.process.poll() is None, self.lines
         self.url = re.sub(r"/docs$", "", self.output_value("Documentation:"))
 
@@ -78,7 +114,7 @@ class ServeProcess:
             "Authorization": f"Bearer {self.output_value('API key:')}",
             "X-Plan-Manager-Id": self.output_value("Plan manager:"),
         }
-        return httpx.Client(base_url=f"{self.url}/api/public/v1", headers=headers, timeout=20)
+        return httpx.Client(base_url=f"{self.url}/api/public/v1", headers=headers, timeout=60)
 
     def child_processes(self) -> list[psutil.Process]:
         """Every process that belongs to it."""
@@ -97,13 +133,13 @@ class ServeProcess:
         family = self.child_processes() if self.process.poll() is None else []
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=60)
         assert not alive, alive
         return self.wait_for_exit()
 
     def wait_for_exit(self) -> int:
         """Its exit code, once it has ended by whatever means."""
-        code = self.process.wait(30)
+        code = self.process.wait(60)
         self._reader.join(5)
         assert self.process.stdout is not None
         self.process.stdout.close()

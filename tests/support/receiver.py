@@ -48,12 +48,12 @@ class Receiver:
         ready = threading.Event()
         self._thread = threading.Thread(target=self._main, args=(ready,), daemon=True)
         self._thread.start()
-        assert ready.wait(20), "the receiver did not start"
+        assert ready.wait(60), "the receiver did not start"
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(20)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the receiver did not stop"
 
     def _main(self, ready: threading.Event) -> None:

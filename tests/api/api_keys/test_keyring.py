@@ -1,0 +1,337 @@
+"""Keys are recognised without a query a request, and what could not be confirmed is not used."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
+from datetime import timedelta
+from pathlib import Path
+from typing import LiteralString, TypeVar
+from uuid import UUID
+
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import service, store
+from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.database import schema
+from plankeeper.database.client import Database, Executor
+from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.errors import ApiError
+from plankeeper.plan_managers import store as plan_managers
+from support.client import Client
+from support.folder import temporary_folder
+from support.server import RunningServer, wait_until
+
+T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keyrings ask more often, so that the tests need not wait."""
+    monkeypatch.setattr("plankeeper.api_keys.cache.POLL_INTERVAL", 0.02)
+
+
+class InstrumentedDatabase(Database):
+    """The real database; it counts look-ups, holds one back after it was answered, and tells of each confirmation."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(dsn)
+        self.lookups = 0
+        self.lookup_done = asyncio.Event()
+        self.lookup_released = asyncio.Event()
+        self.lookup_released.set()
+        self.confirmations = asyncio.Semaphore(0)
+        self.responding = asyncio.Event()
+        self.responding.set()
+
+    async def one_or_none(self, shape: type[T], statement: LiteralString, *values: object) -> T | None:
+        row = await super().one_or_none(shape, statement, *values)
+        if shape is ApiKey:
+            self.lookups += 1
+            self.lookup_done.set()
+            await self.lookup_released.wait()
+        return row
+
+    @asynccontextmanager
+    async def dedicated_connection(self) -> AsyncGenerator[Executor]:
+        async with super().dedicated_connection() as queries:
+            watched = self
+
+            class Session(Executor):
+                async def one_or_none(self, shape: type[T], statement: LiteralString, *values: object) -> T | None:
+                    watched.confirmations.release()
+                    await watched.responding.wait()
+                    return await queries.one_or_none(shape, statement, *values)
+
+            yield Session(None)
+
+    async def confirmed(self) -> None:
+        """A question for the version that was asked from now on has been answered, and the answer used."""
+        while not self.confirmations.locked():
+            await self.confirmations.acquire()
+        # The second begins after the first was dealt with, which began after now.
+        for _ in range(2):
+            await asyncio.wait_for(self.confirmations.acquire(), 10)
+
+
+@pytest.fixture
+async def db(server: RunningServer) -> AsyncIterator[InstrumentedDatabase]:
+    watched = InstrumentedDatabase(server.dsn)
+    async with watched.open():
+        yield watched
+
+
+@asynccontextmanager
+async def running_cache(db: Database) -> AsyncGenerator[ApiKeyCache]:
+    keyring = ApiKeyCache(db)
+    watching = asyncio.create_task(keyring.watch())
+    try:
+        yield keyring
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def revoke(db: Database, server: RunningServer, plan_manager_id: str, key: str) -> None:
+    async with db.transaction() as tx:
+        api_key = await store.get_by_hash(tx, hash_key(key))
+        assert api_key
+        await service.revoke(WriteContext(tx, UUID(plan_manager_id), server.settings, SYSTEM), api_key.id)
+
+
+async def error_code(keyring: ApiKeyCache, key: str) -> str | None:
+    """The code that a key is refused with; null where it is taken."""
+    try:
+        await keyring.authenticate(key)
+    except ApiError as refusal:
+        return refusal.code
+    return None
+
+
+async def test_a_malformed_key_is_rejected_without_a_query() -> None:
+    keyring = ApiKeyCache(Database("postgresql://nowhere.invalid"))  # never opened: a query would fail
+    key = new_key()
+    for junk in ("", "junk", key[:-1], key + "0", key[:-1] + ("0" if key[-1] != "0" else "1"), "plk_" + "0" * 38):
+        assert await error_code(keyring, junk) == "invalid_api_key"
+    with pytest.raises(AttributeError):
+        await keyring.authenticate(key)
+
+
+async def test_a_confirmed_key_takes_one_lookup(db: InstrumentedDatabase, api: Client) -> None:
+    async with running_cache(db) as keyring:
+        await db.confirmed()
+        grants = [await keyring.authenticate(api.key) for _ in range(50)]
+    assert db.lookups == 1
+    assert grants == grants[:1] * 50
+    assert grants[0].plan_managers == {api.plan_manager_id.encode(): UUID(api.plan_manager_id)}
+    assert grants[0].scopes == {"read", "write"}
+    assert (grants[0].actor.kind, grants[0].actor.name) == ("api_key", "test")
+
+
+async def test_an_unconfirmed_key_is_looked_up_every_time(
+    db: InstrumentedDatabase, server: RunningServer, api: Client
+) -> None:
+    keyring = ApiKeyCache(db)
+    assert [await error_code(keyring, api.key) for _ in range(3)] == [None] * 3
+    assert db.lookups == 3
+    await revoke(db, server, api.plan_manager_id, api.key)
+    with pytest.raises(ApiError) as refused:
+        await keyring.authenticate(api.key)
+    assert (refused.value.code, refused.value.status) == ("invalid_api_key", 401)
+    assert refused.value.headers == {"www-authenticate": "Bearer"}
+
+
+async def test_a_key_is_looked_up_again_when_the_database_does_not_confirm_it(
+    db: InstrumentedDatabase, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plankeeper.api_keys.cache.CACHE_TTL", 0.2)
+    async with running_cache(db) as keyring:
+        await db.confirmed()
+        assert await error_code(keyring, api.key) is None
+        db.responding.clear()
+        async with asyncio.timeout(60):
+            while db.lookups < 5:
+                assert await error_code(keyring, api.key) is None
+        db.responding.set()
+        await db.confirmed()
+        assert await error_code(keyring, api.key) is None
+        before = db.lookups
+        assert await error_code(keyring, api.key) is None
+    assert db.lookups == before
+
+
+async def test_an_unknown_key_is_rejected_and_not_cached(db: InstrumentedDatabase, api: Client) -> None:
+    async with running_cache(db) as keyring:
+        await db.confirmed()
+        unknown = new_key()
+        assert [await error_code(keyring, unknown) for _ in range(2)] == ["invalid_api_key"] * 2
+    assert db.lookups == 2
+
+
+async def test_a_lookup_in_flight_during_a_revocation_is_not_cached(
+    db: InstrumentedDatabase, server: RunningServer, api: Client
+) -> None:
+    async with running_cache(db) as keyring:
+        await db.confirmed()
+        db.lookup_released.clear()
+        asking = asyncio.create_task(keyring.authenticate(api.key))
+        await asyncio.wait_for(db.lookup_done.wait(), 10)
+        async with Database(server.dsn).open() as beside:
+            await revoke(beside, server, api.plan_manager_id, api.key)
+        await db.confirmed()
+        db.lookup_released.set()
+        # It was asked while the key was good. What it learnt then must not be used again.
+        assert (await asking).scopes == {"read", "write"}
+        assert await error_code(keyring, api.key) == "invalid_api_key"
+    assert db.lookups == 2
+
+
+async def test_a_revocation_clears_the_cache(db: InstrumentedDatabase, server: RunningServer, api: Client) -> None:
+    async with running_cache(db) as keyring:
+        await db.confirmed()
+        assert await error_code(keyring, api.key) is None
+        await revoke(db, server, api.plan_manager_id, api.key)
+        await db.confirmed()
+        assert await error_code(keyring, api.key) == "invalid_api_key"
+
+
+async def test_an_expired_key_is_rejected_from_the_cache_too(
+    db: InstrumentedDatabase, api: Client, new_key: Callable[..., str]
+) -> None:
+    lasting = new_key(UUID(api.plan_manager_id), lasts=timedelta(seconds=1))
+    async with running_cache(db) as keyring:
+        await db.confirmed()
+        codes: list[str | None] = [await error_code(keyring, lasting)]
+        async with asyncio.timeout(60):
+            while codes[-1] is None:
+                await asyncio.sleep(0.02)
+                codes.append(await error_code(keyring, lasting))
+    assert codes == [None] * (len(codes) - 1) + ["expired_api_key"]
+    assert db.lookups == 1
+
+
+@pytest.fixture
+def second_server(server: RunningServer) -> Iterator[RunningServer]:
+    running = RunningServer(server.dsn).start()
+    yield running
+    running.stop()
+
+
+def test_a_revoked_key_is_rejected_by_every_server(
+    server: RunningServer, second_server: RunningServer, api: Client
+) -> None:
+    beside = Client(second_server.url, api.key, api.plan_manager_id)
+    with closing(beside.http):
+        assert [each.get("/note-types").status_code for each in (api, beside)] == [200, 200]
+        server.run(revoke(server.db, server, api.plan_manager_id, api.key))
+        for each in (api, beside):
+            wait_until(lambda each=each: each.get("/note-types").status_code == 401)
+            assert each.get("/note-types").json()["error"] == "invalid_api_key"
+
+
+def test_a_plan_manager_removed_from_a_key_is_rejected_by_every_server(
+    server: RunningServer, second_server: RunningServer, api: Client
+) -> None:
+    async def remove() -> None:
+        async with server.db.transaction() as tx:
+            await tx.execute("delete from api_key_plan_managers where plan_manager_id = $1", api.plan_manager_id)
+            await store.bump_version(tx)
+
+    beside = Client(second_server.url, api.key, api.plan_manager_id)
+    with closing(beside.http):
+        assert [each.get("/note-types").status_code for each in (api, beside)] == [200, 200]
+        server.run(remove())
+        for each in (api, beside):
+            wait_until(lambda each=each: each.get("/note-types").status_code == 403)
+            assert each.get("/note-types").json()["error"] == "plan_manager_not_allowed"
+
+
+class StandaloneServer:
+    """A server with a cluster of its own, which can be stopped and started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = Cluster(folder)
+        self.cluster.ensure()
+        schema.migrate(self.cluster.dsn)
+        self.server = RunningServer(self.cluster.dsn).start()
+        self.client = self.server.run(self._create_client())
+
+    async def _create_client(self) -> Client:
+        async with self.server.db.transaction() as tx:
+            made = await plan_managers.insert(tx, uuid7(), "Alone")
+            assert made
+            ctx = WriteContext(tx, made.id, self.server.settings, SYSTEM)
+            key = await service.create(ctx, "test", [made.id], ["read", "write"], None)
+        return Client(self.server.url, key, made.id)
+
+    def stop(self) -> None:
+        self.client.http.close()
+        self.server.stop()
+        self.cluster.stop()
+
+
+@pytest.fixture
+def standalone() -> Iterator[StandaloneServer]:
+    with temporary_folder() as folder:
+        running = StandaloneServer(folder)
+        yield running
+        running.stop()
+
+
+def send_until(standalone: StandaloneServer, done: threading.Event) -> list[httpx.Response]:
+    """Reads and writes, one after the other, until it is done."""
+    responses: list[httpx.Response] = []
+    client = Client(standalone.server.url, standalone.client.key, standalone.client.plan_manager_id)
+    with closing(client.http):
+        while not done.is_set():
+            responses += [client.get("/error-catalogue"), client.get("/providers"), client.post("/providers", {})]
+    return responses
+
+
+def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_it(
+    standalone: StandaloneServer,
+) -> None:
+    def catalogue() -> httpx.Response:
+        return standalone.client.get("/error-catalogue")  # answered without the database, but for the key
+
+    assert catalogue().status_code == 200
+    done = threading.Event()
+    with ThreadPoolExecutor(4) as pool:
+        hammers = [pool.submit(send_until, standalone, done) for _ in range(4)]
+        try:
+            wait_until(lambda: standalone.client.get("/providers").json()["pagination"]["total"] > 8)
+            standalone.cluster.stop()
+            refused = wait_until(lambda: response if (response := catalogue()).status_code == 503 else None)
+            assert refused.json()["error"] == "service_unavailable"
+            assert refused.headers["retry-after"] == "1"
+            assert [catalogue().status_code for _ in range(5)] == [503] * 5
+            assert standalone.client.http.get("/readyz").status_code == 503
+            assert standalone.client.http.get("/healthz").status_code == 200
+            standalone.cluster.ensure()
+            wait_until(lambda: catalogue().status_code == 200)
+            wait_until(lambda: standalone.client.post("/providers", {}).status_code == 200)
+        finally:
+            done.set()
+    answers = [response for hammer in hammers for response in hammer.result()]
+    assert {response.status_code for response in answers} == {200, 503}
+    written = {
+        response.json()["id"] for response in answers if response.request.method == "POST" and response.is_success
+    }
+    kept = standalone.server.run(standalone.server.db.rows(UUID, "select id from providers"))
+    assert written <= {str(ident) for ident in kept}
+    wait_until(lambda: standalone.client.get("/events", type="provider.created").json()["data"])
+
+
+def test_a_malformed_key_is_rejected_as_invalid_even_while_the_database_is_down(standalone: StandaloneServer) -> None:
+    standalone.cluster.stop()
+    key = standalone.client.key
+    junk = key[:-1] + ("0" if key[-1] != "0" else "1")
+    response = standalone.client.request("GET", "/providers", headers={"Authorization": f"Bearer {junk}"})
+    assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
+    wait_until(lambda: standalone.client.get("/error-catalogue").status_code == 503)

@@ -1,0 +1,419 @@
+"""Connections that cost too much are closed, and nobody else is; what every answer says to a browser."""
+
+import http.client
+import socket
+import struct
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from support.client import PREFIX, Client
+from support.cluster import SharedCluster
+from support.server import RunningServer, wait_until
+
+CLIENT_TIMEOUT = 1  # what a client may take, in these tests
+TEST_TIMEOUT = 10  # nothing here may hang
+GET = f"GET {PREFIX}/participants HTTP/1.1\r\nHost: x\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def strict_server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server that is soon tired of a client."""
+    running = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT, max_connections=20).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def api(
+    strict_server: RunningServer, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]
+) -> Iterator[Client]:
+    owner = new_plan_manager()
+    client = Client(strict_server.url, new_key(owner), owner)
+    yield client
+    client.http.close()
+
+
+@contextmanager
+def connected(server: RunningServer, receive_buffer: int | None = None) -> Generator[socket.socket]:
+    with socket.socket() as client:
+        if receive_buffer:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        client.settimeout(TEST_TIMEOUT)
+        url = httpx.URL(server.url)
+        client.connect((url.host, url.port))
+        yield client
+
+
+def connections(server: RunningServer) -> int:
+    """How many the server has."""
+    return len(server._server.server_state.connections)  # noqa: SLF001
+
+
+def read_to_end(client: socket.socket) -> bytes:
+    """All that comes until the server closes; a server that does not is told by TimeoutError."""
+    received = b""
+    try:
+        while more := client.recv(65536):
+            received += more
+    except ConnectionError:
+        pass
+    return received
+
+
+def read_response(client: socket.socket) -> bytes:
+    """One answer with its body."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += client.recv(1) or pytest.fail(f"closed after {received!r}")
+    [length] = [line.split()[1] for line in received.splitlines() if line.startswith(b"content-length")]
+    while not received.endswith(b"\r\n\r\n") or int(length):
+        body = b""
+        while len(body) < int(length):
+            body += client.recv(int(length) - len(body)) or pytest.fail("closed within the answer")
+        return received + body
+    return received
+
+
+def send_slowly(client: socket.socket, data: bytes) -> int:
+    """Send byte after byte, slowly; answers how many went before the server closed."""
+    client.settimeout(0.2)
+    for number in range(len(data)):
+        try:
+            client.sendall(data[number : number + 1])
+            if client.recv(1) == b"":
+                return number
+        except TimeoutError:
+            pass
+        except ConnectionError:
+            return number
+    return len(data)
+
+
+def request_head(api: Client, method: str, path: str, *more: str) -> bytes:
+    """A request's line and headers."""
+    lines = [f"{method} {PREFIX}{path} HTTP/1.1", "Host: x", *(f"{k}: {v}" for k, v in api.headers().items()), *more]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+# Slow clients
+
+
+def test_a_connection_that_sends_nothing_is_closed(strict_server: RunningServer) -> None:
+    with connected(strict_server) as client:
+        assert read_to_end(client) == b""
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["at once", "after an answered request"])
+def test_slow_headers_time_out(strict_server: RunningServer, api: Client, before: bool) -> None:
+    with connected(strict_server) as client:
+        if before:
+            client.sendall(request_head(api, "GET", "/participants"))
+            assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert 0 < send_slowly(client, GET + b"X-A: " + b"b" * 40) < 60
+
+
+def test_an_incomplete_body_times_out_and_writes_nothing(strict_server: RunningServer, api: Client) -> None:
+    with connected(strict_server) as client:
+        client.sendall(
+            request_head(api, "POST", "/participants", "Content-Type: application/json", "Content-Length: 20")
+        )
+        client.sendall(b'{"first_name":')
+        assert read_to_end(client) == b""
+    assert api.get("/participants").json()["pagination"]["total"] == 0
+    assert {each["type"] for each in api.get("/events").json()["data"]} == {"api_key.created"}
+
+
+def test_a_slow_body_times_out_and_writes_nothing(strict_server: RunningServer, api: Client) -> None:
+    with connected(strict_server) as client:
+        client.sendall(
+            request_head(api, "POST", "/participants", "Content-Type: application/json", "Content-Length: 62")
+        )
+        assert 0 < send_slowly(client, b'{"first_name": "Ada"' + b" " * 41 + b"}") < 60
+    assert api.get("/participants").json()["pagination"]["total"] == 0
+
+
+def test_a_client_rejected_before_its_body_is_disconnected_too(strict_server: RunningServer) -> None:
+    with connected(strict_server) as client:
+        client.sendall(f"POST {PREFIX}/participants HTTP/1.1\r\nHost: x\r\nContent-Length: 62\r\n\r\n".encode())
+        assert read_response(client).startswith(b"HTTP/1.1 401 ")
+        assert send_slowly(client, b" " * 62) < 60
+
+
+def test_an_idle_connection_that_sends_empty_lines_is_closed(strict_server: RunningServer, api: Client) -> None:
+    with connected(strict_server) as client:
+        client.sendall(request_head(api, "GET", "/participants"))
+        read_response(client)
+        client.sendall(b"\r\n")
+        assert read_to_end(client) == b""
+
+
+def test_a_slow_client_within_the_limits_is_served(strict_server: RunningServer, api: Client) -> None:
+    """Pauses below the timeout, between requests and within them, on one connection, for longer than the timeout."""
+    body = b'{"first_name": "Ada"}'
+    post = request_head(api, "POST", "/participants", "Content-Type: application/json", f"Content-Length: {len(body)}")
+    started = time.monotonic()
+    with connected(strict_server) as client:
+        while time.monotonic() < started + 2 * CLIENT_TIMEOUT:
+            for piece in (post[:40], post[40:], body[:5], body[5:]):
+                client.sendall(piece)
+                time.sleep(CLIENT_TIMEOUT / 10)
+            assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+            time.sleep(CLIENT_TIMEOUT / 4)
+
+
+def test_a_connection_is_kept_alive_for_a_normal_client(strict_server: RunningServer, api: Client) -> None:
+    url = httpx.URL(strict_server.url)
+    client = http.client.HTTPConnection(url.host, url.port, timeout=TEST_TIMEOUT)
+    started, ports = time.monotonic(), set[int]()
+    while time.monotonic() < started + 3 * CLIENT_TIMEOUT:
+        client.request("GET", f"{PREFIX}/participants", headers=api.headers())
+        assert client.getresponse().read().startswith(b'{"data":[]')
+        ports.add(client.sock.getsockname()[1])
+        time.sleep(CLIENT_TIMEOUT * 1.3)  # longer than a request may take, and shorter than a connection may be idle
+    client.close()
+    assert len(ports) == 1
+
+
+def test_a_client_waiting_for_the_server_is_not_disconnected(strict_server: RunningServer, api: Client) -> None:
+    """The time that the server takes is not the client's."""
+    made = api.create("/participants", {"first_name": "Ada"})
+    holder: Any = strict_server.run(asyncpg.connect(strict_server.dsn))
+    strict_server.run(holder.execute("begin"))
+    strict_server.run(holder.execute("select from participants where id = $1 for update", UUID(made["id"])))
+    with ThreadPoolExecutor(1) as pool:
+        update = pool.submit(api.put, f"/participants/{made['id']}", {"first_name": "Eve"})
+        time.sleep(2 * CLIENT_TIMEOUT)
+        strict_server.run(holder.execute("commit"))
+        assert update.result(TEST_TIMEOUT).json()["first_name"] == "Eve"
+    strict_server.run(holder.close())
+
+
+# Greedy clients
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"GET /" + b"a" * 40_000, GET + b"X-A: b\r\n" * 10_000, GET + b"X-A: " + b"b" * 40_000 + b"\r\nX-B"],
+    ids=["address", "many headers", "one header"],
+)
+def test_headers_over_32_kib_are_rejected_immediately(server: RunningServer, endless: bytes) -> None:
+    with connected(server) as client:
+        client.sendall(endless)
+        assert read_to_end(client).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [GET + b"X-A: ", b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: "],
+    ids=["header", "trailer"],
+)
+def test_one_endless_header_is_rejected_immediately(server: RunningServer, start: bytes) -> None:
+    with connected(server) as client:
+        client.settimeout(5)  # well below what a client may take to send its headers
+        client.sendall(start)
+        with suppress(ConnectionError):
+            for _ in range(64):
+                client.sendall(b"b" * 2**16)
+        read_to_end(client)
+
+
+def test_headers_below_32_kib_are_accepted(server: RunningServer) -> None:
+    with connected(server) as client:
+        client.sendall(GET + b"X-A: b\r\n" * 4000 + b"\r\n")
+        assert read_response(client).startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.fixture
+def api_with_large_list(api: Client, import_rows: Callable[..., Any]) -> Client:
+    """A client whose list of participants is larger than the system's buffers."""
+    row = {"reason_for_leaving": "x" * 10_000}
+    rows = [{"id": f"017a5f00-0000-7000-8000-{number:012}", **row} for number in range(1, 1001)]
+    assert import_rows(api, "participants", rows).errors == []
+    return api
+
+
+LIST_PATH = "/participants?limit=1000"
+
+
+def test_a_client_that_does_not_read_its_response_is_disconnected(
+    strict_server: RunningServer, api_with_large_list: Client
+) -> None:
+    before = connections(strict_server)
+    with connected(strict_server, receive_buffer=4096) as client:
+        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+        wait_until(lambda: connections(strict_server) > before)
+        wait_until(lambda: connections(strict_server) <= before, TEST_TIMEOUT)
+        got = read_to_end(client)
+    assert got.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert len(got) < 10_000_000
+    assert len(api_with_large_list.get(LIST_PATH).content) > 10_000_000
+
+
+def test_a_pipelining_client_that_does_not_read_is_disconnected(
+    strict_server: RunningServer, api_with_large_list: Client
+) -> None:
+    before = connections(strict_server)
+    with connected(strict_server, receive_buffer=4096) as client:
+        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+        assert client.recv(1) == b"H"
+        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+        wait_until(lambda: connections(strict_server) <= before, 3 * CLIENT_TIMEOUT)
+
+
+def test_half_a_request_times_out_even_while_a_response_is_read(
+    strict_server: RunningServer, api_with_large_list: Client
+) -> None:
+    with connected(strict_server, receive_buffer=4096) as client:
+        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+        assert client.recv(1) == b"H"
+        client.sendall(GET)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**22)
+        assert len(read_to_end(client)) > 10_000_000
+
+
+@pytest.mark.parametrize("how", ["close", "keep-alive"])
+def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
+    cluster: SharedCluster, api: Client, import_rows: Callable[..., Any], how: str
+) -> None:
+    """What is left is too small for the server to be told that the client lags behind."""
+    ids = [f"017a5f00-0000-7000-8000-{number:012}" for number in range(1, 6)]
+    import_rows(api, "participants", [{"id": each, "reason_for_leaving": "x" * 10_000} for each in ids])
+    small = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT)
+    small._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # noqa: SLF001
+    small.start()
+    with connected(small, receive_buffer=4096) as client:
+        client.sendall(request_head(api, "GET", LIST_PATH, f"Connection: {how}"))
+        assert client.recv(1) == b"H"
+        try:
+            wait_until(lambda: connections(small) == 0, TEST_TIMEOUT)
+        finally:
+            client.close()
+            small.stop()
+
+
+def test_a_large_response_read_slowly_but_steadily_is_completed(
+    strict_server: RunningServer, api_with_large_list: Client
+) -> None:
+    """And may ask again on the same connection."""
+    with connected(strict_server) as client:
+        client.sendall(request_head(api_with_large_list, "GET", LIST_PATH))
+        got = 0
+        while got < 10_000_000:
+            got += len(client.recv(2**18))
+            time.sleep(CLIENT_TIMEOUT / 200)
+        client.settimeout(0.2)
+        with suppress(TimeoutError):
+            while client.recv(2**18):
+                pass
+        client.settimeout(TEST_TIMEOUT)
+        time.sleep(1.3 * CLIENT_TIMEOUT)
+        client.sendall(request_head(api_with_large_list, "GET", "/note-types"))
+        assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+# Many clients
+
+
+def test_connections_over_the_limit_are_closed_and_others_work(
+    cluster: SharedCluster, new_plan_manager: Callable[[], UUID], new_key: Callable[..., str]
+) -> None:
+    small = RunningServer(cluster.dsn, max_connections=5).start()
+    owner = new_plan_manager()
+    api = Client(small.url, new_key(owner), owner)
+    held = [connected(small) for _ in range(5)]
+    clients = [each.__enter__() for each in held]
+    wait_until(lambda: connections(small) == 5)
+    for _ in range(20):
+        with connected(small) as surplus:
+            assert read_to_end(surplus) == b""
+    for client in clients:
+        client.sendall(request_head(api, "GET", "/participants"))
+        assert read_response(client).startswith(b"HTTP/1.1 200 OK\r\n")
+    for each in held:
+        each.__exit__(None, None, None)
+    wait_until(lambda: connections(small) == 0)
+    assert api.get("/participants").status_code == 200
+    api.http.close()
+    small.stop()
+
+
+def test_aborted_connections_leave_nothing_behind(strict_server: RunningServer, api: Client) -> None:
+    """Closed, half closed, and torn off, before, within and after a request."""
+    post = request_head(api, "POST", "/participants", "Content-Type: application/json", "Content-Length: 20")
+    before = connections(strict_server)
+    for sent in (b"", GET, post, post + b'{"first'):
+        for way in ("closed", "half closed", "torn off"):
+            with connected(strict_server) as client:
+                client.sendall(sent)
+                if way == "half closed":
+                    client.shutdown(socket.SHUT_WR)
+                    read_to_end(client)
+                elif way == "torn off":
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wait_until(lambda: connections(strict_server) <= before, TEST_TIMEOUT)
+    assert api.get("/participants").json()["pagination"]["total"] == 0
+
+
+def test_idle_connections_do_not_block_others_for_long(strict_server: RunningServer, api: Client) -> None:
+    """Whoever has vanished without a word is silent too."""
+    held = [connected(strict_server) for _ in range(20)]
+    for each in held:
+        each.__enter__()
+    with httpx.Client(base_url=strict_server.url, timeout=TEST_TIMEOUT) as fresh:
+
+        def served() -> bool:
+            try:
+                return fresh.get(f"{PREFIX}/participants", headers=api.headers()).status_code == 200
+            except httpx.TransportError:
+                return False
+
+        wait_until(served, TEST_TIMEOUT)
+    for each in held:
+        each.__exit__(None, None, None)
+
+
+# What browsers are told
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/docs/swagger-ui.css", "/openapi.json"])
+def test_pages_cannot_be_framed_by_other_sites(api: Client, path: str) -> None:
+    headers = api.http.get(path).headers
+    policy = {name: rest for name, *rest in (part.split() for part in headers["content-security-policy"].split(";"))}
+    assert policy == {
+        "default-src": ["'self'"], "style-src": ["'self'", "'unsafe-inline'"], "img-src": ["'self'", "data:"],
+        "frame-ancestors": ["'none'"], "base-uri": ["'none'"], "form-action": ["'self'"],
+    }  # fmt: skip
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert "camera=()" in headers["permissions-policy"]
+
+
+def test_api_responses_are_not_cached_or_sniffed(api: Client) -> None:
+    path = f"/participants/{api.create('/participants', {'first_name': 'Ada'})['id']}"
+    tag = api.get(path).headers["etag"]
+    for answered in (
+        api.get("/participants"),
+        api.get(path),
+        api.request("GET", path, headers={"If-None-Match": tag}),
+        api.put(path, {"last_name": "L"}),
+        api.get("/participants", limit=0),
+        api.send("GET", "/participants"),
+        api.get("/nothing"),
+    ):
+        assert answered.headers["cache-control"] == "no-store"
+        assert answered.headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_response_reveals_the_server_software(api: Client) -> None:
+    for answered in (api.get("/participants"), api.get("/nothing"), api.http.get("/docs")):
+        assert not {"x-powered-by", "via"} & set(answered.headers)

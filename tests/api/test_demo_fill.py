@@ -1,0 +1,200 @@
+"""The demonstration as `serve --demo` fills it in, and as the API shows it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+
+from plankeeper.accounts import sessions as signing
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.cli.demo import load_demo_data
+from plankeeper.demo import plan_managers, records
+from plankeeper.http.schemas import to_json
+from plankeeper.import_export.registry import RESOURCES
+from plankeeper.invoices.warnings import WARNINGS
+from support.client import Client
+from support.cluster import SharedCluster
+from support.server import RunningServer
+
+WATTLEBIRD, SALTBUSH = plan_managers()
+
+
+class RecordCounts(Struct):
+    """How much a plan manager has of what is written down."""
+
+    events: int
+    keys: int
+
+
+@pytest.fixture(scope="module")
+def server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server on a database of its own."""
+    running = RunningServer(cluster.new_database()).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def key(server: RunningServer) -> str:
+    return server.run(load_demo_data(server.db, server.settings))[2]
+
+
+@pytest.fixture(scope="module")
+def clients(server: RunningServer, key: str) -> Iterator[list[Client]]:
+    made = [Client(server.url, key, each.id) for each in plan_managers()]
+    yield made
+    for each in made:
+        each.http.close()
+
+
+def record_counts(server: RunningServer, id_: UUID) -> RecordCounts:
+    statement = """
+        select count(*) filter (where resource_kind not in ('api_key', 'account')) as events,
+            count(*) filter (where resource_kind = 'api_key') as keys
+        from events where plan_manager_id = $1
+    """
+    return server.run(server.db.one(RecordCounts, statement, id_))
+
+
+async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dict[str, Any]]:
+    async with server.db.transaction(snapshot=True) as tx:
+        return [json.loads(to_json(each)) async for each in RESOURCES[resource].export(tx, id_)]
+
+
+def list_all(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
+    """A whole list, walked by cursor."""
+    rows: list[dict[str, Any]] = []
+    after: str | None = "0"
+    while after:
+        page = client.get(path, limit=1000, after=after, **filters).json()
+        rows += page["data"]
+        after = page["pagination"]["next_cursor"]
+    return rows
+
+
+def test_filling_again_changes_nothing_and_creates_another_key(
+    server: RunningServer, clients: list[Client], key: str
+) -> None:
+    before = [record_counts(server, each.id) for each in plan_managers()]
+    id_, name, second, *_ = server.run(load_demo_data(server.db, server.settings))
+    assert (id_, name) == (WATTLEBIRD.id, WATTLEBIRD.name)
+    assert second != key
+    after = [record_counts(server, each.id) for each in plan_managers()]
+    assert after == [RecordCounts(each.events, each.keys + 1) for each in before]
+    for client in clients:
+        renewed = Client(server.url, second, client.plan_manager_id)
+        assert renewed.get("/participants").json() == client.get("/participants").json()
+        renewed.http.close()
+
+
+def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
+    for client in clients:
+        made = client.create("/note-types", {"note_type": "x"})
+        assert client.delete(f"/note-types/{made['id']}").json() == {}
+    statement = "select min(expires_at) from api_keys where name = 'demonstration'"
+    expiry = server.run(server.db.one(datetime, statement))
+    assert timedelta(days=29, hours=23) < expiry - datetime.now(UTC) < timedelta(days=30)
+
+
+@pytest.mark.parametrize("plan_manager", plan_managers(), ids=["larger", "smaller"])
+def test_the_stored_data_equals_the_seeded_data(server: RunningServer, key: str, plan_manager: Any) -> None:
+    for resource, rows in records(plan_manager.id, seed=1):
+        kept = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
+        expected = {_sort_key(row): row for row in (json.loads(to_json(row)) for row in rows)}
+        assert kept.keys() == expected.keys()
+        for place, row in expected.items():
+            found = kept[place]
+            assert {name: found[name] for name in row if name not in RECOMPUTED} == {
+                name: value for name, value in row.items() if name not in RECOMPUTED
+            }
+
+
+# What the checks find, lines (which name their invoice when they go out), and a set, whose order says nothing.
+RECOMPUTED = {"state_management", "line_items", "permissions"}
+
+
+def _sort_key(row: dict[str, Any]) -> tuple[Any, Any]:
+    return row.get("participant_id") if "permissions" in row else None, row["id"]
+
+
+def test_there_are_five_hundred_participants_with_account_managers(clients: list[Client]) -> None:
+    assert [client.get("/participants").json()["pagination"]["total"] for client in clients] == [400, 100]
+    for client, people in zip(clients, (400, 100), strict=True):
+        rows = list_all(client, "/participants")
+        assert Counter(row["status"] for row in rows) == {
+            "Active": people * 85 // 100, "Inactive": people // 10, "Lead": people // 20,
+        }  # fmt: skip
+        managers = {row["id"]: row["name"] for row in list_all(client, "/account-managers")}
+        for row in rows:
+            manager = row["account_manager"]
+            assert manager == {"id": None, "name": None} or managers[manager["id"]] == manager["name"]
+            assert ("exit_reason_category" in row) == (row["status"] == "Inactive")
+        assert {row["state"] for row in rows} == {"ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"}
+        some = rows[0]["account_manager"]["id"] or rows[1]["account_manager"]["id"] or rows[2]["account_manager"]["id"]
+        mine = list_all(client, "/participants", account_manager=some)
+        assert [row["id"] for row in mine] == [row["id"] for row in rows if row["account_manager"]["id"] == some]
+
+
+def test_hidden_account_managers_are_hidden(clients: list[Client]) -> None:
+    for client, who in zip(clients, plan_managers(), strict=True):
+        rows = next(list(rows) for resource, rows in records(who.id) if resource == "account-managers")
+        hidden = {row["id"] for row in rows if row["deleted"] or row["is_internal"] or "plankeeper" in row["email"]}
+        assert len(hidden) == 3
+        shown = list_all(client, "/account-managers")
+        assert {row["id"] for row in shown} == {row["id"] for row in rows} - hidden
+        assert Counter(row["active"] for row in shown) == {True: 4, False: 2}
+        for id_ in hidden:
+            assert client.get(f"/account-managers/{id_}").status_code == 404
+
+
+def test_every_warning_occurs_and_some_are_ignored(clients: list[Client]) -> None:
+    for client, count in zip(clients, (2000, 400), strict=True):
+        rows = list_all(client, "/invoices")
+        assert len(rows) == count
+        found = Counter(code for row in rows for code in row["state_management"]["errors"])
+        assert found.keys() == WARNINGS.keys()
+        assert min(found.values()) >= 4
+        for row in rows:
+            codes, ignored = (set(row["state_management"][name]) for name in ("errors", "ignored_errors"))
+            assert row["errors"] == bool(codes - ignored)
+            assert row["is_duplicate"] == ("possible_duplicate" in codes)
+        assert any(row["state_management"]["ignored_errors"] and not row["errors"] for row in rows)
+        twins = Counter((row["pm_provider_id"], row["invoice_number"]) for row in rows)
+        assert all(twins[row["pm_provider_id"], row["invoice_number"]] > 1 for row in rows if row["is_duplicate"])
+        lines = client.get(f"/invoices/{rows[0]['id']}").json()["line_items"]
+        assert {line["invoice"] for line in lines} == {rows[0]["id"]}
+
+
+def test_teams_note_types_and_view_sessions_are_listed(clients: list[Client]) -> None:
+    client = clients[1]
+    members = [
+        member
+        for person in list_all(client, "/participants")
+        for member in client.get(f"/participants/{person['id']}/team-members").json()["data"]
+    ]
+    with_email = [member for member in members if member["email"]]
+    assert 0 < len(with_email) < len(members)
+    assert all(member["id"] == member["user_id"] for member in with_email)
+    without = [member for member in members if not member["email"]]
+    assert all(member["id"] == member["pm_profile_id"] for member in without)
+    assert {permission["name"] for member in without for permission in member["permissions"]} == {"no_access"}
+    assert list_all(client, "/note-types")[0]["id"] == 101
+    sessions = list_all(client, "/invoice-view-sessions")
+    assert (len(sessions), 0 < sum(row["session_ended"] is None for row in sessions) < 10) == (40, True)
+    invoices = {row["id"] for row in list_all(client, "/invoices")}
+    assert {row["invoice_id"] for row in sessions} <= invoices
+    assert len(list_all(client, "/providers")) == 20
+
+
+def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServer, key: str) -> None:
+    for made in [server.run(load_demo_data(server.db, server.settings)) for _ in range(2)][1:]:
+        entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
+        assert isinstance(entered, LoginResult)
+        session = server.run(signing.get_session(server.db, entered.token))
+        assert session is not None
+        assert session.roles == {each.id: "owner" for each in plan_managers()}

@@ -1,0 +1,254 @@
+"""The feed and the deliveries under load, and what is left of both when they have been kept for long enough."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.database.client import Database
+from plankeeper.events import store as event_store
+from plankeeper.events.recorder import build_event, record_event
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.webhooks import delivery_queue
+from plankeeper.webhooks.fan_out import FanOut
+from support.client import Client
+from support.receiver import Receiver
+from support.server import RunningServer, wait_until
+from support.webhooks import (
+    NO_OFFSET,
+    EventSubject,
+    NewEndpoint,
+    emit_events,
+    list_deliveries,
+    poll_once,
+    received_subject_ids,
+    running_worker,
+    wait_for_deliveries,
+    wait_for_events,
+)
+
+WRITERS = 16
+EVENTS_PER_WRITER = 8
+LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
+
+
+class FeedReader:
+    """Follows the feed on a connection of its own until it has met so many events; `limit` events a page."""
+
+    def __init__(self, server: RunningServer, api: Client, limit: int) -> None:
+        self._client, self._limit = Client(server.url, api.key, api.plan_manager_id), limit
+        self.seen: list[str] = []
+
+    def read_until(self, count: int) -> list[str]:
+        after = "0"
+        deadline = time.monotonic() + 30
+        with closing(self._client.http):
+            while len(self.seen) < count and time.monotonic() < deadline:
+                page = self._client.get("/events", after=after, limit=self._limit).json()["data"]
+                after = page[-1]["id"] if page else after
+                self.seen += [each["resource"]["id"] for each in page if each["type"] == "note_type.created"]
+        return self.seen
+
+
+async def write_events(db: Database, server: RunningServer, api: Client, number: int) -> list[str]:
+    """What one writer wrote: transactions that stay open for a while, so that they do not commit as they began."""
+    ids: list[str] = []
+    random_source = random.Random(number)
+    for _ in range(EVENTS_PER_WRITER):
+        async with db.transaction() as tx:
+            thing = EventSubject(uuid7())
+            await record_event(
+                WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM), "note_type.created", None, thing
+            )
+            await tx.execute("select pg_sleep($1)", random_source.choice([0, 0, 0.002, 0.05]))
+        ids.append(str(thing.id))
+    return ids
+
+
+def test_feed_readers_and_deliveries_see_each_event_once_in_one_order_under_concurrent_writes(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With one place the order of arrival is the order of the feed.
+    monkeypatch.setattr("plankeeper.webhooks.worker.MAX_PER_ENDPOINT", 1)
+    new_endpoint()
+
+    async def write() -> list[list[str]]:
+        async with Database(server.dsn, pool_size=WRITERS).open() as db, asyncio.TaskGroup() as group:
+            writing = [group.create_task(write_events(db, server, api, number)) for number in range(WRITERS)]
+        return [each.result() for each in writing]
+
+    count = WRITERS * EVENTS_PER_WRITER
+    walkers = [FeedReader(server, api, limit) for limit in (1, 3, 10, 1000)]
+    with running_worker(server), ThreadPoolExecutor(len(walkers)) as pool:
+        walking = [pool.submit(each.read_until, count) for each in walkers]
+        written = server.run(write())
+        walked = [each.result() for each in walking]
+        wait_until(lambda: len(receiver.received) >= count)
+    made = [ident for each in written for ident in each]
+    assert made != sorted(made)
+    assert sorted(walked[0]) == sorted(made)
+    assert all(each == walked[0] for each in walked)
+    assert received_subject_ids(receiver) == walked[0]
+    for each in written:
+        assert [ident for ident in walked[0] if ident in set(each)] == each
+
+
+@pytest.fixture
+async def db(server: RunningServer) -> AsyncIterator[Database]:
+    async with Database(server.dsn).open() as opened:
+        yield opened
+
+
+async def record_old_events(db: Database, server: RunningServer, api: Client, count: int) -> list[str]:
+    """The ids of events that are older than any that another test has made."""
+    ids: list[str] = []
+    async with db.transaction() as tx:
+        for number in range(count):
+            ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+            row = build_event(ctx, "note_type.created", None, EventSubject(uuid7()))
+            assert row
+            row.id, row.created_at = UUID(int=uuid7_lower_bound(LONG_AGO).int + number + 1), LONG_AGO
+            row.id = UUID(int=row.id.int | 7 << 76 | 2 << 62)
+            await event_store.insert(tx, row)
+            ids.append(str(row.id))
+    return ids
+
+
+async def test_ids_of_deleted_events_are_still_valid_cursors(server: RunningServer, api: Client, db: Database) -> None:
+    old = await record_old_events(db, server, api, 5)
+    wait_until(
+        lambda: (
+            api.get("/events", after=old[-1]).json()["data"] or len(wait_for_events(api, "note_type.created", 5)) == 5
+        )
+    )
+    made = api.create("/note-types", {"note_type": "kept"})
+    kept = wait_for_events(api, "note_type.created", 6)[-1]
+    everything = wait_until(lambda: len(found := api.get("/events").json()["data"]) == 7 and found)
+    newest = uuid7_lower_bound(LONG_AGO + timedelta(days=1))
+    assert await event_store.purge(db, newest, 2) == 2
+    assert [each["id"] for each in api.get("/events").json()["data"]] == [
+        each["id"] for each in everything if each["id"] not in old[:2]
+    ]
+    assert await event_store.purge(db, newest) == 3
+    assert await event_store.purge(db, newest) == 0
+    left = api.get("/events").json()["data"]
+    assert left == [each for each in everything if each["id"] not in old]
+    assert left[-1] == kept
+    assert kept["data"] == made
+    for gone in old:
+        assert api.get(f"/events/{gone}").status_code == 404
+        assert api.get("/events", after=gone).json()["data"] == left
+
+
+async def test_an_unsequenced_event_is_not_deleted(server: RunningServer, api: Client, db: Database) -> None:
+    async with db.transaction() as tx:
+        ctx = WriteContext(tx, UUID(api.plan_manager_id), server.settings, SYSTEM)
+        row = build_event(ctx, "note_type.created", None, EventSubject(uuid7()))
+        assert row
+        row.id = UUID(int=uuid7_lower_bound(LONG_AGO).int | 7 << 76 | 2 << 62)
+        await event_store.insert(tx, row)
+        assert await event_store.purge(tx, uuid7_lower_bound(LONG_AGO + timedelta(days=1))) == 0
+        await tx.execute("delete from events where id = $1", row.id)
+
+
+async def test_deliveries_are_deleted_by_age(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, db: Database
+) -> None:
+    endpoint = new_endpoint()
+    emit_events(server, api, 4)
+    wait_for_deliveries(api, endpoint, 4)
+    poll_once(server)
+    pending = emit_events(server, api, 2)
+    found = wait_for_deliveries(api, endpoint, 6)
+    aged = [UUID(each["id"]) for each in found[:3]]
+    older = "update webhook_deliveries set created_at = created_at - $1 * interval '1 day' where id = any ($2)"
+    await db.execute(older, 31, aged)
+    await db.execute(older, 29, [UUID(found[3]["id"])])
+    await delivery_queue.purge(db, 30, 2)
+    assert len(list_deliveries(api, endpoint)) == 4
+    await delivery_queue.purge(db, 30)
+    left = list_deliveries(api, endpoint)
+    assert [each["id"] for each in left] == [each["id"] for each in found[3:]]
+    assert poll_once(server) == 2
+    assert sorted(received_subject_ids(receiver)[4:]) == sorted(pending)
+
+
+async def test_a_delivery_of_a_deleted_event_is_not_attempted(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, db: Database
+) -> None:
+    endpoint = new_endpoint()
+    [gone, kept] = emit_events(server, api, 2)
+    wait_for_deliveries(api, endpoint, 2)
+    await db.execute("delete from events where resource_id = $1", gone)
+    assert len(await delivery_queue.claim_due(db, {}, 8, 100, timedelta(days=-1))) == 0
+    assert [poll_once(server, NO_OFFSET), poll_once(server, NO_OFFSET)] == [
+        2,
+        0,
+    ]  # what is gone is put off as what is sent
+    assert received_subject_ids(receiver) == [kept]
+
+
+def test_a_server_applies_retention(server: RunningServer, api: Client, new_endpoint: NewEndpoint) -> None:
+    """The sequencer's chores purge by the settings: deliveries after 30 days where nothing else is said."""
+    endpoint = new_endpoint()
+    emit_events(server, api, 2)
+    found = wait_for_deliveries(api, endpoint, 2)
+    older = "update webhook_deliveries set created_at = created_at - interval '31 days' where id = $1"
+    server.run(server.db.execute(older, UUID(found[0]["id"])))
+    wait_until(lambda: list_deliveries(api, endpoint) == found[1:])
+
+
+async def test_a_new_sequencer_finishes_the_work_of_the_previous_one(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint
+) -> None:
+    endpoint, paused = new_endpoint(), new_endpoint()
+    emit_events(server, api, 3)
+    wait_for_deliveries(api, endpoint, 3)
+    wait_for_deliveries(api, paused, 3)
+    one, owner = UUID(endpoint["id"]), UUID(api.plan_manager_id)
+    async with Database(server.dsn).open() as db, db.transaction() as tx:
+        await tx.execute("update webhook_endpoints set active = false where id <> $1", one)
+        await tx.execute("update webhook_endpoints set fanned_out_to = 0")
+        new = FanOut()
+        assert await new.handle(tx, []) is False  # it knows of nothing
+        await new.start(tx)
+        assert await new.handle(tx, []) is True
+        assert await new.handle(tx, []) is False
+        reached = await tx.one(int, "select fanned_out_to from webhook_endpoints where id = $1", one)
+        assert reached == await tx.one(int, "select max(position) from events where plan_manager_id = $1", owner)
+    assert [len(list_deliveries(api, each)) for each in (endpoint, paused)] == [6, 3]
+
+
+async def test_events_are_delivered_even_if_the_sequencer_died_before_fan_out(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, db: Database
+) -> None:
+    endpoint = new_endpoint()
+    wait_for_events(api, "webhook_endpoint.created")
+    ended = """
+        select count(pg_terminate_backend(pid)) from pg_locks
+        where locktype = 'advisory' and granted
+                and database = (select oid from pg_database where datname = current_database())
+                and ((classid::bigint << 32) | objid::bigint) = 7526541002
+    """
+    async with db.transaction() as tx:
+        await tx.execute("select id from webhook_endpoints where id = $1 for update", UUID(endpoint["id"]))
+        made = await asyncio.to_thread(emit_events, server, api, 3)
+        await asyncio.to_thread(wait_for_events, api, "note_type.created", 3)  # they have their places
+        assert await tx.one(int, ended) == 1
+    wait_for_deliveries(api, endpoint, 3)
+    assert poll_once(server) == 3
+    assert sorted(received_subject_ids(receiver)) == sorted(made)
+
+
+@pytest.mark.parametrize("since", ["0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00Z"])
+def test_a_replay_from_an_implausible_time_is_rejected(api: Client, new_endpoint: NewEndpoint, since: str) -> None:
+    response = api.post(f"/webhook-endpoints/{new_endpoint()['id']}/replay", {"since": since})
+    assert (response.status_code, response.json()["errors"][0]["field"]) == (400, "since")

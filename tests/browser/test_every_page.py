@@ -1,0 +1,184 @@
+"""Every page in Chromium, visited once: what axe-core finds, its size, its width, and that no text runs as a script."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from pyotp import TOTP
+
+from plankeeper.console.routing import PageRoute
+from support.console import PASSWORD, create_account, fill_sign_in_form
+from support.factories import DOWNLOADS, PAGES, SeededPlanManager, route_name, seed_plan_manager
+from support.server import RunningServer
+
+AXE = Path(__file__).parent / "axe/axe.min.js"
+MAX_PAGE_SIZE = 100_000  # bytes, with all that belongs to a page
+# A click on what a text made would be needed, or none: whatever a browser does with these by itself calls hit().
+XSS_POLYGLOT = "\"'></title></textarea><img src=x onerror=hit()><svg onload=hit()>"
+SHORT_XSS = "'\"><svg onload=hit()>"
+HTML_PAGES = [each for each in PAGES if each not in DOWNLOADS]
+WIDE = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
+    """A plan manager with a text that attacks in every field."""
+    numbers = count(10)
+    short = ("number", "abn")
+    created = seed_plan_manager(
+        server, lambda name: f"{SHORT_XSS if name.endswith(short) else XSS_POLYGLOT} {next(numbers)}"
+    )
+    yield created
+    created.client.http.close()
+
+
+@dataclass
+class Watched:
+    """A page of a browser in which the owner is signed in, and what was seen to go wrong in it."""
+
+    page: Any
+    hits: list[str]
+
+
+@pytest.fixture(scope="module")
+def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
+    # The policy of the pages keeps scripts out, and axe-core is one: it is let in here, and tried elsewhere.
+    context = chromium.new_context(base_url=seeded.server.url, viewport=WIDE, bypass_csp=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    fill_sign_in_form(page, seeded.owner.email)
+    page.get_by_role("button", name="Sign out").wait_for()
+    page.add_init_script(path=str(AXE))
+    found = Watched(page, [])
+    context.expose_function("hit", lambda: found.hits.append("a text was run"))
+    page.on("dialog", lambda dialog: (found.hits.append(dialog.message), dialog.dismiss()))
+    page.on("pageerror", lambda error: found.hits.append(str(error)))
+    yield found
+    context.close()
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core finds on a page as it is shown, light and dark; what is folded away is looked at too."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    page.emulate_media(color_scheme="dark")
+    found += page.evaluate("axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})")[
+        "violations"
+    ]
+    page.emulate_media(color_scheme="light")
+    return [
+        f"{each['impact']}: {each['id']}: {each['nodes'][0]['html'][:200]}: {each['nodes'][0]['failureSummary']}"
+        for each in found
+    ]
+
+
+def submit(page: Any, name: str) -> None:
+    """Click on a button, and wait for the page that responses: until then the old one may still be shown."""
+    with page.expect_navigation(wait_until="load"):
+        page.get_by_role("button", name=name).click()
+
+
+def visit(page: Any, path: str) -> list[Any]:
+    """Everything that is loaded with a page."""
+    responses: list[Any] = []
+    note = lambda response: responses.append(response)  # noqa: E731, PLW0108 - Playwright takes no method of a list
+    page.on("response", note)
+    page.goto(path, wait_until="load")
+    page.remove_listener("response", note)
+    return responses
+
+
+@pytest.mark.parametrize("entry", HTML_PAGES, ids=route_name)
+def test_a_page_is_accessible_light_safe_and_fits_a_phone(
+    watched: Watched, seeded: SeededPlanManager, entry: PageRoute
+) -> None:
+    page, hits = watched.page, watched.hits
+    page.set_viewport_size(WIDE)
+    responses = visit(page, seeded.path(entry))
+    assert page.evaluate("document.querySelectorAll('[onerror], [onload], [src=x]').length") == 0
+    hosts = {urlsplit(each.url).netloc for each in responses if not each.url.startswith("data:")}
+    assert hosts == {urlsplit(seeded.server.url).netloc}, "a page loads something from elsewhere"
+    assert sum(len(each.body()) for each in responses if each.status == 200) < MAX_PAGE_SIZE
+    assert violations(page) == []  # what was folded away is open from here on
+    assert hits == []
+    page.set_viewport_size(PHONE)
+    width, shown = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert width <= shown, "the page is wider than the screen"
+
+
+def test_a_text_that_runs_would_be_seen(watched: Watched) -> None:
+    """So that the tests above can fail."""
+    page, hits = watched.page, watched.hits
+    page.set_content(f"<title>{XSS_POLYGLOT}</title>")
+    page.wait_for_function("document.querySelector('[onerror]') !== null")
+    deadline = time.monotonic() + 20
+    while not hits and time.monotonic() < deadline:
+        page.wait_for_timeout(20)
+    assert hits
+    hits.clear()
+
+
+def test_form_results_have_no_axe_violations(watched: Watched) -> None:
+    page, file = watched.page, {"name": "kinds.csv", "mimeType": "text/csv"}
+    page.set_viewport_size(WIDE)
+    found: list[str] = []
+    for path, fields, button in (
+        ("/console/settings/keys/new", {"Name": "Report"}, "Create key"),
+        ("/console/settings/webhooks/new", {"Address": "https://example.com/more"}, "Create endpoint"),
+        ("/console/settings/webhooks/new", {"Address": "http://example.com"}, "Create endpoint"),
+        ("/console/settings/people/invite", {"Email": "somebody@example.com"}, "Make the link"),
+        ("/console/participants?q=nobody-is-called-so", {}, "Show"),
+        ("/console/nowhere", {}, ""),
+    ):
+        page.goto(path)
+        for label, text in fields.items():
+            page.get_by_label(label).fill(text)
+        if button:
+            submit(page, button)
+        found += violations(page)
+    for content in ("note_type,badge_color\n,teal\n", "note_type\nCourt\n"):
+        page.goto("/console/import")
+        page.get_by_label("What the file holds").select_option("note-types")
+        page.get_by_label("File", exact=True).set_input_files(file | {"buffer": content.encode()})
+        submit(page, "Check the file")
+        found += violations(page)
+    assert found == []
+
+
+def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanManager) -> None:
+    person = seeded.server.run(create_account(seeded.server, seeded.plan_manager_id, "viewer"))
+    context = chromium.new_context(base_url=seeded.server.url, bypass_csp=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.add_init_script(path=str(AXE))
+    page.goto(f"/console/invitations/{seeded.ids['token']}")
+    found = violations(page)
+    page.goto("/console/sign-in")
+    found += violations(page)
+    for password in ("wrong", PASSWORD):
+        page.get_by_label("Email").fill(person.email)
+        page.get_by_label("Password").fill(password)
+        submit(page, "Sign in")
+        found += violations(page)
+    page.goto("/console/account/two-factor")
+    codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
+    page.get_by_label("Code").fill(codes.now())
+    page.get_by_label("Password").fill(PASSWORD)
+    submit(page, "Turn it on")
+    found += violations(page)
+    for path in ("/console/account", "/console/account/two-factor/off", "/console/account/recovery-codes"):
+        page.goto(path)
+        found += violations(page)
+    submit(page, "Sign out")
+    page.get_by_label("Email").fill(person.email)
+    page.get_by_label("Password").fill(PASSWORD)
+    submit(page, "Sign in")
+    page.get_by_label("Code").wait_for()
+    found += violations(page)
+    context.close()
+    assert found == []

@@ -1,0 +1,71 @@
+"""An invitation and two-factor authentication in a real browser."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from pyotp.totp import TOTP
+
+from support.console import PASSWORD, Account, fill_sign_in_form
+from support.server import RunningServer
+
+
+def sign_out(page: Any) -> None:
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Sign in").wait_for()
+
+
+def test_an_invited_member_joins_with_the_link(
+    server: RunningServer, page: Any, new_account: Callable[..., Account], plan_manager_id: UUID
+) -> None:
+    email = f"{plan_manager_id}@example.com"
+    fill_sign_in_form(page, new_account("owner").email)
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="Invite somebody").click()
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Name").fill("Kim Nguyen")
+    page.get_by_label("Role").select_option("manager")
+    page.get_by_role("button", name="Make the link").click()
+    link = page.get_by_label("The link of the invitation").inner_text()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_text("Copied").or_(page.get_by_text("Selected")).first.wait_for()
+    page.get_by_role("link", name="I have sent it").click()
+    page.get_by_text(email).wait_for()
+    sign_out(page)
+    page.goto(link)
+    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_role("button", name="Join").click()
+    page.get_by_role("status").filter(has_text="You work for").wait_for()
+
+
+def test_two_factor_is_enabled_and_required(
+    server: RunningServer, page: Any, new_account: Callable[..., Account]
+) -> None:
+    person = new_account("viewer")
+    fill_sign_in_form(page, person.email)
+    page.get_by_role("link", name="Robin Hale").click()
+    page.get_by_role("link", name="Turn two-factor authentication on").click()
+    picture = page.get_by_role("img", name="A picture that holds the secret below")
+    assert picture.evaluate("each => each.complete && each.naturalWidth") > 100
+    codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
+    page.get_by_label("Code").fill("000000")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("alert").filter(has_text="is not what the app should show now").wait_for()
+    page.get_by_label("Code").fill(codes.now())
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Turn it on").click()
+    recovery = page.get_by_label("The recovery codes").inner_text().split()
+    assert len(recovery) == 10
+    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("heading", name="Your account").wait_for()
+    for code in (codes.generate_otp(int(time.time()) // 30 + 1), recovery[3]):
+        sign_out(page)
+        fill_sign_in_form(page, person.email)
+        page.get_by_label("Code").fill(code)
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("heading", name="Participants").wait_for()
+    page.get_by_role("link", name="Robin Hale").click()
+    page.get_by_text("Recovery codes left").wait_for()
+    assert page.locator("dd").last.inner_text() == "9"

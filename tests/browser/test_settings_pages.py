@@ -1,0 +1,71 @@
+"""The console in a real browser: Debian's Chromium."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from support.client import Client
+from support.console import Account, fill_sign_in_form
+from support.receiver import Receiver
+from support.server import RunningServer, wait_until
+from support.webhooks import running_worker, signature_of
+
+
+def test_a_key_is_created_used_and_revoked(
+    server: RunningServer, page: Any, new_account: Callable[..., Account], plan_manager_id: UUID
+) -> None:
+    fill_sign_in_form(page, new_account("manager").email)
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_role("link", name="Create the first key").click()
+    page.get_by_label("Name").fill("Nightly report")
+    page.get_by_role("button", name="Create key").click()
+    secret = page.get_by_label("The key", exact=True).inner_text()
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_text("Copied").or_(page.get_by_text("Selected")).first.wait_for()
+
+    client = Client(server.url, secret, plan_manager_id)
+    assert client.get("/participants").status_code == 200
+
+    page.get_by_role("link", name="I have kept it").click()
+    assert page.get_by_text(secret).count() == 0
+    page.get_by_role("link", name="Revoke Nightly report").click()
+    page.get_by_role("button", name="Revoke key").click()
+    page.get_by_role("status").filter(has_text="is revoked").wait_for()
+    wait_until(lambda: client.get("/participants").status_code == 401)
+    client.http.close()
+
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Sign in").wait_for()
+    page.goto("/console/settings/keys")
+    page.get_by_role("heading", name="Sign in").wait_for()
+
+
+def test_an_endpoint_is_created_receives_events_and_replays_them(
+    server: RunningServer, page: Any, new_account: Callable[..., Account], plan_manager_id: UUID,
+    new_key: Callable[..., str],
+) -> None:  # fmt: skip
+    server.run(server.db.execute("delete from webhook_endpoints"))  # a worker sends for all plan managers
+    client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    with Receiver() as receiver, running_worker(server):
+        fill_sign_in_form(page, new_account("manager").email, "/console/settings/webhooks")
+        page.get_by_role("link", name="Create the first endpoint").click()
+        page.get_by_label("Address").fill(receiver.url)
+        page.get_by_label("Events").fill("note_type.*")
+        page.get_by_role("button", name="Create endpoint").click()
+        secret = page.get_by_label("The secret", exact=True).inner_text()
+        page.get_by_role("link", name="I have kept it").click()
+
+        client.create("/note-types", {"note_type": "Visit"})
+        wait_until(lambda: receiver.received)
+        [first] = receiver.received
+        assert first.headers["webhook-signature"] == signature_of(secret, first)
+
+        succeeded = page.get_by_role("row").filter(has_text="note_type.created").filter(has_text="succeeded")
+        wait_until(lambda: page.reload() and succeeded.count() == 1)
+        page.get_by_label("Send again everything since").fill("2026-01-01T00:00")
+        page.get_by_role("button", name="Replay").click()
+        page.get_by_role("status").filter(has_text="1 event is sent again").wait_for()
+        wait_until(lambda: len(receiver.received) == 2)
+        assert receiver.received[1].headers["webhook-id"] == first.headers["webhook-id"]
+    client.http.close()

@@ -1,0 +1,230 @@
+"""What a real browser measures of how an invoice is looked at."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.invoice_view_sessions import service
+from support.client import Client
+from support.console import Account, fill_sign_in_form
+from support.server import RunningServer, wait_until
+
+TOLERANCE = 2  # seconds by which a figure may be off
+
+
+@pytest.fixture
+def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
+    return new_client(plan_manager_id)
+
+
+@pytest.fixture
+def invoice_path(api: Client, import_rows: Callable[..., Any]) -> str:
+    """The path of its page."""
+    ident = str(uuid7())
+    assert not import_rows(api, "invoices", [{"id": ident, "invoice_number": "INV-1", "line_items": [{}] * 40}]).errors
+    return f"/console/invoices/{ident}"
+
+
+@pytest.fixture
+def reports(page: Any) -> list[tuple[str, dict[str, int]]]:
+    """What the page's script sends: the step, the figures."""
+    recorded: list[tuple[str, dict[str, int]]] = []
+
+    def record(request: Any) -> None:
+        step = re.search(r"/(view-session|heartbeat|end)$", request.url)
+        if step:
+            values = parse_qs(request.post_data or "")
+            recorded.append((step[1], {name: int(each[0]) for name, each in values.items() if name != "csrf"}))
+
+    page.on("request", record)
+    return recorded
+
+
+@pytest.fixture
+def viewer_page(page: Any, new_account: Callable[..., Account]) -> Any:
+    fill_sign_in_form(page, new_account("viewer").email)
+    page.get_by_role("button", name="Sign out").wait_for()
+    return page
+
+
+def list_sessions(api: Client) -> list[dict[str, Any]]:
+    return api.get("/invoice-view-sessions").json()["data"]
+
+
+def open_invoice(page: Any, go: Callable[[], object], api: Client, count: int = 1) -> dict[str, Any]:
+    """Open the page in some way: the session that it began, once the page knows it too."""
+    with page.expect_response(re.compile("/view-session$")) as begin:
+        go()
+    begin.value.finished()
+    page.evaluate("0")
+    return wait_for_start(api, count)
+
+
+def wait_for_start(api: Client, count: int = 1) -> dict[str, Any]:
+    return wait_until(lambda: len(found := list_sessions(api)) == count and found[-1])
+
+
+def wait_for_end(api: Client, count: int = 1) -> dict[str, Any]:
+    return wait_until(lambda: len(found := list_sessions(api)) == count and found[-1]["session_ended"] and found[-1])
+
+
+def set_visibility(page: Any, state: str) -> None:
+    """As if another tab were brought to the front, or this one again: a test's page always believes to be there."""
+    page.evaluate(
+        """state => {
+            Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        state,
+    )
+
+
+def pause_clock(page: Any) -> None:
+    """From here on the page's time goes by only where the test says so."""
+    page.clock.install(time="2026-01-01T00:00:00")
+    page.clock.pause_at("2026-01-01T00:00:01")
+
+
+def current_durations(page: Any, reports: Any) -> dict[str, int]:
+    """What the page has measured so far, which it tells whenever it is shown or hidden."""
+    with page.expect_request(re.compile("/heartbeat$")):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    return reports[-1][1]
+
+
+def test_viewing_an_invoice_is_measured(viewer_page: Any, api: Client, invoice_path: str) -> None:
+    going = time.monotonic()
+    opened = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    assert (opened["session_ended"], opened["invoice_id"]) == (None, invoice_path.rpartition("/")[2])
+    there = time.monotonic()
+    viewer_page.wait_for_timeout(2500)  # nobody is engaged before the first input
+    before_input = time.monotonic()
+    for step in range(10):
+        viewer_page.mouse.move(100 + step, 200)
+        viewer_page.wait_for_timeout(300)
+    leaving = time.monotonic()
+    viewer_page.get_by_role("link", name="Invoices", exact=True).first.click()
+    session = wait_for_end(api)
+    gone = time.monotonic()
+    assert session["session_ended"] == session["last_heartbeat"]
+    for name in ("duration_seconds", "active_duration_seconds"):
+        assert leaving - there - TOLERANCE <= session[name] <= gone - going
+    engaged = session["engaged_duration_seconds"]
+    assert leaving - before_input - TOLERANCE <= engaged <= gone - before_input
+    assert engaged <= session["active_duration_seconds"] <= session["duration_seconds"]
+    assert session["idle_count"] == 0
+
+
+def test_a_closed_tab_ends_its_session(viewer_page: Any, api: Client, invoice_path: str) -> None:
+    tab = viewer_page.context.new_page()
+    open_invoice(tab, lambda: tab.goto(invoice_path), api)
+    tab.close(run_before_unload=True)
+    assert wait_for_end(api)["active_duration_seconds"] < 30
+
+
+def test_a_reload_ends_one_session_and_starts_another(viewer_page: Any, api: Client, invoice_path: str) -> None:
+    first = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    assert open_invoice(viewer_page, viewer_page.reload, api, 2)["id"] != first["id"]
+    wait_until(lambda: list_sessions(api)[0]["session_ended"])
+    viewer_page.goto("/console/invoices")
+    wait_for_end(api, 2)
+    assert open_invoice(viewer_page, viewer_page.go_back, api, 3)["session_ended"] is None
+
+
+def test_a_hidden_page_is_not_active(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+    pause_clock(viewer_page)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    viewer_page.mouse.move(100, 200)
+    viewer_page.clock.run_for(10_000)
+    set_visibility(viewer_page, "hidden")
+    viewer_page.clock.run_for(40_000)
+    set_visibility(viewer_page, "visible")
+    viewer_page.clock.run_for(5_000)
+    figures = current_durations(viewer_page, reports)
+    viewer_page.goto("/console/invoices")
+    wait_for_end(api)
+    assert [step for step, _ in reports].count("view-session") == 1
+    assert figures["idle_count"] == 0
+    assert abs(figures["active_ms"] - 15_000) <= 5
+    assert abs(figures["engaged_ms"] - 15_000) <= 5
+
+
+def test_a_minute_without_input_counts_as_idle(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+    pause_clock(viewer_page)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    for wait in (100_000, 30_000, 100_000):
+        viewer_page.keyboard.press("Shift")
+        viewer_page.clock.run_for(wait)
+    wait_until(lambda: len(reports) == 1 + 230 // 15)
+    beats = [figures for _, figures in reports[1:]]
+    assert beats == sorted(beats, key=lambda each: each["active_ms"])
+    figures = current_durations(viewer_page, reports)
+    viewer_page.goto("/console/invoices")
+    session = wait_for_end(api)
+    assert [step for step, _ in reports].count("view-session") == 1
+    assert figures["idle_count"] == 2
+    assert abs(figures["active_ms"] - 230_000) <= 5
+    assert abs(figures["engaged_ms"] - (60_000 + 30_000 + 60_000)) <= 5
+    # By the server's clock hardly any time has gone by.
+    assert session["active_duration_seconds"] <= session["duration_seconds"] < 60
+
+
+def test_a_page_without_focus_is_active_and_not_engaged(
+    viewer_page: Any, api: Client, invoice_path: str, reports: Any
+) -> None:
+    pause_clock(viewer_page)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    viewer_page.mouse.move(100, 200)
+    viewer_page.clock.run_for(5_000)
+    viewer_page.evaluate("document.hasFocus = () => false; dispatchEvent(new Event('blur'))")
+    viewer_page.mouse.move(120, 200)
+    viewer_page.clock.run_for(20_000)
+    figures = current_durations(viewer_page, reports)
+    assert abs(figures["active_ms"] - 25_000) <= 5
+    assert abs(figures["engaged_ms"] - 5_000) <= 5
+
+
+def test_a_background_tab_starts_no_session(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+    hide = 'Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true })'
+    viewer_page.add_init_script(hide)
+    viewer_page.goto(invoice_path)
+    viewer_page.wait_for_load_state("networkidle")
+    assert (reports, list_sessions(api)) == ([], [])
+    assert open_invoice(viewer_page, lambda: set_visibility(viewer_page, "visible"), api)["session_ended"] is None
+
+
+def test_a_page_starts_a_new_session_after_a_timeout(
+    server: RunningServer, viewer_page: Any, api: Client, invoice_path: str
+) -> None:
+    pause_clock(viewer_page)
+    first = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    silence = """
+        update invoice_view_sessions set session_started = session_started - interval '90 seconds',
+            last_heartbeat = last_heartbeat - interval '61 seconds' where id = $1
+    """
+    server.run(server.db.execute(silence, first["id"]))
+    server.run(service.end_stale(server.db, server.settings))
+    silent = wait_until(lambda: (found := list_sessions(api)[0])["session_ended"] and found)
+    assert silent["session_ended"] == silent["last_heartbeat"]
+    viewer_page.clock.run_for(15_000)
+    second = wait_for_start(api, 2)
+    assert (second["id"] != first["id"], second["session_ended"]) == (True, None)
+
+
+def test_no_session_starts_after_sign_out(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+    pause_clock(viewer_page)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    viewer_page.context.clear_cookies()
+    with viewer_page.expect_response(re.compile("/heartbeat$")) as response:
+        viewer_page.clock.run_for(15_000)
+    assert response.value.status in (303, 403)
+    viewer_page.evaluate("fetch('/console')")  # its answer comes after the script has had the other
+    viewer_page.clock.run_for(60_000)
+    assert [step for step, _ in reports] == ["view-session", "heartbeat"]
+    assert len(list_sessions(api)) == 1

@@ -1,0 +1,196 @@
+"""What holds for every page: who may see it, whose form it takes, its cookies and its headers."""
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts.policy import ROLES
+from plankeeper.console.application import page_routes
+from plankeeper.console.cookies import Cookies
+from plankeeper.console.routing import PageRoute
+from plankeeper.console.templating import STATIC_DIR, static_url
+from support.console import PASSWORD, Account, Browser
+from support.server import RunningServer
+
+ROUTES = {f"{each.method} {each.path}": each for each in page_routes()}
+PROTECTED = {name: each for name, each in ROUTES.items() if each.role != "anyone"}
+# Pages that need no session.
+PUBLIC = {
+    "GET /console/sign-in",
+    "POST /console/sign-in",
+    "GET /console/invitations/{token}",
+    "POST /console/invitations/{token}",
+}
+PASSWORD_VERIFIED = {"GET /console/two-factor", "POST /console/two-factor", "POST /console/sign-out"}
+# Pages that somebody with a session needs no role for.
+SIGNED_IN = {"GET /console", "GET /console/plan-managers", "POST /console/plan-managers"} | {
+    name for name in ROUTES if name.endswith("/console/account") or "/console/account/" in name
+}
+VIEWER_PAGES = {
+    "GET /console/account-managers",
+    "GET /console/activity",
+    "GET /console/activity.csv",
+    "GET /console/activity/{event_id}",
+    "GET /console/invoices",
+    "GET /console/invoices/{invoice_id}",
+    "GET /console/note-types",
+    "GET /console/participants",
+    "GET /console/participants/{participant_id}",
+    "GET /console/participants/{participant_id}/team-members/{team_member_id}",
+    "GET /console/providers",
+    "GET /console/providers/{provider_id}",
+    "GET /console/requests",
+    "GET /console/settings/people",
+    "GET /console/settings/webhooks",
+    "GET /console/settings/webhooks/{endpoint_id}",
+    # What the page of an invoice tells of who looks at it.
+    "POST /console/invoices/{invoice_id}/view-session",
+    "POST /console/view-sessions/{session_id}/end",
+    "POST /console/view-sessions/{session_id}/heartbeat",
+}
+OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES
+# What takes a password or a code from who is not signed in yet.
+RATE_LIMITED = {"POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}"}
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+def send_request(browser: Browser, entry: PageRoute, **more: Any) -> Any:
+    """A request for a page, with ids that nothing has."""
+    path = entry.path.format(**dict.fromkeys(entry.path_params, uuid7()))
+    return browser.get(path) if entry.method == "GET" else browser.submit(path, **more)
+
+
+def test_every_page_declares_its_required_role() -> None:
+    assert {name for name, each in ROUTES.items() if each.role == "anyone"} == PUBLIC
+    assert {name for name, each in ROUTES.items() if each.role == "password_verified"} == PASSWORD_VERIFIED
+    assert {name for name, each in ROUTES.items() if each.role == "viewer"} == VIEWER_PAGES
+    assert {name for name, each in ROUTES.items() if each.role == "owner"} == OWNER_PAGES
+    assert {name for name, each in ROUTES.items() if each.rate_limited} == RATE_LIMITED
+    managed = {name for name, each in ROUTES.items() if each.role in ("manager", "owner")}
+    assert set(ROUTES) - PUBLIC - PASSWORD_VERIFIED - SIGNED_IN - VIEWER_PAGES == managed
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+def test_unauthenticated_users_are_redirected_to_sign_in(new_browser: Callable[..., Browser], name: str) -> None:
+    response = send_request(new_browser(), PROTECTED[name], page="/console/sign-in")
+    assert response.status_code == 303
+    assert re.fullmatch(r"/console/sign-in(\?next=/console/.+)?", response.headers["location"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_page_requires_its_role(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], role: str
+) -> None:
+    browser = new_browser(new_account(role))
+    needing = {name: each for name, each in ROUTES.items() if each.role in ROLES}
+    denied = {name for name, each in needing.items() if send_request(browser, each).status_code == 403}
+    assert denied == {name for name, each in needing.items() if ROLES.index(each.role) > ROLES.index(role)}
+
+
+def test_before_signing_in_a_form_needs_its_cookie_too(
+    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    person, browser = new_account(), new_browser()
+    token = browser.csrf("/console/sign-in")
+    form = {"csrf": token, "email": person.email, "password": PASSWORD}
+    stranger = new_browser()
+    assert stranger.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 403
+    assert browser.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 303
+
+
+FORM_HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_invalid_and_oversized_forms_are_rejected(owner: Browser, server: RunningServer) -> None:
+    response = owner.http.post("/console/sign-out", json={}, headers={"Origin": server.url})
+    assert response.status_code == 415
+    response = owner.http.post("/console/sign-out", data={"a": "x" * 300_000}, headers={"Origin": server.url})
+    assert response.status_code == 413
+    for odd in (b"a=%00", b"a=%ff"):
+        response = owner.http.post("/console/sign-out", content=odd, headers={"Origin": server.url} | FORM_HEADERS)
+        assert response.status_code == 400
+    assert owner.get("/console/activity").status_code == 200
+
+
+class InlineCodeParser(HTMLParser):
+    """What the policy of the pages forbids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = {name for name, _ in attrs}
+        if tag == "style" or (tag == "script" and "src" not in names):
+            self.found.append(tag)
+        self.found += [name for name in names if name == "style" or name.startswith("on")]
+
+
+def test_every_response_has_security_headers_and_no_inline_code(owner: Browser) -> None:
+    for name, entry in sorted(ROUTES.items(), key=lambda each: each[0] == "POST /console/sign-out"):
+        response = send_request(owner, entry)
+        assert {each: response.headers.get(each) for each in HEADERS} == HEADERS, name
+        assert response.headers["cache-control"] == "no-store", name
+        assert response.headers["x-request-id"], name
+        assert response.status_code < 500, name
+        page = InlineCodeParser()
+        page.feed(response.text)
+        assert page.found == [], name
+
+
+def test_not_found_is_a_page_with_security_headers(owner: Browser, new_browser: Callable[..., Browser]) -> None:
+    for browser in (owner, new_browser()):
+        for path in ("/console/nothing", "/console/settings%2Fkeys", "/console/settings/keys/1/revoke"):
+            response = browser.get(path)
+            assert response.status_code in (404, 303)
+            assert {each: response.headers.get(each) for each in HEADERS} == HEADERS
+        response = browser.http.put("/console/activity")
+        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
+    assert "There is no such page" in owner.get("/console/settings/keys/1/revoke").text
+
+
+def test_head_responds_like_get_without_a_body(owner: Browser) -> None:
+    response = owner.http.head("/console/activity")
+    assert (response.status_code, response.content) == (200, b"")
+    assert int(response.headers["content-length"]) > 0
+
+
+def test_only_packaged_static_files_are_served(owner: Browser) -> None:
+    for each in STATIC_DIR.iterdir():
+        response = owner.get(static_url(each.name))
+        assert (response.status_code, response.content) == (200, each.read_bytes())
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert {each: response.headers.get(each) for each in HEADERS} == HEADERS
+    for path in ("..%2Fframe.py", "%2e%2e/frame.py", "frame.py", "../frame.py", "console.css%00", ""):
+        assert owner.get(f"/console/assets/{path}").status_code == 404
+
+
+def test_the_session_cookie_is_http_only_and_same_site(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    response = new_browser().sign_in(new_account())
+    cookies = {each.partition("=")[0]: each for each in response.headers.get_list("set-cookie")}
+    assert set(cookies) == {"plankeeper", "plankeeper-form"}
+    _, *attributes = cookies["plankeeper"].split("; ")
+    assert attributes == ["Path=/", "HttpOnly", "SameSite=Lax"]
+
+
+def test_over_tls_cookies_have_the_host_prefix() -> None:
+    over_tls = Cookies.parse(b"plankeeper=planted; __Host-plankeeper=real", secure=True)
+    assert over_tls.get("plankeeper") == "real"
+    assert over_tls.set("plankeeper", "t") == b"__Host-plankeeper=t; Path=/; HttpOnly; SameSite=Lax; Secure"
+    assert Cookies.parse(b"plankeeper=planted", secure=True).get("plankeeper") == ""

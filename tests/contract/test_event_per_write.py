@@ -1,0 +1,176 @@
+"""Laws 4 and 5: a write and its event are one transaction, committed before the answer; or there is neither."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+
+from contract.operations import BODIES, OPERATIONS, WRITES, send
+from plankeeper.http.routing import PREFIX
+from support.factories import World, absent_ids
+
+ReadTenantData = Callable[[UUID], Any]
+
+# The events that each write makes. One that a new operation lacks fails the sweep: say here what it records.
+EVENTS = {
+    "POST /participants": ["participant.created"],
+    "PUT /participants/{participant_id}": ["participant.updated"],
+    "DELETE /participants/{participant_id}": ["participant.deleted", "team_member.deleted"],
+    "POST /participants/{participant_id}/team-members": ["team_member.created"],
+    "PUT /participants/{participant_id}/team-members/{team_member_id}": ["team_member.updated"],
+    "DELETE /participants/{participant_id}/team-members/{team_member_id}": ["team_member.deleted"],
+    "POST /note-types": ["note_type.created"],
+    "PUT /note-types/{note_type_id}": ["note_type.updated"],
+    "DELETE /note-types/{note_type_id}": ["note_type.deleted"],
+    "POST /providers": ["provider.created"],
+    "PUT /providers/{provider_id}": ["provider.updated"],
+    "POST /webhook-endpoints": ["webhook_endpoint.created"],
+    "PUT /webhook-endpoints/{webhook_endpoint_id}": ["webhook_endpoint.updated"],
+    "DELETE /webhook-endpoints/{webhook_endpoint_id}": ["webhook_endpoint.deleted"],
+    "POST /webhook-endpoints/{webhook_endpoint_id}/rotate-secret": ["webhook_endpoint.secret_rotated"],
+    "POST /webhook-endpoints/{webhook_endpoint_id}/test": ["webhook_endpoint.tested"],
+    "POST /webhook-endpoints/{webhook_endpoint_id}/replay": ["webhook_endpoint.replayed"],
+    "POST /webhook-deliveries/{webhook_delivery_id}/retry": ["webhook_delivery.retried"],
+    "DELETE /providers/{provider_id}": ["provider.deleted"],
+}
+# Writes that touch another table than their tag's.
+RECORDED_ELSEWHERE = {"POST /webhook-endpoints/{webhook_endpoint_id}/test": "webhook_deliveries"}
+UPDATES = [name for name, operation in WRITES.items() if operation.method == "PUT"]
+
+
+class EventRow(Struct):
+    """An event as it is kept."""
+
+    type: str
+    resource_kind: str
+    resource_id: str
+    actor_kind: str
+    data: str | None
+    previous: str | None
+
+
+def recorded_events(tenant: World, request_id: str) -> list[EventRow]:
+    return tenant.server.run(
+        tenant.server.db.rows(
+            EventRow,
+            """
+            select type, resource_kind, resource_id, actor_kind, data::text, previous::text
+            from events where plan_manager_id = $1 and request_id = $2 order by type
+            """,
+            tenant.plan_manager_id,
+            request_id,
+        )
+    )
+
+
+def rejecting_writes(tenant: World, how: str, table: str) -> AbstractContextManager[None]:
+    """The database refuses what is written to a table: at once, or when the transaction commits."""
+    # Not the update of an event: that is the sequencer's.
+    what = "insert" if table == "events" else "insert or update or delete"
+    kind, when = {
+        "at once": ("trigger", f"before {what} on {table}"),
+        "at the commit": ("constraint trigger", f"after {what} on {table} deferrable initially deferred"),
+    }[how]
+    return _rejecting_trigger(
+        tenant,
+        f"create {kind} refusing {when} for each row execute function refuse()",
+        f"drop trigger refusing on {table}",
+    )
+
+
+@contextmanager
+def _rejecting_trigger(tenant: World, begin: str, end: str) -> Iterator[None]:
+    async def run(*statements: Any) -> None:
+        for statement in statements:
+            await tenant.server.db.execute(statement)
+
+    create_function = """
+        create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'refused by the test' using errcode = 'P0001'; end $$
+    """
+    tenant.server.run(run(create_function, begin))
+    try:
+        yield
+    finally:
+        tenant.server.run(run(end, "drop function refuse()"))
+
+
+def test_every_write_declares_the_events_it_records() -> None:
+    assert set(EVENTS) == set(WRITES)
+    assert {name for name in WRITES if OPERATIONS[name].body} <= set(BODIES)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_records_its_events(fresh_tenant: World, name: str) -> None:
+    response = send(fresh_tenant.client, name, fresh_tenant.ids)
+    assert response.status_code == WRITES[name].status
+    events = recorded_events(fresh_tenant, response.headers["x-request-id"])
+    assert [each.type for each in events] == EVENTS[name]
+    assert {each.actor_kind for each in events} == {"api_key"}
+    kind = re.sub("ie$", "y", WRITES[name].tag.removesuffix("s"))
+    main = next(each for each in events if each.resource_kind == kind)
+    own_id = str(response.json().get("id") or fresh_tenant.ids[list(WRITES[name].path_ids)[-1]])
+    assert main.resource_id == own_id
+    told = (main.data is not None, main.previous is not None)
+    assert told == {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]
+
+
+@pytest.mark.parametrize("how", ["at once", "at the commit"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_is_rolled_back_when_its_event_cannot_be_stored(
+    tenant: World, tenant_data: ReadTenantData, name: str, how: str
+) -> None:
+    before = tenant_data(tenant.plan_manager_id)
+    with rejecting_writes(tenant, how, "events"):
+        response = send(tenant.client, name, tenant.ids)
+    assert (response.status_code, response.json()["error"]) == (500, "internal_error")
+    assert "refused by the test" not in response.text
+    assert tenant_data(tenant.plan_manager_id) == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_that_fails_at_commit_leaves_no_event(tenant: World, tenant_data: ReadTenantData, name: str) -> None:
+    before = tenant_data(tenant.plan_manager_id)
+    with rejecting_writes(tenant, "at the commit", RECORDED_ELSEWHERE.get(name, WRITES[name].tag)):
+        response = send(tenant.client, name, tenant.ids)
+    assert (response.status_code, response.json()["error"]) == (500, "internal_error")
+    assert tenant_data(tenant.plan_manager_id) == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_rejected_write_records_no_event(tenant: World, tenant_data: ReadTenantData, name: str) -> None:
+    before = tenant_data(tenant.plan_manager_id)
+    if WRITES[name].path_ids:
+        assert send(tenant.client, name, absent_ids(tenant)).status_code == 404
+    if WRITES[name].body:
+        path = WRITES[name].path.removeprefix(PREFIX).format(**tenant.ids)
+        refused = tenant.client.request(WRITES[name].method, path, json=BODIES[name] | {"unknown": 1})
+        assert refused.status_code == 400
+    assert tenant_data(tenant.plan_manager_id) == before
+
+
+def test_a_write_that_violates_a_constraint_records_no_event(fresh_tenant: World, tenant_data: ReadTenantData) -> None:
+    team = f"/participants/{fresh_tenant.ids['participant_id']}/team-members"
+    fresh_tenant.client.create(team, {"first_name": "First", "contact_priority": 2})
+    before = tenant_data(fresh_tenant.plan_manager_id)
+    for taken in ({"first_name": "Second", "contact_priority": 2}, {"email": "member@example.com"}):
+        assert fresh_tenant.client.post(team, taken).status_code == 409
+    assert (
+        fresh_tenant.client.put(f"{team}/{fresh_tenant.ids['team_member_id']}", {"contact_priority": 2}).status_code
+        == 409
+    )
+    assert tenant_data(fresh_tenant.plan_manager_id) == before
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_an_update_that_changes_nothing_records_no_event(
+    fresh_tenant: World, tenant_data: ReadTenantData, name: str
+) -> None:
+    assert send(fresh_tenant.client, name, fresh_tenant.ids).status_code == 200
+    before = tenant_data(fresh_tenant.plan_manager_id, "events")
+    assert send(fresh_tenant.client, name, fresh_tenant.ids).status_code == 200
+    assert tenant_data(fresh_tenant.plan_manager_id, "events") == before

@@ -1,0 +1,37 @@
+"""Texts that attack whoever shows them, and what a page is looked through for."""
+
+from html.parser import HTMLParser
+
+PAYLOADS = {
+    "script": "<script>hit()</script>",
+    "attribute": "\"'><img src=x onerror=hit()>",
+    "handler": "\" autofocus onfocus=hit() x='",
+    "address": "javascript:hit()",
+    "closing": "</textarea></title></style><svg onload=hit()>",
+    "template": "{{ 7 * 7 }}{% raw %}${7*7}",
+    "escaped": "&lt;script&gt;hit()&lt;/script&gt;",
+    "style": "red;background:url(javascript:hit())",
+}
+
+
+class PageParser(HTMLParser):
+    """What a page is made of, and what is wrong with it."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.faults, self.said = list[str](), ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.said += " ".join(found.values()) + " "
+        self.faults += [f"<{tag} {name}>" for name in found if name.startswith("on") or name == "style"]
+        if tag == "script" and not found.get("src", "").startswith("/console/assets/"):
+            self.faults.append(f"<script> {found}")
+        for name in ("href", "src", "action", "formaction", "xlink:href"):
+            address = found.get(name, "/")
+            picture = tag == "img" and address.startswith("data:image/svg+xml")
+            if not address.startswith(("/", "#", "?", "mailto:", "https://example.com")) and not picture:
+                self.faults.append(f"<{tag} {name}={address}>")
+
+    def handle_data(self, data: str) -> None:
+        self.said += data

@@ -1,0 +1,137 @@
+"""One cluster for all processes of a test run. It is migrated once; each process works on a copy of that database."""
+
+import asyncio
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from plankeeper.database import schema
+from plankeeper.embedded_postgres import postmaster
+from plankeeper.embedded_postgres.cluster import Cluster
+
+TEMPLATE = "plankeeper"
+
+# Several servers of each process use it at once, and nothing that it holds must outlive the machine.
+SETTINGS = {"max_connections": "400", "synchronous_commit": "off"}
+
+
+def execute(dsn: str, *statements: str) -> None:
+    """Run statements one by one, each in a transaction of its own."""
+
+    async def work() -> None:
+        connection: Any = await asyncpg.connect(dsn)
+        try:
+            for each in statements:
+                await connection.execute(each)
+        finally:
+            await connection.close()
+
+    # In a thread of its own: the caller's may have an event loop.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work()).result()
+
+
+class SharedCluster(Cluster):
+    """A cluster that another process of the same run may have started. `dsn` is this process's own database."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(data_dir)
+        self._numbers = count(1)
+        self._database = TEMPLATE
+        self.is_owner = False
+
+    @property
+    def dsn(self) -> str:
+        return self.dsn_of(self._database)
+
+    def dsn_of(self, database: str) -> str:
+        return super().dsn.replace(f"/{TEMPLATE}?", f"/{database}?")
+
+    def new_database(self, *, migrated: bool = True) -> str:
+        """The address of a new database, with the schema or with nothing in it."""
+        name = f"test_{os.getpid()}_{next(self._numbers)}"
+        template = TEMPLATE if migrated else "template0"
+        execute(self.dsn_of("postgres"), f"create database {name} template {template}")
+        return self.dsn_of(name)
+
+    def drop(self, dsn: str) -> None:
+        name = dsn.removeprefix("postgresql:///").partition("?")[0]
+        execute(self.dsn_of("postgres"), f"drop database {name} with (force)")
+
+    def open(self) -> None:
+        """Start and migrate it, or share what another process has started; then copy the migrated database."""
+        if self.ensure():
+            self.is_owner = True
+            execute(self.dsn, *(f"alter system set {name} = '{value}'" for name, value in SETTINGS.items()))
+            self.stop()
+            self.ensure()
+            schema.migrate(self.dsn)
+        self._database = self.new_database().removeprefix("postgresql:///").partition("?")[0]
+
+    def abandon(self) -> None:
+        """Stop the server at once: what it holds need not reach the disk."""
+        running = postmaster.read_pid_file(self.location)
+        if running:
+            os.kill(running.pid, signal.SIGQUIT)
+        self.stop()
+
+    def prepared_database(self, name: str, *statements: str) -> str:
+        """The address of a database that all processes read and none changes: the first one fills it."""
+        dsn = self.dsn_of(name)
+        lock = _locked(self.data_dir.with_name(f"{name}.lock"), fcntl.LOCK_EX)
+        try:
+            done = self.data_dir.with_name(f"{name}.done")
+            if not done.exists():
+                execute(self.dsn_of("postgres"), f"create database {name} template {TEMPLATE}")
+                execute(dsn, *statements)
+                done.touch()
+        finally:
+            os.close(lock)
+        return dsn
+
+
+@contextmanager
+def shared_cluster(run: str) -> Generator[SharedCluster]:
+    """The cluster of a run, for one of its processes. Whoever started it stops it once nobody uses it."""
+    folder = Path(tempfile.gettempdir()) / f"plankeeper-test-{run}"
+    in_use = _locked(folder / "in-use", fcntl.LOCK_SH)
+    cluster = SharedCluster(folder / "data")
+    opening = _locked(folder / "opening", fcntl.LOCK_EX)
+    try:
+        cluster.open()
+    finally:
+        os.close(opening)
+    try:
+        yield cluster
+    finally:
+        if cluster.is_owner:
+            fcntl.flock(in_use, fcntl.LOCK_EX)  # once the others have let go
+            cluster.abandon()
+            shutil.rmtree(folder)
+        os.close(in_use)
+
+
+def _locked(file: Path, how: int) -> int:
+    """The descriptor of a locked file, which is not that of a folder that has been removed meanwhile."""
+    while True:
+        # Not one of pytest's own folders: they are closed to the system user that PostgreSQL runs as under root.
+        file.parent.mkdir(exist_ok=True)
+        file.parent.chmod(0o711)
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue
+        fcntl.flock(descriptor, how)
+        if file.exists() and os.path.samestat(os.fstat(descriptor), file.stat()):
+            return descriptor
+        os.close(descriptor)

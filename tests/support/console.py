@@ -1,0 +1,69 @@
+"""People who sign in to the console, and a browser without a screen or a script."""
+
+import re
+from html import unescape
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import httpx
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import members
+from plankeeper.http.context import SYSTEM, WriteContext
+from support.client import NO_TLS
+from support.server import RunningServer
+
+PASSWORD = "violet-harbour-93-lantern"
+
+
+class Account(NamedTuple):
+    """A sign-in."""
+
+    email: str
+    account_id: UUID
+
+
+class Browser:
+    """Sends forms as a browser would: with the page's token, the cookies and the Origin."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS)
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return self.http.get(path, **more)
+
+    def csrf(self, path: str = "/console/plan-managers") -> str:
+        match = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)
+        assert match, path
+        return unescape(match[1])
+
+    def activity(self, query: str = "") -> str:
+        """What the newest events say, each on its page."""
+        paths = re.findall(r'href="(/console/activity/[0-9a-f-]{36})"', self.get(f"/console/activity{query}").text)
+        return "".join(self.get(path).text for path in dict.fromkeys(paths))
+
+    def submit(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
+        """A form as it stands on `page`."""
+        fields = {"csrf": self.csrf(page or "/console/plan-managers"), **(form or {})}
+        return self.http.post(path, data=fields, **({"headers": {"Origin": self.url}} | more))
+
+    def sign_in(self, account: Account, **more: str) -> httpx.Response:
+        form = {"email": account.email, "password": PASSWORD, **more}
+        return self.submit("/console/sign-in", form, "/console/sign-in")
+
+
+def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
+    """Sign in with a page of Chromium, as somebody who wants to see `path`."""
+    page.goto(path)
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+async def create_account(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Account:
+    """A sign-in with a role."""
+    email = f"{uuid7()}@example.com"
+    async with server.db.transaction() as tx:
+        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+        return Account(email, await members.create(ctx, email, name, role, PASSWORD))

@@ -1,0 +1,286 @@
+"""Plan managers with one of everything: with what the API shows, and with all that the console shows besides."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, get_type_hints
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import sessions
+from plankeeper.api_keys import service
+from plankeeper.console.application import page_routes
+from plankeeper.console.routing import Download, PageRoute
+from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.http.schemas import to_json
+from plankeeper.plan_managers import store as plan_managers
+from support.client import Client
+from support.console import Account, Browser, create_account
+from support.importing import import_records
+from support.server import RunningServer, wait_until
+
+PROVIDER_EMAIL = "billing@example.com"
+INVOICE_NUMBER = "invoice.invoice_number"  # where no other text is asked for
+MEMBER_EMAIL = "member@example.com"
+
+TextFactory = Callable[[str], str]  # what stands in the field of a name
+
+
+def is_download(entry: PageRoute) -> bool:
+    return get_type_hints(entry.handler)["return"] is Download
+
+
+PAGES = [each for each in page_routes() if each.method == "GET"]
+DOWNLOADS = [each for each in PAGES if is_download(each)]
+FORMS = [each for each in page_routes() if each.method == "POST"]
+
+
+_note_type_ids = count(1_000_001)  # beyond those that the database gives
+EXPECTED_REQUESTS = 4  # that _asked_for makes
+
+
+def route_name(entry: PageRoute) -> str:
+    return f"{entry.method} {entry.path}"
+
+
+@dataclass(frozen=True)
+class World:
+    """A plan manager with its client. `ids` has one id for each id that a path can hold, and some more."""
+
+    server: RunningServer
+    client: Client
+    ids: dict[str, str]
+
+    @property
+    def plan_manager_id(self) -> UUID:
+        return UUID(self.client.plan_manager_id)
+
+
+async def new_client(server: RunningServer) -> Client:
+    """A client with a key that may do everything for a plan manager that has nothing yet."""
+    async with server.db.transaction() as tx:
+        plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
+        assert plan_manager
+        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
+        key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
+    return Client(server.url, key, plan_manager.id)
+
+
+def webhooks(client: Client) -> dict[str, str]:
+    """An endpoint with a delivery. It wants what never happens: else events would become deliveries while a test looks
+    at what there is.
+    """
+    wanted = {"url": "https://example.com/hooks", "event_types": ["nothing.happened"]}
+    endpoint = client.create("/webhook-endpoints", wanted)["id"]
+    client.post(f"/webhook-endpoints/{endpoint}/test").raise_for_status()
+    [delivery] = client.get(f"/webhook-endpoints/{endpoint}/deliveries").json()["data"]
+    return {"webhook_endpoint_id": endpoint, "webhook_delivery_id": delivery["id"]}
+
+
+def absent_ids(world: World) -> dict[str, str]:
+    """Ids that nobody has."""
+    return {name: "987654321" if name == "note_type_id" else str(uuid7()) for name in world.ids}
+
+
+@dataclass(frozen=True)
+class SeededPlanManager:
+    """`ids` has what each name in a page's path stands for; `texts` every text that was kept, by where it is."""
+
+    server: RunningServer
+    plan_manager_id: UUID
+    client: Client
+    owner: Account
+    ids: dict[str, str]
+    texts: dict[str, str]
+    preview: str = ""  # the page that tells what an import would do
+
+    def path(self, entry: PageRoute) -> str:
+        return entry.path.format(**self.ids)
+
+    def browser(self) -> Browser:
+        signed_in = Browser(self.server.url)
+        assert signed_in.sign_in(self.owner).status_code == 303
+        return signed_in
+
+    def event_ids(self) -> list[UUID]:
+        statement = "select id from events where plan_manager_id = $1"
+        return self.server.run(self.server.db.rows(UUID, statement, self.plan_manager_id))
+
+    def event_count(self) -> int:
+        """How much was written: every write makes an event."""
+        statement = "select count(*) from events where plan_manager_id = $1 and resource_kind <> 'account'"
+        return self.server.run(self.server.db.one(int, statement, self.plan_manager_id))
+
+
+class _TextRecorder:
+    def __init__(self, text: TextFactory) -> None:
+        self.text, self.recorded = text, dict[str, str]()
+
+    def fields(self, kind: str, *names: str) -> dict[str, str]:
+        values = {name: self.text(f"{kind}.{name}") for name in names}
+        self.recorded |= {f"{kind}.{name}": value for name, value in values.items()}
+        return values
+
+
+def filled(server: RunningServer, client: Client) -> World:
+    """Give a plan manager one of everything that the API shows."""
+    plan_manager_id = UUID(client.plan_manager_id)
+    records = _import_rows(server, plan_manager_id, _TextRecorder(lambda name: name))
+    category, subcategory = records.pop("category"), str(uuid7())
+    reason = {"id": subcategory, "name": "Far", "parent_id": category}
+    report = server.run(import_records(server, plan_manager_id, "exit-reasons", [reason]))
+    assert not report.errors, report.errors
+    event = "select id from events where plan_manager_id = $1 order by id limit 1"
+    ids = records | webhooks(client) | {
+        "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
+        "event_id": str(server.run(server.db.one(UUID, event, plan_manager_id))),
+    }  # fmt: skip
+    return World(server, client, ids)
+
+
+def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: name) -> SeededPlanManager:
+    """Fill a new plan manager; `text` says what stands in each field that takes any text."""
+    texts = _TextRecorder(text)
+    plan_manager_id, key_id, key, owner = server.run(_create_plan_manager(server, texts))
+    client = Client(server.url, key, plan_manager_id)
+    ids = _import_rows(server, plan_manager_id, texts) | _create_over_api(client, texts)
+    ids |= server.run(_create_accounts(server, plan_manager_id, owner, texts))
+    ids |= {"key_id": str(key_id), "name": "participants.csv", "code": "check_dates"}
+    seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
+    wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
+    event = "select id from events where plan_manager_id = $1 and type = 'participant.created'"
+    ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id)))
+    preview = _upload_file(seeded, texts)
+    ids["file_id"] = re.findall(r"/console/import/files/([0-9a-f-]{36})", preview)[0]
+    return replace(seeded, preview=preview)
+
+
+async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> tuple[UUID, UUID, str, Account]:
+    names = texts.fields("plan_manager", "name") | texts.fields("api_key", "key_name")
+    async with server.db.transaction() as tx:
+        plan_manager = await plan_managers.insert(tx, uuid7(), names["name"])
+        assert plan_manager is not None
+        key = await service.create(
+            WriteContext(tx, plan_manager.id, server.settings, SYSTEM), names["key_name"], [plan_manager.id], ["read", "write"], None
+        )  # fmt: skip
+        key_id = await tx.one(
+            UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", plan_manager.id
+        )
+    owner = await create_account(server, plan_manager.id, "owner", texts.fields("account", "owner_name")["owner_name"])
+    return plan_manager.id, key_id, key, owner
+
+
+def _import_rows(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> dict[str, str]:
+    """What comes by import; the invoice has every kind of fault that is worth a warning."""
+    ids = {name: str(uuid7()) for name in ("category", "account_manager_id", "provider_id", "participant_id")}
+    ids |= {name: str(uuid7()) for name in ("invoice_id", "session_id", "team_member_id")}
+    ids["note_type_id"] = str(next(_note_type_ids))  # each plan manager has one of its own
+    rows = _contact_rows(ids, texts) | _work_rows(ids, texts)
+    for resource, row in rows.items():
+        report = server.run(import_records(server, plan_manager_id, resource, [row]))
+        assert not report.errors, (resource, report.errors)
+    return ids
+
+
+def _contact_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str, Any]]:
+    return {
+        "exit-reasons": {"id": ids["category"], **texts.fields("exit_reason", "name")},
+        "account-managers": {
+            "id": ids["account_manager_id"], "email": "manager@example.com",
+            **texts.fields("account_manager", "first_name", "last_name"),
+        },
+        "participants": {
+            "id": ids["participant_id"], "account_manager_id": ids["account_manager_id"], "email": "p@example.com",
+            "exit_reason_category_id": ids["category"],
+            **texts.fields(
+                "participant", "first_name", "middle_name", "last_name", "preferred_name", "participant_number",
+                "gender", "pronouns", "address_line_1", "address_line_2", "city", "reason_for_leaving",
+            ),
+        },
+        "team-members": {
+            "id": ids["team_member_id"], "participant_id": ids["participant_id"], "email": MEMBER_EMAIL,
+            "permissions": ["view_budget", "view_invoices"], "contact_priority": 1,
+            **texts.fields("member", "first_name", "last_name", "role", "note", "address_line_1", "city"),
+        },
+    }  # fmt: skip
+
+
+def _work_rows(ids: dict[str, str], texts: _TextRecorder) -> dict[str, dict[str, Any]]:
+    line = texts.fields("line", "description", "service_item_number", "claim_batch_ref", "claim_number", "payment_ref")
+    return {
+        "providers": {
+            "id": ids["provider_id"], "email": PROVIDER_EMAIL,
+            **texts.fields("provider", "entity_name", "abn", "address", "city", "ndis_provider_number"),
+        },
+        "note-types": {
+            "id": int(ids["note_type_id"]),
+            **texts.fields("note_type", "note_type", "badge_color", "highlight_color"),
+        },
+        "invoices": {
+            "id": ids["invoice_id"], "participant_id": ids["participant_id"], "pm_provider_id": ids["provider_id"],
+            "invoice_date": "2099-01-01", "total": "1234.5", "line_items": [{**line, "quantity": "3"}],
+            **texts.fields("invoice", "invoice_number", "s3_key", "email_message_id"),
+        },
+        "invoice-view-sessions": {
+            "id": ids["session_id"], "invoice_id": ids["invoice_id"], "session_started": "2026-01-02T03:04:05Z",
+            **texts.fields("viewer", "user_id", "user_name"),
+        },
+    }  # fmt: skip
+
+
+def _create_over_api(client: Client, texts: _TextRecorder) -> dict[str, str]:
+    """What comes through the API, with texts in headers and in paths too."""
+    endpoint = {"url": "https://example.com/hooks", **texts.fields("webhook_endpoint", "description")}
+    created = client.create("/webhook-endpoints", endpoint)
+    client.post(f"/webhook-endpoints/{created['id']}/test", None)
+    deliveries = client.get(f"/webhook-endpoints/{created['id']}/deliveries", after="0").json()["data"]
+    # An id of a request has no spaces.
+    request_id = texts.text("request.request_id").replace(" ", "")
+    texts.recorded["request.request_id"] = request_id
+    client.request("GET", "/participants", headers={"X-Request-Id": request_id})
+    return {"endpoint_id": created["id"], "delivery_id": deliveries[0]["id"]}
+
+
+async def _is_log_complete(server: RunningServer, plan_manager_id: UUID) -> bool:
+    """Whether the log of requests has those that were made."""
+    statement = "select coalesce(sum(count), 0) from api_request_batches where plan_manager_id = $1"
+    return await server.db.one(int, statement, plan_manager_id) == EXPECTED_REQUESTS
+
+
+def _upload_file(seeded: SeededPlanManager, texts: _TextRecorder) -> str:
+    """A file is sent for import, and waits: the page that answers."""
+    browser = seeded.browser()
+    names = texts.fields("file", "first_name")
+    form = {"csrf": browser.csrf(), "resource": "participants"}
+    content = to_json({"id": seeded.ids["participant_id"], **names}) + "\n"
+    response = browser.http.post(
+        "/console/import", data=form, files={"file": (texts.text("file.name"), content.encode())},
+        headers={"Origin": browser.url},
+    )  # fmt: skip
+    browser.http.close()
+    return response.text
+
+
+async def _create_accounts(
+    server: RunningServer, plan_manager_id: UUID, owner: Account, texts: _TextRecorder
+) -> dict[str, str]:
+    """Another person, somebody invited, and how somebody signed in."""
+    names = texts.fields("account", "person_name", "invited_name", "user_agent")
+    other = await create_account(server, plan_manager_id, "viewer", names["person_name"])
+    async with server.db.transaction() as tx:
+        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+        token = await sessions.invite(ctx, f"{uuid7()}@example.com", "manager", names["invited_name"])
+    invited = await sessions.get_invitation(server.db, token)
+    assert invited is not None
+    await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", names["user_agent"])
+    return {"account_id": str(other.account_id), "token": token, "invitation_id": str(invited.invitation.id)}
+
+
+def missing_ids(seeded: SeededPlanManager) -> Iterator[str]:
+    """The names in paths that stand for nothing yet."""
+    for entry in page_routes():
+        for name in entry.path_params:
+            if name not in seeded.ids:
+                yield f"{route_name(entry)}: {name}"

@@ -1,0 +1,36 @@
+"""Forms as a browser would send them, and what came of them."""
+
+import re
+from html import unescape
+from typing import Any
+
+from support.console import Browser
+from support.server import RunningServer
+
+
+def form_fields(browser: Browser, path: str) -> dict[str, Any]:
+    """The fields of the page's form as a browser would send them untouched."""
+    match = re.search(r'<form method="post"[^>]* class="card">(.*?)</form>', browser.get(path).text, re.DOTALL)
+    assert match, path
+    page = match[1]
+    form: dict[str, Any] = {}
+    for tag in re.findall(r"<input [^>]*>", page):
+        name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
+        if name and ('type="checkbox"' not in tag or " checked" in tag):
+            form.setdefault(name[1], []).append(unescape(value[1]) if value else "on")
+    for name, text in re.findall(r'<textarea [^>]*name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL):
+        form[name] = [unescape(text).replace("\n", "\r\n")]
+    for name, options in re.findall(r'<select [^>]*name="([^"]+)"[^>]*>(.*?)</select>', page, re.DOTALL):
+        chosen = re.search(r'value="([^"]*)" selected|<option selected>([^<]*)<', options) or re.search(
+            r'value="([^"]*)"', options
+        )
+        form[name] = [unescape(next(each for each in chosen.groups() if each is not None))] if chosen else []
+    del form["csrf"]
+    return form
+
+
+def event_summaries(server: RunningServer, resource_id: str) -> list[str]:
+    statement = """
+        select type || ' by ' || actor_kind || ' ' || actor_name from events where resource_id = $1 order by id
+    """
+    return server.run(server.db.rows(str, statement, resource_id))

@@ -1,0 +1,90 @@
+"""kill -9 at random moments under mixed load: nothing acknowledged is lost, nothing is done twice."""
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+
+from plankeeper.embedded_postgres.cluster import Cluster
+from support.program import ServeProcess
+from support.server import wait_until
+from system.faults.access import Credentials, create_credentials
+from system.faults.accounts import assert_consistent
+from system.faults.load import Load
+
+# A round kills one of ours, then one of PostgreSQL's; two rounds have met every kind but the last.
+PLANKEEPER_TARGETS = ("worker", "server", "everything")
+POSTGRESQL_TARGETS = ("postmaster", "backend")
+WRITES_BETWEEN_KILLS = 30  # writes that must be acknowledged before the next kill
+
+
+class Service:
+    """`plankeeper serve` with a database of its own: killed in part or whole, and started again if it has to be."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self._folder = folder
+        self._random = chance
+        self.serving = ServeProcess(folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
+
+    @property
+    def address(self) -> str:
+        return self.serving.url
+
+    @property
+    def dsn(self) -> str:
+        shared = Cluster(self._folder)
+        assert not shared.ensure()
+        return shared.dsn
+
+    def access(self) -> Credentials:
+        return create_credentials(self.dsn)
+
+    def kill(self, kind: str) -> None:
+        family = self.serving.child_processes()
+        if kind == "worker":
+            self._random.choice(self.serving.workers()).kill()
+        elif kind == "postmaster":
+            self.serving.postmaster().kill()
+        elif kind == "backend":
+            self._random.choice(backends(self.serving.postmaster())).kill()
+        else:
+            self.serving.process.kill()
+            for each in family if kind == "everything" else ():
+                if each.is_running():
+                    each.kill()
+            _, alive = psutil.wait_procs(family, timeout=30)
+            assert not alive, alive
+            self.serving.wait_for_exit()
+            self.serving = ServeProcess(self._folder, workers=2, PLANKEEPER_RATE_LIMIT="10000000/minute")
+
+
+def backends(postmaster: psutil.Process) -> list[psutil.Process]:
+    """PostgreSQL's processes that serve a connection of ours."""
+    return [each for each in postmaster.children() if " plankeeper " in " ".join(each.cmdline())]
+
+
+def test_no_acknowledged_write_is_lost_or_duplicated_by_kills(folder: Path, rounds: int) -> None:
+    chance = random.Random(4)
+    service = Service(folder, chance)
+    load = Load(lambda: service.address, service.access())
+    wait_until(lambda: load.acknowledged > WRITES_BETWEEN_KILLS or load.errors)
+    kills: Counter[str] = Counter()
+    gaps: dict[str, float] = {}
+    for number in range(rounds):
+        for kind in (
+            PLANKEEPER_TARGETS[number % len(PLANKEEPER_TARGETS)],
+            POSTGRESQL_TARGETS[number % len(POSTGRESQL_TARGETS)],
+        ):
+            time.sleep(chance.uniform(0.1, 1))
+            before, moment = load.acknowledged, time.monotonic()
+            service.kill(kind)
+            wait_until(lambda before=before: load.acknowledged > before + WRITES_BETWEEN_KILLS or load.errors, 60)
+            assert load.errors == [], (kind, load.errors)
+            wait_until(lambda: len(service.serving.workers()) == 2)
+            kills[kind] += 1
+            gaps[kind] = max(load.longest_gap(moment), gaps.get(kind, 0))
+    told = ", ".join(f"{count} x {kind} (longest silence {gaps[kind]:.1f} s)" for kind, count in kills.items())
+    assert_consistent(load, service.dsn, f"{rounds} rounds, killed: {told}")
+    assert service.serving.stop() == 0

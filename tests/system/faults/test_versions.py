@@ -1,0 +1,95 @@
+"""Several programs and one schema: two that migrate at once, and one that is older than the schema."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from plankeeper.database import schema
+from plankeeper.embedded_postgres.cluster import Cluster
+from support.client import PREFIX
+from support.cluster import SharedCluster
+from support.program import ServeProcess, environment, run_program
+from system.faults.access import create_credentials, query
+
+NEWER_REVISION = "9999"
+
+
+@pytest.fixture
+def empty_dsn(cluster: SharedCluster) -> Iterator[str]:
+    """The address of a database that has nothing yet."""
+    dsn = cluster.new_database(migrated=False)
+    yield dsn
+    cluster.drop(dsn)
+
+
+def start_migration(dsn: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "plankeeper", "migrate"]
+    settings = environment({"PLANKEEPER_DATABASE_URL": dsn})
+    return subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_concurrent_migrations_run_once_and_all_succeed(empty_dsn: str) -> None:
+    programs = [start_migration(empty_dsn) for _ in range(2)]
+    said = [program.communicate(timeout=60)[0] for program in programs]
+    assert [program.returncode for program in programs] == [0, 0], said
+    for each in said:
+        assert each.strip() in (
+            f"The schema is {schema.LATEST_REVISION}.",
+            f"The schema is {schema.LATEST_REVISION} already.",
+        )
+    assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [
+        (schema.LATEST_REVISION,)
+    ]
+    assert [tuple(each) for each in query(empty_dsn, "select count(*) from permissions")] == [(6,)]
+
+
+def test_two_servers_starting_concurrently_on_a_new_folder_share_its_database(
+    full_run_only: None, folder: Path, serve: Callable[..., ServeProcess]
+) -> None:
+    servers: list[ServeProcess] = []
+    starts = [threading.Thread(target=lambda: servers.append(serve())) for _ in range(2)]
+    for start in starts:
+        start.start()
+    for start in starts:
+        start.join(90)
+    shared = Cluster(folder)
+    assert not shared.ensure()
+    access = create_credentials(shared.dsn)
+    one, other = (httpx.Client(base_url=each.url + PREFIX, headers=access.headers) for each in servers)
+    with one, other:
+        made = one.post("/participants", json={"first_name": "Shared"}).json()
+        assert other.get(f"/participants/{made['id']}").json() == made
+    assert [server.stop() for server in servers] == [0, 0]
+
+
+def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
+    empty_dsn: str, serve: Callable[..., ServeProcess]
+) -> None:
+    migrated = run_program("migrate", PLANKEEPER_DATABASE_URL=empty_dsn)
+    assert migrated.returncode == 0, migrated.stderr
+    serving = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
+    assert httpx.get(f"{serving.url}/readyz").json() == {"status": "ok"}
+    query(empty_dsn, "update alembic_version set version_num = $1", NEWER_REVISION)
+
+    with httpx.Client(base_url=serving.url + PREFIX, headers=create_credentials(empty_dsn).headers) as client:
+        made = client.post("/participants", json={"first_name": "Still here"})
+        assert made.status_code == 200
+        assert client.get(f"/participants/{made.json()['id']}").json() == made.json()
+    ready = httpx.get(f"{serving.url}/readyz")
+    assert (ready.status_code, ready.json()["error"]) == (503, "service_unavailable")
+    assert f"The schema is {NEWER_REVISION}, and this server needs {schema.LATEST_REVISION}" in ready.json()["detail"]
+    assert serving.stop() == 0
+
+    for command in (["serve", "--port", "0"], ["migrate"], ["doctor"]):
+        refused = run_program(*command, PLANKEEPER_DATABASE_URL=empty_dsn)
+        assert refused.returncode == 1, command
+        assert f"The database's schema is {NEWER_REVISION}, of a newer Plankeeper" in refused.stdout + refused.stderr, (
+            command
+        )
+        assert "Run the newer one" in refused.stdout + refused.stderr
+    assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [(NEWER_REVISION,)]

@@ -1,0 +1,43 @@
+"""Many bad keys: nothing of them is kept."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.api_keys.format import checksum
+from plankeeper.database.client import Database
+from plankeeper.http.admission import Admission
+from plankeeper.http.errors import ApiError
+from plankeeper.http.requests import RequestState
+from plankeeper.rate_limits.limiter import LeasedRateLimiter
+from support.cluster import SharedCluster
+
+
+async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedCluster) -> None:
+    """90,000 are told by their form alone, and 10,000 are looked up."""
+    settings: Any = SimpleNamespace(rate_limit=600, auth_failure_rate_limit=10**6, max_concurrent_requests=200)
+    scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
+    async with Database(cluster.dsn, pool_size=8).open() as db:
+        keyring, limiter = ApiKeyCache(db), LeasedRateLimiter(db)
+        watching = asyncio.create_task(keyring.watch())
+        admission = Admission(keyring.authenticate, limiter, settings)
+
+        async def refused(keys: list[str]) -> int:
+            refusals = 0
+            for key in keys:
+                visit = RequestState({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
+                try:
+                    await admission.admit(visit, scope, "read")
+                except ApiError as refusal:
+                    refusals += refusal.status == 401
+            return refusals
+
+        bodies = [f"plk_{number:032}" for number in range(10_000)]
+        junk = [f"plk_{number:038}" for number in range(90_000)]
+        each = [junk[part::8] + [body + checksum(body) for body in bodies[part::8]] for part in range(8)]
+        assert sum(await asyncio.gather(*map(refused, each))) == 100_000
+        watching.cancel()
+        held = [len(value) for value in vars(keyring).values() if hasattr(value, "__len__")]
+        assert held == [0, 0]
+        assert list(limiter._states) == ["address:127.1.0.4"]  # noqa: SLF001

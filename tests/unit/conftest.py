@@ -1,0 +1,8 @@
+"""What is tested here needs no database."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def cluster() -> None:
+    pytest.fail("a test that needs a database belongs in another folder, such as tests/api")
