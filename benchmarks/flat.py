@@ -94,16 +94,27 @@ def _run_round(options: Options, series: _Series, number: int) -> None:
 def _table(series: Sequence[_Series]) -> list[str]:
     few, many, many_tenants = series
     header = [
-        "p50, ms", few.title, many.title, "many to few", f"requests/s, {many.title}", many_tenants.title, "spread to one"
-    ]  # fmt: skip
+        "p50, ms",
+        few.title,
+        many.title,
+        "many to few",
+        f"requests/s, {many.title}",
+        many_tenants.title,
+        "spread to one",
+    ]
     rows = [header, ["---"] * len(header)]
     rows += [
         [
-            each.title, f"{few.p50(each):.2f}", f"{many.p50(each):.2f}", f"{many.p50(each) / few.p50(each):.2f}",
-            f"{many.rate(each):,.0f}", f"{many_tenants.rate(each):,.0f}", f"{many_tenants.rate(each) / many.rate(each):.2f}",
+            each.title,
+            f"{few.p50(each):.2f}",
+            f"{many.p50(each):.2f}",
+            f"{many.p50(each) / few.p50(each):.2f}",
+            f"{many.rate(each):,.0f}",
+            f"{many_tenants.rate(each):,.0f}",
+            f"{many_tenants.rate(each) / many.rate(each):.2f}",
         ]
         for each in SCENARIOS
-    ]  # fmt: skip
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     return [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows]
 

@@ -77,9 +77,13 @@ def version_token(browser: Browser, path: str) -> str:
 
 
 def test_an_account_manager_is_created_edited_deactivated_and_reactivated(
-    server: RunningServer, owner: Browser, stored_managers: Callable[[], list[AccountManagerRow]], recorded_events: Callable[[], list[EventRow]],
-    new_key: Callable[..., str], plan_manager_id: UUID,
-) -> None:  # fmt: skip
+    server: RunningServer,
+    owner: Browser,
+    stored_managers: Callable[[], list[AccountManagerRow]],
+    recorded_events: Callable[[], list[EventRow]],
+    new_key: Callable[..., str],
+    plan_manager_id: UUID,
+) -> None:
     assert "There are no account managers yet." in owner.get(PAGE).text
     assert owner.submit(PAGE, AMA).headers["location"] == PAGE
     (made,) = stored_managers()
@@ -120,9 +124,14 @@ def test_an_account_manager_is_created_edited_deactivated_and_reactivated(
     ],
 )  # fmt: skip
 def test_an_invalid_account_manager_shows_the_form_again(
-    server: RunningServer, owner: Browser, plan_manager_id: UUID, stored_managers: Callable[[], list[AccountManagerRow]],
-    recorded_events: Callable[[], list[EventRow]], wrong: dict[str, str], message: str,
-) -> None:  # fmt: skip
+    server: RunningServer,
+    owner: Browser,
+    plan_manager_id: UUID,
+    stored_managers: Callable[[], list[AccountManagerRow]],
+    recorded_events: Callable[[], list[EventRow]],
+    wrong: dict[str, str],
+    message: str,
+) -> None:
     assert owner.submit(PAGE, AMA | {"email": "taken@example.com"}).status_code == 303
     hidden = [{"email": "hidden@example.com", "deleted": True}]
     server.run(import_records(server, plan_manager_id, "account-managers", hidden))
@@ -159,9 +168,12 @@ def test_an_edit_follows_the_rules_of_an_import(
 
 
 def test_a_team_member_becomes_an_account_manager_with_the_same_id(
-    server: RunningServer, owner: Browser, plan_manager_id: UUID, stored_managers: Callable[[], list[AccountManagerRow]],
+    server: RunningServer,
+    owner: Browser,
+    plan_manager_id: UUID,
+    stored_managers: Callable[[], list[AccountManagerRow]],
     new_key: Callable[..., str],
-) -> None:  # fmt: skip
+) -> None:
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     team = f"/participants/{client.create('/participants', {})['id']}/team-members"
     member = client.create(team, {"email": "ama@example.com"})

@@ -98,10 +98,13 @@ def test_forged_forms_do_nothing(
 ) -> None:
     path, before, ours = seeded.path(entry), seeded.event_count(), {"Origin": signed_in.url}
     forgeries = {
-        "without a token": ("", ours), "a wrong token": ("x" * 64, ours), "another's token": (other_browser.csrf(), ours),
-        "another site": (signed_in.csrf(), {"Origin": "https://evil.example"}), "no origin": (signed_in.csrf(), {}),
+        "without a token": ("", ours),
+        "a wrong token": ("x" * 64, ours),
+        "another's token": (other_browser.csrf(), ours),
+        "another site": (signed_in.csrf(), {"Origin": "https://evil.example"}),
+        "no origin": (signed_in.csrf(), {}),
         "a sandbox": (signed_in.csrf(), {"Origin": "null"}),
-    }  # fmt: skip
+    }
     found = {
         way: signed_in.http.post(path, data={"csrf": token}, headers=headers).status_code
         for way, (token, headers) in forgeries.items()

@@ -91,9 +91,11 @@ def owner(other_tenant: World) -> World:
     refers = {name: other_tenant.ids[name] for member in BODY_CASES if (name := member[1]) in other_tenant.ids}
     assert other_tenant.client.put(f"/participants/{other_tenant.ids['participant_id']}", refers).is_success
     seen = {
-        "invoice_id": other_tenant.ids["invoice_id"], "user_id": other_tenant.ids["team_member_id"], "user_name": "Viewer",
+        "invoice_id": other_tenant.ids["invoice_id"],
+        "user_id": other_tenant.ids["team_member_id"],
+        "user_name": "Viewer",
         "session_started": "2026-01-02T03:04:05Z",
-    }  # fmt: skip
+    }
     server = other_tenant.server
     assert not server.run(import_records(server, other_tenant.plan_manager_id, "invoice-view-sessions", [seen])).errors
     return other_tenant

@@ -21,15 +21,22 @@ SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 _CREATE_STATUSES = {400, 403, 500}
 _GET_STATUSES = {400, 403, 404, 500}
 STATUSES = {
-    "GET /participants": _CREATE_STATUSES, "GET /account-managers": _CREATE_STATUSES,
-    "POST /participants": _CREATE_STATUSES, "POST /providers": _CREATE_STATUSES, "POST /note-types": _CREATE_STATUSES,
-    "GET /participants/{participant_id}": _GET_STATUSES, "PUT /participants/{participant_id}": _GET_STATUSES,
-    "DELETE /participants/{participant_id}": _GET_STATUSES, "GET /providers/{provider_id}": _GET_STATUSES,
-    "DELETE /providers/{provider_id}": _GET_STATUSES, "GET /note-types/{note_type_id}": _GET_STATUSES,
-    "GET /account-managers/{account_manager_id}": _GET_STATUSES, "GET /invoice-view-sessions/{session_id}": _GET_STATUSES,
+    "GET /participants": _CREATE_STATUSES,
+    "GET /account-managers": _CREATE_STATUSES,
+    "POST /participants": _CREATE_STATUSES,
+    "POST /providers": _CREATE_STATUSES,
+    "POST /note-types": _CREATE_STATUSES,
+    "GET /participants/{participant_id}": _GET_STATUSES,
+    "PUT /participants/{participant_id}": _GET_STATUSES,
+    "DELETE /participants/{participant_id}": _GET_STATUSES,
+    "GET /providers/{provider_id}": _GET_STATUSES,
+    "DELETE /providers/{provider_id}": _GET_STATUSES,
+    "GET /note-types/{note_type_id}": _GET_STATUSES,
+    "GET /account-managers/{account_manager_id}": _GET_STATUSES,
+    "GET /invoice-view-sessions/{session_id}": _GET_STATUSES,
     "GET /participants/{participant_id}/team-members": _GET_STATUSES,
     "PUT /participants/{participant_id}/team-members/{team_member_id}": _GET_STATUSES | {409},
-}  # fmt: skip
+}
 # Statuses beyond the contract's (decisions, section 1): HTTP's own, and what answers a header of ours.
 EXTRA_STATUSES = {409, 412, 413, 415, 422, 503}
 

@@ -122,27 +122,50 @@ LISTS: dict[str, tuple[type[Any], Any, Any]] = {
 # A total without any filter, or with what most rows have, is counted over an index: there is no other way.
 LIST_CASES = {
     "participants": (
-        "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP_CURSOR}", "status=Lead", "state=nsw", "state=tas",
-        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP_CURSOR}", "participant_number=430050000",
-        "email=P50000@example.com", f"account_manager={MANAGER}", f"account_manager={MANAGER}&status=Active",
+        "limit=20",
+        "limit=1000&after=0",
+        f"limit=20&after={DEEP_CURSOR}",
+        "status=Lead",
+        "state=nsw",
+        "state=tas",
+        "status=Lead&state=act",
+        f"status=Active&state=nsw&after={DEEP_CURSOR}",
+        "participant_number=430050000",
+        "email=P50000@example.com",
+        f"account_manager={MANAGER}",
+        f"account_manager={MANAGER}&status=Active",
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "providers": (
-        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "abn=51824803556", "email=P50000@example.com",
+        "limit=20",
+        f"limit=1000&after={DEEP_CURSOR}",
+        "abn=51824803556",
+        "email=P50000@example.com",
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices": (
-        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "invoice_number=INV-500", f"participant_id={DEEP_CURSOR[:-6]}000500",
-        f"provider_id={DEEP_CURSOR[:-6]}000500", "claim_status=on_hold", "claim_status=paid&after=0",
-        "approval_status=pending", "updated_since=2024-03-10T00:00:00Z",
+        "limit=20",
+        f"limit=1000&after={DEEP_CURSOR}",
+        "invoice_number=INV-500",
+        f"participant_id={DEEP_CURSOR[:-6]}000500",
+        f"provider_id={DEEP_CURSOR[:-6]}000500",
+        "claim_status=on_hold",
+        "claim_status=paid&after=0",
+        "approval_status=pending",
+        "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices with warnings": (
-        "limit=50&after=0", f"limit=50&after={DEEP_CURSOR}", "invoice_number=INV-500&after=0",
-        f"participant_id={DEEP_CURSOR[:-6]}000501&after=0", f"provider_id={DEEP_CURSOR[:-6]}000501&after=0",
-        "claim_status=on_hold&after=0", "claim_status=paid&after=0", "approval_status=pending&after=0",
+        "limit=50&after=0",
+        f"limit=50&after={DEEP_CURSOR}",
+        "invoice_number=INV-500&after=0",
+        f"participant_id={DEEP_CURSOR[:-6]}000501&after=0",
+        f"provider_id={DEEP_CURSOR[:-6]}000501&after=0",
+        "claim_status=on_hold&after=0",
+        "claim_status=paid&after=0",
+        "approval_status=pending&after=0",
         "approval_status=not_required&limit=1000&after=0",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("resource, query", [(name, query) for name, asked in LIST_CASES.items() for query in asked])

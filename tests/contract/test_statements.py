@@ -56,10 +56,21 @@ CONNECTING_MODULES = {
 
 # The types of PostgreSQL and what asyncpg makes of them.
 PYTHON_TYPES: dict[str, Any] = {
-    "uuid": UUID, "text": str, "int4": int, "int8": int, "bool": bool, "date": date, "timestamptz": datetime,
-    "float8": float, "numeric": Decimal, "bytea": bytes, "json": Raw, "varchar": str, "text[]": list[str],
+    "uuid": UUID,
+    "text": str,
+    "int4": int,
+    "int8": int,
+    "bool": bool,
+    "date": date,
+    "timestamptz": datetime,
+    "float8": float,
+    "numeric": Decimal,
+    "bytea": bytes,
+    "json": Raw,
+    "varchar": str,
+    "text[]": list[str],
     "uuid[]": list[UUID],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -163,8 +163,12 @@ async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> t
         plan_manager = await plan_managers.insert(tx, uuid7(), names["name"])
         assert plan_manager is not None
         key = await service.create(
-            WriteContext(tx, plan_manager.id, server.settings, SYSTEM), names["key_name"], [plan_manager.id], ["read", "write"], None
-        )  # fmt: skip
+            WriteContext(tx, plan_manager.id, server.settings, SYSTEM),
+            names["key_name"],
+            [plan_manager.id],
+            ["read", "write"],
+            None,
+        )
         key_id = await tx.one(
             UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", plan_manager.id
         )

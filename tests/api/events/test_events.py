@@ -113,9 +113,10 @@ def test_deleting_a_participant_records_an_event_for_each_member(api: Client) ->
     assert by_id == {
         made["id"]: expected_event(api, "participant.deleted", made["id"], None, made, by_id[made["id"]]),
         **{
-            each["id"]: expected_event(api, "team_member.deleted", each["id"], None, each, by_id[each["id"]]) for each in team
+            each["id"]: expected_event(api, "team_member.deleted", each["id"], None, each, by_id[each["id"]])
+            for each in team
         },
-    }  # fmt: skip
+    }
     assert {each["request_id"] for each in events} == {"the-write"}
 
 

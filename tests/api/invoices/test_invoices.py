@@ -303,9 +303,14 @@ def test_the_status_query_finds_nothing_for_unknown_values(
     import_invoice()
     import_invoice(invoice_number="", pm_provider_id=api.create("/providers", {})["id"])
     for response in (
-        query_status(api, number="inv-1"), query_status(api, number="INV"), query_status(api, "care.example"), query_status(api, ""),
-        query_status(api, "%"), query_status(api, "", ""), query_status(other),
-    ):  # fmt: skip
+        query_status(api, number="inv-1"),
+        query_status(api, number="INV"),
+        query_status(api, "care.example"),
+        query_status(api, ""),
+        query_status(api, "%"),
+        query_status(api, "", ""),
+        query_status(other),
+    ):
         assert (response.status_code, response.json()["error"]) == (404, "not_found")
     assert api.delete(f"/providers/{record_ids['provider']}").status_code == 200
     assert query_status(api).status_code == 404

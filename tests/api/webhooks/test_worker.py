@@ -415,9 +415,14 @@ def test_neither_a_slow_nor_a_dead_endpoint_delays_a_healthy_one(
 
 @pytest.mark.parametrize("failing, slots", [(False, 8), (True, 1)])
 def test_an_endpoint_has_eight_slots_and_one_while_it_fails(
-    server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, receivers: Callable[[], Receiver],
-    failing: bool, slots: int,
-) -> None:  # fmt: skip
+    server: RunningServer,
+    api: Client,
+    new_endpoint: NewEndpoint,
+    receiver: Receiver,
+    receivers: Callable[[], Receiver],
+    failing: bool,
+    slots: int,
+) -> None:
     beside = receivers()
     endpoint = new_endpoint(event_types=["provider.*"])
     new_endpoint(url=beside.url)

@@ -38,9 +38,14 @@ def folder() -> Iterator[Path]:
 def proxied(folder: Path) -> Iterator[ServeProcess]:
     """Two workers behind a proxy, with a log."""
     running = ServeProcess(
-        folder, "--demo", workers=2, PLANKEEPER_TRUSTED_PROXIES="127.0.0.1", PLANKEEPER_AUTH_FAILURE_RATE_LIMIT="5/minute",
-        PLANKEEPER_ACCESS_LOG="on", PLANKEEPER_CLIENT_IO_TIMEOUT="1",
-    )  # fmt: skip
+        folder,
+        "--demo",
+        workers=2,
+        PLANKEEPER_TRUSTED_PROXIES="127.0.0.1",
+        PLANKEEPER_AUTH_FAILURE_RATE_LIMIT="5/minute",
+        PLANKEEPER_ACCESS_LOG="on",
+        PLANKEEPER_CLIENT_IO_TIMEOUT="1",
+    )
     yield running
     running.stop()
 
@@ -196,9 +201,14 @@ def test_a_request_is_logged_as_one_line_of_json(proxied: ServeProcess, client: 
     assert line.pop("duration_ms") > 0
     assert len(line.pop("key_id")) == 36
     assert line == {
-        "level": "info", "event": "request", "request_id": "mine-1", "plan_manager_id": proxied.output_value("Plan manager:"),
-        "method": "POST", "route": "/api/public/v1/note-types", "status": 201,
-    }  # fmt: skip
+        "level": "info",
+        "event": "request",
+        "request_id": "mine-1",
+        "plan_manager_id": proxied.output_value("Plan manager:"),
+        "method": "POST",
+        "route": "/api/public/v1/note-types",
+        "status": 201,
+    }
 
 
 @pytest.fixture

@@ -72,11 +72,23 @@ def test_a_key_with_two_adjacent_characters_swapped_is_rejected() -> None:
 @pytest.mark.parametrize(
     "junk",
     [
-        "", " ", "plk_", "plk_short", "plk_" + "0" * 38, "x" * 42, "Bearer", "ключ", "\0", "plk_" + "\ud7ff" * 38,
-        KNOWN_CHECKSUMS[0][0] + "00" + KNOWN_CHECKSUMS[0][2], (KNOWN_CHECKSUMS[0][0] + KNOWN_CHECKSUMS[0][2]).upper(), KNOWN_CHECKSUMS[0][0] + KNOWN_CHECKSUMS[0][2] + " ",
-        " " + KNOWN_CHECKSUMS[0][0] + KNOWN_CHECKSUMS[0][2], "pk_" + KNOWN_CHECKSUMS[0][0][4:] + "0000000",
+        "",
+        " ",
+        "plk_",
+        "plk_short",
+        "plk_" + "0" * 38,
+        "x" * 42,
+        "Bearer",
+        "ключ",
+        "\0",
+        "plk_" + "\ud7ff" * 38,
+        KNOWN_CHECKSUMS[0][0] + "00" + KNOWN_CHECKSUMS[0][2],
+        (KNOWN_CHECKSUMS[0][0] + KNOWN_CHECKSUMS[0][2]).upper(),
+        KNOWN_CHECKSUMS[0][0] + KNOWN_CHECKSUMS[0][2] + " ",
+        " " + KNOWN_CHECKSUMS[0][0] + KNOWN_CHECKSUMS[0][2],
+        "pk_" + KNOWN_CHECKSUMS[0][0][4:] + "0000000",
     ],
-)  # fmt: skip
+)
 def test_malformed_keys_are_rejected(junk: str) -> None:
     assert not is_well_formed(junk)
 

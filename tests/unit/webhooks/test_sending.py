@@ -166,13 +166,18 @@ def format_in_an_hour(text: str) -> str:
 @pytest.mark.parametrize(
     "value, minimum, maximum",
     [
-        ("120", 120, 120), ("0", 0, 0), (" 5 ", 5, 5), ("999999999", 999999999, 999999999),
+        ("120", 120, 120),
+        ("0", 0, 0),
+        (" 5 ", 5, 5),
+        ("999999999", 999999999, 999999999),
         (format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), 3000, 3600),
-        (format_in_an_hour("%A, %d-%b-%y %H:%M:%S GMT"), 3000, 3600), (format_in_an_hour("%a %b %d %H:%M:%S %Y"), 3000, 3600),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 1e12),
+        (format_in_an_hour("%A, %d-%b-%y %H:%M:%S GMT"), 3000, 3600),
+        (format_in_an_hour("%a %b %d %H:%M:%S %Y"), 3000, 3600),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 1e12),
     ],
     ids=range(9),
-)  # fmt: skip
+)
 async def test_retry_after_is_honoured(
     webhook_client: WebhookClient,
     receiver: Receiver,
