@@ -142,12 +142,12 @@ def _sign_in(client: httpx.Client, log: str) -> None:
 
 def _find_pages(client: httpx.Client) -> dict[str, str]:
     """An address of each page, by its path; one without ids goes before one with."""
-    page_routes = [
+    readable = [
         each
         for each in page_routes()
         if each.method == "GET" and get_type_hints(each.handler)["return"] is not Download
     ]
-    paths = sorted((each.path for each in page_routes), key=lambda path: path.count("{"))
+    paths = sorted((each.path for each in readable), key=lambda path: path.count("{"))
     patterns = {path: re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))) for path in paths}
     addresses, queue = dict[str, str](), ["/console"]
     while queue:

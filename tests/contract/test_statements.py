@@ -40,7 +40,7 @@ OTHER_STORES = {
     "providers.search": "the search, for the console",
     "invoices.queries": "the pages of the list, likewise",
     "invoices.doubtful": "the pages of the list of those with warnings, likewise",
-    "invoices.ignored_warnings_store": "why warnings are ignored, and names beside an invoice: what the console alone shows",
+    "invoices.ignored_warnings_store": "why warnings are ignored, and the names beside an invoice",
     "invoices.totals": "the totals of the list, likewise",
     "invoices.check_store": "what the checks of invoices read and keep: a store of its own beside the slice's",
     "webhooks.delivery_store": "deliveries from where they are looked at: a store of its own beside the endpoints'",

@@ -12,7 +12,7 @@ from plankeeper.import_export.registry import RESOURCES
 from support.server import RunningServer
 
 
-class _RolledBack(Exception):
+class _RollbackError(Exception):
     pass
 
 
@@ -33,7 +33,7 @@ async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: s
                 ctx, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
             )
             if report.rejected_lines:
-                raise _RolledBack
-    except _RolledBack:
+                raise _RollbackError
+    except _RollbackError:
         pass
     return report

@@ -197,6 +197,6 @@ class ValidationError(ApiError):
         super().__init__("invalid_request", f"{detail}{more}.", errors=errors[:MAX_ERRORS])
 
 
-class NotFound(ApiError):
+class NotFound(ApiError):  # noqa: N818 - the name that the field uses
     def __init__(self) -> None:
         super().__init__("not_found")

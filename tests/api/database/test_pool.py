@@ -20,7 +20,7 @@ class Thing(Struct):
     name: str | None
 
 
-class RolledBack(Exception):
+class RollbackError(Exception):
     pass
 
 
@@ -45,7 +45,7 @@ async def thing_ids(run: Executor) -> list[int]:
 async def insert_and_fail(db: Database, *ids: int) -> None:
     async with db.transaction() as tx:
         await insert_things(tx, *ids)
-        raise RolledBack
+        raise RollbackError
 
 
 async def wait_for_sleep(run: Executor) -> None:
@@ -83,7 +83,7 @@ async def test_a_transaction_commits_on_exit(db: Database, cluster: SharedCluste
 
 
 async def test_a_transaction_is_rolled_back_by_an_exception(db: Database) -> None:
-    with pytest.raises(RolledBack):
+    with pytest.raises(RollbackError):
         await insert_and_fail(db, 1, 2)
     assert await thing_ids(db) == []
 
@@ -121,11 +121,11 @@ async def test_a_savepoint_rolls_back_and_the_transaction_continues(db: Database
     async def roll_back(tx: Transaction) -> None:
         async with tx.savepoint():
             await insert_things(tx, 2)
-            raise RolledBack
+            raise RollbackError
 
     async with db.transaction() as tx:
         await insert_things(tx, 1)
-        with pytest.raises(RolledBack):
+        with pytest.raises(RollbackError):
             await roll_back(tx)
         async with tx.savepoint():
             await insert_things(tx, 3)

@@ -54,17 +54,17 @@ async def db(server: RunningServer) -> AsyncIterator[Database]:
         yield opened
 
 
-class _RolledBack(Exception):
+class _RollbackError(Exception):
     pass
 
 
 @asynccontextmanager
 async def rolled_back(db: Database) -> AsyncGenerator[Transaction]:
     """A transaction that is rolled back at its end."""
-    with suppress(_RolledBack):
+    with suppress(_RollbackError):
         async with db.transaction() as tx:
             yield tx
-            raise _RolledBack
+            raise _RollbackError
 
 
 async def wait_for(query: Callable[[], Awaitable[T]], condition: Callable[[T], object]) -> T:

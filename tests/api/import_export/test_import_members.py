@@ -38,7 +38,8 @@ def test_a_participant_is_named_by_id_or_by_number(api: Client, import_content: 
     ]
     assert_imported(import_content(api, "team-members", rows), created=2)
     assert set(team_by_name(api, participant_id)) == {"by id", "by number"}
-    table = f"participant_id,participant_number,first_name\n{participant_id},,c\n,430000009,d\n{participant_id},430000009,e\n"
+    header = "participant_id,participant_number,first_name"
+    table = f"{header}\n{participant_id},,c\n,430000009,d\n{participant_id},430000009,e\n"
     assert_imported(import_content(api, "team-members", table.encode()), created=3)
     assert set(team_by_name(api, participant_id)) == {"by id", "by number", "c", "d", "e"}
 

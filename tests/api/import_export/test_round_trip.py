@@ -159,7 +159,7 @@ def test_any_csv_is_read_back_unchanged(rows: list[tuple[Any, str, Decimal | Non
     assert [type(line) for line in lines] == [ImportRow] * len(rows)
     found = [
         (line.values.invoice_number, line.values.s3_key, line.values.total, line.values.state_management.ignored_errors)
-        for line in cast("list[Line[Any]]", lines)
+        for line in cast("list[ImportRow[Any]]", lines)
     ]
     assert found == rows
 

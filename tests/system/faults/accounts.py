@@ -29,7 +29,8 @@ class Reconciliation:
     def __str__(self) -> str:
         return (
             f"{self.acknowledged} writes acknowledged ({self.retried} sent again), {self.lost} lost, "
-            f"{self.duplicated} doubled, {self.events_wrong} with wrong events, {self.feed_wrong} out of place in the feed"
+            f"{self.duplicated} doubled, {self.events_wrong} with wrong events, "
+            f"{self.feed_wrong} in the wrong order"
         )
 
     @property

@@ -96,7 +96,8 @@ async def test_ten_times_the_capacity_is_rejected_early_and_accepted_requests_st
     capacity = len(usual.responses) / (seconds / 2)
     assert len(usual.with_status(200)) == len(usual.responses) > 0
     print_line(
-        f"capacity {capacity:.0f}/s, p50 {usual.latency_percentile(0.5):.3f} s, p99 {usual.latency_percentile(0.99):.3f} s with {FEW_CONNECTIONS} clients"
+        f"capacity {capacity:.0f}/s, p50 {usual.latency_percentile(0.5):.3f} s,"
+        f" p99 {usual.latency_percentile(0.99):.3f} s with {FEW_CONNECTIONS} clients"
     )
     sizes = [worker.memory_info().rss]
     for _ in range(rounds):
@@ -124,7 +125,8 @@ def check_results(seen: Results, baseline: Results, seconds: float, capacity: fl
     sent, baseline_p99 = len(seen.responses), baseline.latency_percentile(0.99)
     print_line(
         f"{sent / seconds:.0f}/s asked ({sent / seconds / capacity:.1f} times the capacity):"
-        f" {len(accepted) / seconds:.0f}/s accepted, p50 {seen.latency_percentile(0.5):.3f} s, p99 {seen.latency_percentile(0.99):.3f} s;"
+        f" {len(accepted) / seconds:.0f}/s accepted, p50 {seen.latency_percentile(0.5):.3f} s,"
+        f" p99 {seen.latency_percentile(0.99):.3f} s;"
         f" {len(rejected) / seconds:.0f}/s refused, p99 {percentile(rejected, 0.99):.3f} s;"
         f" {seen.closed} connections closed"
     )

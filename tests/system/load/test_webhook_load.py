@@ -155,7 +155,8 @@ async def test_every_event_reaches_every_healthy_endpoint_despite_failures_and_k
                 lambda: all(receivers.delivered(each).keys() == wanted | old for each in HEALTHY), LEASE + 240
             )
             print_line(
-                f"{events} events, {kills} kills: {delivery_rate(receivers, began):.0f} deliveries/s to all endpoints together"
+                f"{events} events, {kills} kills:"
+                f" {delivery_rate(receivers, began):.0f} deliveries/s to all endpoints together"
             )
             await wait_until_settled(tenant, receivers, wanted)
         finally:
@@ -213,7 +214,8 @@ async def wait_until_settled(tenant: SoakTenant, receivers: Receivers, expected:
         waiting, taken = await tenant.pending(name), receivers.delivered(name)
         assert expected <= taken.keys() | waiting, name
         print_line(
-            f"{name}: {len(expected)} events, {len(taken.keys() & expected)} taken in, {len(expected - taken.keys())} wait,"
+            f"{name}: {len(expected)} events, {len(taken.keys() & expected)} taken in,"
+            f" {len(expected - taken.keys())} wait,"
             f" {sum(taken.values()) - len(taken)} duplicates"
         )
 
