@@ -34,6 +34,8 @@ test-system: .venv/dev
 check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell .
+	$(BIN)/pytest -q tests/unit/test_wording.py
 	$(BIN)/pyright
 	$(BIN)/plankeeper openapi --check openapi.json
 	@scripts/audit.sh

@@ -63,8 +63,10 @@ def _panel(size: SizeResults, scenario: Scenario, width: int) -> tuple[str, int]
         )
         lines += [
             f'<text x="{_LABEL_WIDTH - 8}" y="{y + 11}" text-anchor="end">{escape(system.title)}</text>',
-            f'<rect class="{css_class}" x="{_LABEL_WIDTH}" y="{y}" width="{length:.1f}" height="{_BAR_HEIGHT}"'
-            ' rx="2"/>',
+            (
+                f'<rect class="{css_class}" x="{_LABEL_WIDTH}" y="{y}" width="{length:.1f}" height="{_BAR_HEIGHT}"'
+                ' rx="2"/>'
+            ),
             f'<text class="quiet" x="{_LABEL_WIDTH + length + 6:.1f}" y="{y + 11}">{escape(label)}</text>',
         ]
     return "".join(lines), _HEADER_HEIGHT + len(bars) * _ROW_HEIGHT + 18

@@ -1,0 +1,55 @@
+"""Words that the project does not use, in documentation, docstrings, comments, messages and templates."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+
+# Each with what to write instead.
+BANNED = {
+    "anew": "again, or regenerate",
+    "keyless": "unauthenticated",
+    "made-up": "sample",
+    "told of": "notified of",
+    "is told": "is notified, or receives",
+    "what came of it": "the result",
+    "puts right": "corrects, or fixes",
+    "who gets in": "who has access",
+    "as good as none": "ignored, or treated as missing",
+    "none of ours": "unknown",
+}
+FOLDERS = ("docs", "src", "scripts", "packaging", ".ci", "benchmarks")
+FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "openapi.json")
+SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".service", ".svg", ""}
+THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css"}
+
+
+def files() -> Iterator[Path]:
+    yield from (PROJECT / name for name in FILES)
+    for folder in FOLDERS:
+        for path in sorted((PROJECT / folder).rglob("*")):
+            if path.is_file() and path.suffix in SUFFIXES and path.name not in THIRD_PARTY:
+                yield path
+
+
+def occurrences(text: str) -> list[str]:
+    """Each banned phrase with its line: `12: anew`. Line breaks and comment signs within a phrase count as spaces."""
+    result: list[str] = []
+    for phrase in BANNED:
+        pattern = r"\b" + r"[\s#]+".join(re.escape(word) for word in phrase.split()) + r"\b"
+        matches = re.finditer(pattern, text, re.IGNORECASE)
+        result += [f"{text.count(chr(10), 0, match.start()) + 1}: {phrase}" for match in matches]
+    return result
+
+
+def test_the_search_finds_a_phrase_over_two_lines() -> None:
+    assert occurrences("A client\n# is\n# told Of it, Anew.") == ["3: anew", "3: told of", "2: is told"]
+    assert occurrences("renewed, foretold") == []
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(PROJECT).as_posix())
+def test_no_banned_phrase_is_used(path: Path) -> None:
+    assert occurrences(path.read_text()) == []
