@@ -27,7 +27,7 @@ from support.server import RunningServer
 for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and name != "PLANKEEPER_SOAK"]:
     del os.environ[name]
 
-PASSWORD_HASHER, WRONG_TAKES = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001
+PASSWORD_HASHER, MIN_FAILURE_SECONDS = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +35,7 @@ def cheap_passwords() -> Iterator[None]:
     """Hashes of passwords that cost next to nothing. `slow_passwords` has them as they are in production."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
-        patch.setattr(credentials, "WRONG_TAKES", 0.0)
+        patch.setattr(credentials, "MIN_FAILURE_SECONDS", 0.0)
         yield
 
 
@@ -43,7 +43,7 @@ def cheap_passwords() -> Iterator[None]:
 def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Hashes of passwords, and the time that a wrong one takes, as they are in production."""
     monkeypatch.setattr(passwords, "_hasher", PASSWORD_HASHER)
-    monkeypatch.setattr(credentials, "WRONG_TAKES", WRONG_TAKES)
+    monkeypatch.setattr(credentials, "MIN_FAILURE_SECONDS", MIN_FAILURE_SECONDS)
     passwords._dummy_hash.cache_clear()  # noqa: SLF001 - the hash that stands for an unknown email's
     yield
     passwords._dummy_hash.cache_clear()  # noqa: SLF001

@@ -50,6 +50,6 @@ def test_the_search_finds_a_phrase_over_two_lines() -> None:
     assert occurrences("renewed, foretold") == []
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(PROJECT).as_posix())
+@pytest.mark.parametrize("path", tuple(files()), ids=lambda path: path.relative_to(PROJECT).as_posix())
 def test_no_banned_phrase_is_used(path: Path) -> None:
     assert occurrences(path.read_text()) == []
