@@ -1,4 +1,4 @@
-# Two commands: `make run` and `make test`. The rest is for whoever changes the code.
+# `make run` and `make test` are for everybody, the other targets for contributors.
 PYTHON ?= python3
 BIN := .venv/bin
 HOST ?= 127.0.0.1
@@ -9,18 +9,18 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: help run test test-system check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
 
 help:
-	@echo "make run      start Plankeeper with demonstration data on http://$(HOST):$(PORT)"
-	@echo "make test     run the tests that need Python, PostgreSQL and Chromium alone"
-	@echo "make test-system  run the others: faults, load, clusters, npm, curl; in a short form"
-	@echo "make check    formatting, lint, types, OpenAPI drift, known faults of dependencies"
+	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
+	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
+	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl"
+	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
-	@echo "make openapi  write openapi.json anew"
-	@echo "make lock     pin the dependencies anew"
-	@echo "make fuzz     schemathesis against a server of its own, two minutes (EXAMPLES=, SEED=)"
-	@echo "make soak     faults and load in their long form, with their figures: twenty minutes at most"
-	@echo "make screenshots     pictures of the console's pages, for its documentation"
-	@echo "make bench-console   how long each page takes with 100,000 participants, and what it weighs"
-	@echo "make bench    Plankeeper beside its peers, half an hour; make bench-quick: two minutes"
+	@echo "make openapi  regenerate openapi.json"
+	@echo "make lock     update the pinned dependencies"
+	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
+	@echo "make soak     run the long form of the fault and load tests: twenty minutes at most"
+	@echo "make screenshots     regenerate the console screenshots in docs/console"
+	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
+	@echo "make bench    compare Plankeeper with its peers (half an hour); make bench-quick takes two minutes"
 
 run: .venv/run
 	@exec $(BIN)/plankeeper serve --demo --host $(HOST) --port $(PORT)
@@ -62,7 +62,7 @@ bench-quick: .venv/run
 bench-console: .venv/run
 	$(BIN)/python -m benchmarks console
 
-# The pictures of docs/console.md. Needs Chromium (Debian: apt-get install chromium).
+# Screenshots for docs/console.md. They need Chromium (Debian: apt-get install chromium).
 screenshots: .venv/dev
 	cd tests && ../$(BIN)/python -m browser.screenshots ../docs/console
 
@@ -80,7 +80,7 @@ bench-flat: .venv/run
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-# The build tools stand in both locks, so that an install needs nothing that is not pinned.
+# Both locks contain the build tools, so that every installed package is pinned.
 lock:
 	$(PYTHON) -m venv .venv/locking
 	.venv/locking/bin/pip install --quiet pip-tools

@@ -24,6 +24,8 @@ BANNED = {
 FOLDERS = ("docs", "src", "scripts", "packaging", ".ci", "benchmarks")
 FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "openapi.json")
 SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".service", ".svg", ""}
+# Released migrations never change.
+MIGRATIONS = PROJECT / "src/plankeeper/database/migrations/versions"
 THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css"}
 
 
@@ -31,7 +33,7 @@ def files() -> Iterator[Path]:
     yield from (PROJECT / name for name in FILES)
     for folder in FOLDERS:
         for path in sorted((PROJECT / folder).rglob("*")):
-            if path.is_file() and path.suffix in SUFFIXES and path.name not in THIRD_PARTY:
+            if path.is_file() and path.suffix in SUFFIXES and path.name not in THIRD_PARTY and path.parent != MIGRATIONS:
                 yield path
 
 
