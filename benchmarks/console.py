@@ -23,7 +23,7 @@ from benchmarks.processes import Program, ProgramError, free_port, run_program
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download
 from plankeeper.demo import plan_managers, records
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")

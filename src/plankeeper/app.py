@@ -18,14 +18,14 @@ from plankeeper.database.client import Database
 from plankeeper.error_catalogue.routes import router as error_catalogue
 from plankeeper.events.routes import router as events
 from plankeeper.http.admission import Admission
+from plankeeper.http.cors import JsonCORSMiddleware
 from plankeeper.http.docs import documentation_routes
 from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
 from plankeeper.http.instrumentation import RequestInstrumentation
 from plankeeper.http.openapi import build_document
-from plankeeper.http.path_router import PathRouter
-from plankeeper.http.public import JsonCORSMiddleware, PublicEndpoint
-from plankeeper.http.routing import Operation
+from plankeeper.http.public import PublicEndpoint
+from plankeeper.http.routing import Operation, PathRouter
 from plankeeper.idempotency import service
 from plankeeper.invoice_view_sessions.routes import router as invoice_view_sessions
 from plankeeper.invoices.routes import router as invoices

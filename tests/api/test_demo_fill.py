@@ -14,7 +14,7 @@ from plankeeper.accounts import sessions as signing
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.demo import plan_managers, records
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
 from support.client import Client

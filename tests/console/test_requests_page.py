@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.api_keys.format import hash_key
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 from support.client import Client

@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.http.schemas import UuidListQuery
+from plankeeper.http.pagination import UuidListQuery
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import WebhookEndpoint
 from support.client import Client

@@ -15,8 +15,9 @@ from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry
 from plankeeper.events.schemas import Event
+from plankeeper.http.pagination import ListQuery
 from plankeeper.http.routing import PREFIX
-from plankeeper.http.schemas import ListQuery, custom_schema
+from plankeeper.http.schemas import custom_schema
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
 from plankeeper.invoices.schemas import Invoice, InvoiceLineImport, LineItem

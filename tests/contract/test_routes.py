@@ -16,8 +16,7 @@ from plankeeper.api_keys.format import new_key
 from plankeeper.app import build_app
 from plankeeper.http.context import SYSTEM, Scope, WriteContext
 from plankeeper.http.errors import CODES
-from plankeeper.http.path_router import PathRouter
-from plankeeper.http.routing import PREFIX, Router
+from plankeeper.http.routing import PREFIX, PathRouter, Router
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
 from support.factories import World

@@ -14,7 +14,7 @@ from plankeeper.api_keys import service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, PageRoute
 from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.console import Account, Browser, create_account

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import ImportReport, import_file
 from plankeeper.import_export.registry import RESOURCES

@@ -3,10 +3,9 @@
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.pagination import build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import Page
 
 router = Router("account_managers")
 

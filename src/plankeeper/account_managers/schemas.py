@@ -5,7 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import Email, NewId, Text255, UuidListQuery
+from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.schemas import Email, NewId, Text255
 
 
 class AccountManager(Struct):

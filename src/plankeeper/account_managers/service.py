@@ -11,7 +11,8 @@ from plankeeper.database.client import constraint_violation
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ValidationError
-from plankeeper.http.schemas import apply_patch, to_json, unset_to_none
+from plankeeper.http.json import to_json
+from plankeeper.http.schemas import apply_patch, unset_to_none
 from plankeeper.users import store as users
 
 

@@ -15,7 +15,7 @@ from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import DemoPlanManager, plan_managers, records
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Actor, WriteContext, or_404
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES

@@ -22,7 +22,7 @@ from plankeeper.console.pages import (
     webhooks,
 )
 from plankeeper.console.routing import PREFIX, PageRoute
-from plankeeper.http.path_router import PathRouter
+from plankeeper.http.routing import PathRouter
 
 PAGE_MODULES = (
     sign_in.pages,

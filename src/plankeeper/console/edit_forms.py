@@ -13,9 +13,9 @@ from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.client import constraint_violation
 from plankeeper.http.errors import ApiError
+from plankeeper.http.json import to_json
 from plankeeper.http.parsing import unwrap_type
 from plankeeper.http.routing import ConstraintErrorHandler
-from plankeeper.http.schemas import to_json
 from plankeeper.http.validation import known_fields
 
 S = TypeVar("S", bound=Struct)

@@ -33,7 +33,8 @@ from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.requests import ClientDisconnectedError, RequestState, log
+from plankeeper.http.requests import ClientDisconnectedError, RequestState
+from plankeeper.http.responses import log
 from plankeeper.settings import Settings
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"

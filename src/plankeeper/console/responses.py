@@ -13,8 +13,8 @@ from plankeeper.console.cookies import FLASH_MAX_AGE, sign
 from plankeeper.console.forms import Form
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, JsonResult, PageRequest, Redirect
 from plankeeper.console.templating import CONTENT_TYPES, read_static_file
+from plankeeper.http.json import to_json
 from plankeeper.http.requests import read_headers, resolve_request_id
-from plankeeper.http.schemas import to_json
 
 if TYPE_CHECKING:
     from plankeeper.console.endpoint import CurrentUser

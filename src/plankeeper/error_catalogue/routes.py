@@ -3,9 +3,8 @@
 from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry, ErrorCatalogueListQuery
 from plankeeper.http.context import ReadContext
 from plankeeper.http.errors import CODES
-from plankeeper.http.pagination import build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import Page
 from plankeeper.invoices.warnings import WARNINGS
 
 ENTRIES = sorted(

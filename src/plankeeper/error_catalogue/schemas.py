@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from plankeeper.http.schemas import CodeListQuery
+from plankeeper.http.pagination import CodeListQuery
 
 
 class ErrorCatalogueEntry(Struct):

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.events import store
 from plankeeper.events.schemas import EventRow
 from plankeeper.http.context import WriteContext
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 
 
 async def record_event(

@@ -6,9 +6,9 @@ from plankeeper.events import store
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import ValidationError
-from plankeeper.http.pagination import build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import Page, unset_to_none
+from plankeeper.http.schemas import unset_to_none
 
 router = Router("events")
 

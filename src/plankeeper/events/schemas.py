@@ -6,7 +6,8 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from plankeeper.http.context import Actor
-from plankeeper.http.schemas import AwareDatetime, Text255, UuidListQuery
+from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, Text255
 
 
 class ResourceRef(Struct):

@@ -17,7 +17,8 @@ from plankeeper.http.etags import if_match, with_etag
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
-from plankeeper.http.requests import ClientDisconnectedError, RequestState, Response, error_response, read_body
+from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
+from plankeeper.http.responses import Response, error_response
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.settings import Settings
 

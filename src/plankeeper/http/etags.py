@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from plankeeper.http.requests import Response
+from plankeeper.http.responses import Response
 
 _TAG = re.compile(r'(W/)?("[^"]*")|(\*)')
 

@@ -9,7 +9,8 @@ from starlette.types import Receive, Scope, Send
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.http.errors import ApiError
-from plankeeper.http.requests import Response, error_response, log, read_headers, resolve_request_id
+from plankeeper.http.requests import read_headers, resolve_request_id
+from plankeeper.http.responses import Response, error_response, log
 
 
 class MetricsEndpoint:

@@ -11,7 +11,7 @@ from starlette.types import Scope
 from plankeeper.database.client import Transaction
 from plankeeper.http.auth import Principal
 from plankeeper.http.errors import ValidationError
-from plankeeper.http.requests import Response
+from plankeeper.http.responses import Response
 from plankeeper.http.routing import Operation
 
 _KEY_PATTERN = re.compile(rb"[\x21-\x7e]{1,255}")

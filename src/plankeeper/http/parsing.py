@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct, UnsetType
 
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.schemas import UUID_PATTERN, ListQuery, Query, decode_custom_type
+from plankeeper.http.pagination import ListQuery
+from plankeeper.http.schemas import UUID_PATTERN, Query, decode_custom_type
 from plankeeper.http.validation import known_fields, validate
 
 S = TypeVar("S", bound=Struct)

@@ -1,18 +1,16 @@
-"""What needs no key: documentation, health, a browser's question before a request from another origin."""
+"""Endpoints that need no API key: documentation, health checks, metrics."""
 
-from starlette.datastructures import Headers
-from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response as StarletteResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plankeeper.http.errors import ApiError
-from plankeeper.http.requests import Response, error_response, read_headers, resolve_request_id
+from plankeeper.http.requests import read_headers, resolve_request_id
+from plankeeper.http.responses import Response, error_response
 
 _ALLOW = "GET, HEAD, OPTIONS"
 
 
 class PublicEndpoint:
-    """An ASGI application behind GET and HEAD; its answers carry a request id as all others do."""
+    """Wraps an ASGI application: allows GET, HEAD and OPTIONS, and adds a request id to each response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -36,13 +34,3 @@ def _with_request_id(request_id: bytes, send: Send) -> Send:
         await send(message)
 
     return send_with_request_id
-
-
-class JsonCORSMiddleware(CORSMiddleware):
-    """Its answer to a browser's question is as all others are: JSON with a request id. A refusal lacks the origin."""
-
-    def preflight_response(self, request_headers: Headers) -> StarletteResponse:
-        cors_headers = super().preflight_response(request_headers).headers
-        headers = {name: value for name, value in cors_headers.items() if not name.startswith("content-")}
-        request_id = resolve_request_id(read_headers({"headers": request_headers.raw})).decode()
-        return StarletteResponse("{}", 200, headers | {"x-request-id": request_id}, "application/json")

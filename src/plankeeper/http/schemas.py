@@ -1,7 +1,7 @@
-"""The shapes that every slice shares: texts with their lengths, list parameters, pages."""
+"""Types that all schemas share: ids, limited texts, email addresses, states, partial updates."""
 
 from datetime import datetime
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from email_validator import EmailNotValidError, validate_email
@@ -86,97 +86,10 @@ class EmptyResponse(Struct):
     """An empty object: the answer to a delete."""
 
 
-class PaginationMeta(Struct):
-    """Where a page stands in its list."""
-
-    limit: Annotated[int, Meta(description="The most items of a page.")]
-    offset: Annotated[int, Meta(description="The items skipped.")]
-    has_more: Annotated[bool, Meta(description="Whether items follow this page.")]
-    total: Annotated[int | None, Meta(description="All matching items; null in cursor mode.")]
-    next_cursor: Annotated[
-        str | None,
-        Meta(description="The `after` of the next page; null in offset mode and on the last page."),
-    ]
-
-
-class Page(Struct, Generic[T]):
-    """One page of a list."""
-
-    data: list[T]
-    pagination: PaginationMeta
-
-
-_NON_FILTERS = {"limit", "offset", "after", "view"}
-
-
 class Query(Struct, forbid_unknown_fields=True, kw_only=True):
     """The query parameters of an operation."""
-
-
-Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items of a page.")]
-Offset = Annotated[int, Meta(ge=0, le=2**63 - 1, description="The items to skip; cannot be combined with a cursor.")]
-_AFTER_DESCRIPTION = (
-    "Answers the records after this id, ascending by id. `0` starts a walk; not together with a non-zero `offset`."
-)
-
-
-class ListQuery(Query):
-    """What every list takes. `after` is narrowed by each kind of id."""
-
-    limit: Limit = 20
-    offset: Offset = 0
-    after: str | UnsetType = UNSET
-
-    @property
-    def uses_cursor(self) -> bool:
-        return self.after is not UNSET
-
-    @property
-    def has_filters(self) -> bool:
-        """Whether any filter was given. Without one a list is read by a statement that has none: PostgreSQL plans
-        a statement once for all values, and would take twenty optional filters for twenty that are used.
-        """
-        return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NON_FILTERS)
-
-
-class UuidListQuery(ListQuery):
-    """A list by UUID. `start` is the id to begin behind: the nil UUID, which no row has, for the beginning."""
-
-    after: Annotated[str, Meta(pattern=f"^(0|{UUID_PATTERN})$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
-
-    @property
-    def start(self) -> str:
-        return "00000000-0000-0000-0000-000000000000" if self.after in (UNSET, "0") else str(self.after)
-
-
-class NumberListQuery(ListQuery):
-    """A list by whole number. `start` is the id to begin behind."""
-
-    after: Annotated[str, Meta(pattern="^[0-9]{1,18}$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
-
-    @property
-    def start(self) -> int:
-        return 0 if self.after is UNSET else int(str(self.after))
-
-
-class CodeListQuery(ListQuery):
-    """A list by code. `start` is the code to begin behind."""
-
-    after: Annotated[str, Meta(pattern="^(0|[a-z][a-z_]{0,99})$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
-
-    @property
-    def start(self) -> str:
-        return "" if self.after in (UNSET, "0") else str(self.after)
 
 
 def unset_to_none(value: T | UnsetType) -> T | None:
     """A parameter that was sent, or null."""
     return None if isinstance(value, UnsetType) else value
-
-
-_encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
-
-
-def to_json(value: object) -> str:
-    """JSON as this API writes it: numbers exact, texts of the checked kinds as plain strings."""
-    return _encoder.encode(value).decode()

@@ -7,7 +7,7 @@ import asyncpg
 from plankeeper.database.client import Transaction
 from plankeeper.http.errors import ApiError
 from plankeeper.http.idempotency import IdempotencyKey
-from plankeeper.http.requests import Response
+from plankeeper.http.responses import Response
 from plankeeper.idempotency import store
 
 

@@ -9,7 +9,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
-from plankeeper.http.schemas import to_json, unset_to_none
+from plankeeper.http.json import to_json
+from plankeeper.http.schemas import unset_to_none
 from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
     ImportCounts,

@@ -15,8 +15,8 @@ from uuid_utils.compat import uuid7
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
+from plankeeper.http.json import to_json
 from plankeeper.http.parsing import unwrap_type
-from plankeeper.http.schemas import to_json
 from plankeeper.import_export.reader import ImportRow, RowError
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.import_export.reader import is_only_quotes
 
 

@@ -1,10 +1,9 @@
 """Invoice view sessions: list and get."""
 
 from plankeeper.http.context import ReadContext, or_404
-from plankeeper.http.pagination import build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import Page
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery
 

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import AwareDatetime, NewId, Text255, UuidListQuery, UuidText
+from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, NewId, Text255, UuidText
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 

@@ -11,8 +11,8 @@ from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext, or_404
 from plankeeper.http.errors import ApiError, NotFound
+from plankeeper.http.json import to_json
 from plankeeper.http.parsing import uuid7_lower_bound
-from plankeeper.http.schemas import to_json
 from plankeeper.invoice_view_sessions import store
 from plankeeper.invoice_view_sessions.rules import HEARTBEAT_TIMEOUT, Durations, clamp
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession

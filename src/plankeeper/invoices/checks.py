@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.invoices import check_store, store
 from plankeeper.invoices.check_store import CheckInvoiceRow, CheckResult
 from plankeeper.invoices.warnings import CheckInput, CheckLine, find_warnings, has_errors

@@ -4,9 +4,8 @@ from uuid import UUID
 
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import Page
 from plankeeper.invoices import store
 from plankeeper.invoices.queries import list_page
 from plankeeper.invoices.schemas import (

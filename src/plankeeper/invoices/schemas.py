@@ -7,7 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidListQuery, UuidText
+from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidText
 
 ClaimStatus = Literal[
     "new",

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import NumberListQuery, Text255
+from plankeeper.http.pagination import NumberListQuery
+from plankeeper.http.schemas import Text255
 
 # At least one character that is no white space.
 Title = Annotated[str, Meta(max_length=255, pattern=r"\S")]

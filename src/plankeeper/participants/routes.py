@@ -11,9 +11,10 @@ from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.events.recorder import record_event, record_events
 from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.pagination import build_page
+from plankeeper.http.json import to_json
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
+from plankeeper.http.schemas import EmptyResponse, apply_patch
 from plankeeper.participants import store
 from plankeeper.participants.queries import list_page
 from plankeeper.participants.schemas import (

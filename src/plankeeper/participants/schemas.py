@@ -7,6 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
@@ -20,7 +21,6 @@ from plankeeper.http.schemas import (
     Text254,
     Text255,
     Text500,
-    UuidListQuery,
     UuidText,
 )
 

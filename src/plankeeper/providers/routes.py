@@ -7,9 +7,10 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import build_page
+from plankeeper.http.json import to_json
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json
+from plankeeper.http.schemas import EmptyResponse, apply_patch
 from plankeeper.providers import store
 from plankeeper.providers.queries import count, list_page
 from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderSummary, ProviderUpdate, ProviderViewQuery

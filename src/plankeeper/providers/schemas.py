@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
@@ -17,7 +18,6 @@ from plankeeper.http.schemas import (
     Text254,
     Text255,
     Text500,
-    UuidListQuery,
 )
 from plankeeper.participants.schemas import View
 

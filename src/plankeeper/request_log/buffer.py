@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.instrumentation import RequestRecord
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 

@@ -10,10 +10,11 @@ from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import ApiError, NotFound, ValidationError
-from plankeeper.http.pagination import build_page
+from plankeeper.http.json import to_json
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, Page, apply_patch, to_json, unset_to_none
+from plankeeper.http.schemas import EmptyResponse, apply_patch, unset_to_none
 from plankeeper.participants.store import exists, select_for_share
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions, requires_email

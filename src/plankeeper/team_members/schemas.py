@@ -5,7 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from plankeeper.http.schemas import Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidListQuery, UuidText
+from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.schemas import Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidText
 from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug
 
 UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]

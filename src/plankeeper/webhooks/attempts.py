@@ -9,7 +9,7 @@ import msgspec
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, endpoint_store
 from plankeeper.webhooks.policy import DISABLE_AFTER, HTTP_GONE

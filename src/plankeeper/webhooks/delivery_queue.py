@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutProgress
 
 FAN_OUT = """

@@ -6,9 +6,8 @@ from uuid import UUID
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.http.pagination import build_page
+from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import Page
 from plankeeper.webhooks import delivery_store, endpoint_store
 from plankeeper.webhooks.endpoint_routes import require_active
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery

@@ -10,10 +10,11 @@ from uuid_utils.compat import uuid7
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.pagination import build_page
+from plankeeper.http.json import to_json
+from plankeeper.http.pagination import Page, UuidListQuery, build_page
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, Page, UuidListQuery, apply_patch, to_json
+from plankeeper.http.schemas import EmptyResponse, apply_patch
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
 from plankeeper.webhooks.policy import OLD_SECRET_GRACE_PERIOD, new_secret, validate_url
 from plankeeper.webhooks.schemas import (

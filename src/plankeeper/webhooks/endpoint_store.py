@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.schemas import UuidListQuery
+from plankeeper.http.pagination import UuidListQuery
 from plankeeper.webhooks.schemas import ReplayStart, WebhookEndpoint, WebhookEndpointRow
 
 LIST_PAGE = """

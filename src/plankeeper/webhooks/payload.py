@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Raw
 
 from plankeeper import __version__
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.webhooks.policy import sign_message
 from plankeeper.webhooks.schemas import PayloadFormat
 

@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UuidListQuery
+from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.schemas import AwareDatetime, LongText, Text255
 
 PayloadFormat = Literal["thin", "full"]
 DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]

@@ -15,7 +15,7 @@ from plankeeper.database.client import Database, Transaction
 from plankeeper.events import store
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.providers import store as providers
 from plankeeper.providers.schemas import Provider
 from support.client import Client

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.app import group_by_path, operations
 from plankeeper.http.errors import CODES
-from plankeeper.http.requests import error_response
+from plankeeper.http.responses import error_response
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer

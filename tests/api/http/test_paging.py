@@ -7,8 +7,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.app import operations
+from plankeeper.http.pagination import ListQuery
 from plankeeper.http.routing import PREFIX
-from plankeeper.http.schemas import ListQuery
 from support.client import Client
 
 LISTS = [each.path.removeprefix(PREFIX) for each in operations() if each.query and issubclass(each.query, ListQuery)]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.participants import store
 from plankeeper.participants.schemas import ParticipantRow
 from plankeeper.participants.totals import compact_counts

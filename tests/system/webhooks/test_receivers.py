@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from plankeeper.http.schemas import to_json
+from plankeeper.http.json import to_json
 from plankeeper.webhooks.payload import build_headers
 from plankeeper.webhooks.policy import new_secret
 from support.folder import temporary_folder

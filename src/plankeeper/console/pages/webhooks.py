@@ -8,8 +8,8 @@ from plankeeper.console.forms import validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, PageResult, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
+from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.schemas import UuidListQuery
 from plankeeper.webhooks import delivery_routes, delivery_store, endpoint_routes, endpoint_store
 from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpointCreate, WebhookEndpointUpdate
 

@@ -1,0 +1,11 @@
+"""JSON as the API writes it: exact numbers, and checked string types such as Email as plain strings."""
+
+import msgspec
+
+_encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
+
+encode = _encoder.encode
+
+
+def to_json(value: object) -> str:
+    return encode(value).decode()

@@ -1,0 +1,55 @@
+"""Responses of the API: status, JSON body, headers, and the response for each kind of error."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.types import Send
+
+from plankeeper.database.client import is_unavailable
+from plankeeper.http.errors import ApiError
+from plankeeper.http.json import encode
+
+log = logging.getLogger("plankeeper")
+
+RawHeaders = Sequence[tuple[bytes, bytes]]  # ASGI's form: lower-case names
+
+NOT_MODIFIED = 304
+
+_CONTENT_TYPE_HEADER = (b"content-type", b"application/json")
+# Responses contain personal data, so no cache may store them; `nosniff` keeps browsers from rendering them as pages.
+_SECURITY_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+
+
+@dataclass(slots=True)
+class Response:
+    """A status, a JSON body, and additional headers with lower-case names."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] | None = None
+
+    @classmethod
+    def from_object(cls, status: int, value: object, headers: Mapping[str, str] | None = None) -> "Response":
+        return cls(status, encode(value), headers)
+
+    async def send(self, request_id: bytes, send: Send, extra_headers: RawHeaders = ()) -> None:
+        headers = [(b"x-request-id", request_id), *_SECURITY_HEADERS, *extra_headers]
+        if self.status != NOT_MODIFIED:
+            headers += _CONTENT_TYPE_HEADER, (b"content-length", b"%d" % len(self.body))
+        if self.headers:
+            headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def error_response(error: Exception, request_id: str) -> Response:
+    """The response for an exception. Unexpected errors are logged, and the client sees only `internal_error`."""
+    if not isinstance(error, ApiError):
+        if is_unavailable(error):
+            log.warning("request %s: the database is not available: %r", request_id, error)
+            error = ApiError("service_unavailable", headers={"retry-after": "1"})
+        else:
+            log.error("request %s failed", request_id, exc_info=error)
+            error = ApiError("internal_error")
+    return Response.from_object(error.status, error.body(request_id), error.headers)
