@@ -1,25 +1,26 @@
-"""The composition root: settings, database, slices, application; nothing else."""
+"""The composition root: builds the application from the settings, the database, and the packages' routes."""
 
 import asyncio
 import gc
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
 
-from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import router as account_managers
 from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.console.application import build_console
+from plankeeper.console.application import build_endpoints as build_console_endpoints
+from plankeeper.console.application import build_not_found_endpoint as build_console_not_found_endpoint
 from plankeeper.console.endpoint import ConsoleDependencies
+from plankeeper.console.routing import PREFIX as CONSOLE_PREFIX
 from plankeeper.database.client import Database
 from plankeeper.error_catalogue.routes import router as error_catalogue
 from plankeeper.events.routes import router as events
 from plankeeper.http.admission import Admission
 from plankeeper.http.cors import JsonCORSMiddleware
-from plankeeper.http.docs import documentation_routes
+from plankeeper.http.docs import documentation_endpoints
 from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
 from plankeeper.http.instrumentation import RequestInstrumentation
@@ -54,7 +55,7 @@ ROUTERS = (
 )
 
 
-# What a page of another origin may read of an answer.
+# Response headers that scripts of other origins may read.
 EXPOSED_HEADERS = ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "ETag", "Idempotent-Replayed"]
 
 
@@ -63,7 +64,7 @@ def operations() -> list[Operation]:
 
 
 def group_by_path(declared: list[Operation]) -> dict[str, dict[str, Operation]]:
-    """The operations of each path by method, in the order in which the slices declare them."""
+    """The operations of each path by method, in the order of their declaration."""
     paths: dict[str, dict[str, Operation]] = {}
     for operation in declared:
         paths.setdefault(operation.path, {})[operation.method] = operation
@@ -71,39 +72,21 @@ def group_by_path(declared: list[Operation]) -> dict[str, dict[str, Operation]]:
 
 
 def create_app() -> ASGIApp:
-    """The application that a server's worker runs, with the settings of its environment."""
+    """The application that a worker of the server runs, with the settings of its environment."""
     logs.configure()
     return build_app(Settings.read())
 
 
 def build_app(settings: Settings) -> ASGIApp:
-    """The ASGI application. It opens its pool when it starts, and closes it when it stops."""
-    db = Database(
-        settings.database_url or "",
-        pool_size=settings.pool_size,
-        statement_timeout=settings.statement_timeout,
+    """The ASGI application. Its lifespan opens and closes the database pool and runs the background tasks."""
+    services = _build_services(settings)
+    console = ConsoleDependencies(services.api.db, services.api.admission, services.instrumentation, settings)
+    router = PathRouter(
+        api_endpoints(services.api) | public_endpoints(services.api) | build_console_endpoints(console),
+        default=NotFoundEndpoint(services.instrumentation),
+        fallbacks={f"{CONSOLE_PREFIX}/": build_console_not_found_endpoint(console)},
+        lifespan=lambda: _lifespan(services),
     )
-    api_key_cache, limiter = ApiKeyCache(db), LeasedRateLimiter(db)
-    request_log_buffer = RequestLogBuffer(db) if settings.request_log_retention else None
-    instrumentation = RequestInstrumentation(
-        log=settings.access_log, on_record=request_log_buffer.append if request_log_buffer else None
-    )
-    deps = ApiDependencies(
-        db, Admission(api_key_cache.authenticate, limiter, settings), service, instrumentation, settings
-    )
-    endpoints = {path: Endpoint(deps, path, methods) for path, methods in group_by_path(operations()).items()}
-    routes = [
-        Route("/healthz", PublicEndpoint(HealthCheck(liveness_check))),
-        Route("/readyz", PublicEndpoint(HealthCheck(readiness_check(db)))),
-    ]
-    if settings.metrics_port is None:
-        routes.append(Route("/metrics", PublicEndpoint(MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE))))
-    routes += documentation_routes(build_document(operations()))
-    console_app = build_console(ConsoleDependencies(db, deps.admission, instrumentation, settings))
-    routes += Route("/console", console_app), Route("/console/{rest:path}", console_app)
-    lifespan = _lifespan(deps, api_key_cache, limiter, instrumentation, request_log_buffer)
-    fallback = Router(routes, redirect_slashes=False, default=NotFoundEndpoint(instrumentation), lifespan=lifespan)
-    router = PathRouter(endpoints, default=fallback)
     if not settings.cors_origins:
         return router
     return JsonCORSMiddleware(
@@ -115,44 +98,76 @@ def build_app(settings: Settings) -> ASGIApp:
     )
 
 
-def _lifespan(
-    deps: ApiDependencies,
-    api_key_cache: ApiKeyCache,
-    limiter: LeasedRateLimiter,
-    instrumentation: RequestInstrumentation,
-    request_log_buffer: RequestLogBuffer | None,
-) -> Any:
-    # What the protocol of the connections needs to know.
-    state = {"max_connections": deps.settings.max_connections, "client_io_timeout": deps.settings.client_io_timeout}
+@dataclass(frozen=True, slots=True)
+class _Services:
+    """The objects of one worker that live as long as its application."""
 
-    @asynccontextmanager
-    async def lifespan(_app: object) -> AsyncGenerator[dict[str, int]]:
-        background.exit_with_parent()
-        _tune_garbage_collection()
-        async with deps.db.open():
-            watchers = [
-                api_key_cache.watch(),
-                limiter.watch(),
-                background.run_background_tasks(deps.db, deps.settings),
-                metrics.watch(deps.db, deps.admission),
-                *([request_log_buffer.watch()] if request_log_buffer else []),
-            ]
-            tasks = [asyncio.create_task(each) for each in watchers]
-            try:
-                yield state
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                instrumentation.flush()
-                if request_log_buffer:
-                    await request_log_buffer.close()
+    api: ApiDependencies
+    api_key_cache: ApiKeyCache
+    rate_limiter: LeasedRateLimiter
+    instrumentation: RequestInstrumentation
+    request_log_buffer: RequestLogBuffer | None
 
-    return lifespan
+
+def _build_services(settings: Settings) -> _Services:
+    db = Database(
+        settings.database_url or "",
+        pool_size=settings.pool_size,
+        statement_timeout=settings.statement_timeout,
+    )
+    api_key_cache, rate_limiter = ApiKeyCache(db), LeasedRateLimiter(db)
+    request_log_buffer = RequestLogBuffer(db) if settings.request_log_retention else None
+    instrumentation = RequestInstrumentation(
+        log=settings.access_log, on_record=request_log_buffer.append if request_log_buffer else None
+    )
+    admission = Admission(api_key_cache.authenticate, rate_limiter, settings)
+    api = ApiDependencies(db, admission, service, instrumentation, settings)
+    return _Services(api, api_key_cache, rate_limiter, instrumentation, request_log_buffer)
+
+
+def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
+    return {path: Endpoint(deps, path, methods) for path, methods in group_by_path(operations()).items()}
+
+
+def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
+    """Health checks, metrics and documentation."""
+    endpoints: dict[str, ASGIApp] = {
+        "/healthz": PublicEndpoint(HealthCheck(liveness_check)),
+        "/readyz": PublicEndpoint(HealthCheck(readiness_check(deps.db))),
+    }
+    if deps.settings.metrics_port is None:
+        endpoints["/metrics"] = PublicEndpoint(MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE))
+    return endpoints | documentation_endpoints(build_document(operations()))
+
+
+@asynccontextmanager
+async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, int]]:
+    """Yields the limits that the connections' protocol enforces."""
+    db, settings = services.api.db, services.api.settings
+    background.exit_with_parent()
+    _tune_garbage_collection()
+    async with db.open():
+        coroutines = [
+            services.api_key_cache.watch(),
+            services.rate_limiter.watch(),
+            background.run_background_tasks(db, settings),
+            metrics.watch(db, services.api.admission),
+            *([services.request_log_buffer.watch()] if services.request_log_buffer else []),
+        ]
+        tasks = [asyncio.create_task(each) for each in coroutines]
+        try:
+            yield {"max_connections": settings.max_connections, "client_io_timeout": settings.client_io_timeout}
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            services.instrumentation.flush()
+            if services.request_log_buffer:
+                await services.request_log_buffer.close()
 
 
 def _tune_garbage_collection() -> None:
-    """A page of a thousand makes 40,000 objects that live for a request: looking through them all cost a fifth."""
+    """A page of 1,000 items creates 40,000 short-lived objects; collecting among them took a fifth of the request."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

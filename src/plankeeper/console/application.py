@@ -1,4 +1,4 @@
-"""All pages of the console as one ASGI application."""
+"""All pages of the console by path."""
 
 from starlette.types import ASGIApp
 
@@ -22,7 +22,6 @@ from plankeeper.console.pages import (
     webhooks,
 )
 from plankeeper.console.routing import PREFIX, PageRoute
-from plankeeper.http.routing import PathRouter
 
 PAGE_MODULES = (
     sign_in.pages,
@@ -47,10 +46,15 @@ def page_routes() -> list[PageRoute]:
     return [route for pages in PAGE_MODULES for route in pages.routes]
 
 
-def build_console(deps: ConsoleDependencies) -> ASGIApp:
+def build_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
+    """The console's ASGI applications by path, for the application's router."""
     by_path: dict[str, dict[str, PageRoute]] = {}
     for route in page_routes():
         by_path.setdefault(route.path, {})[route.method] = route
-    paths: dict[str, ASGIApp] = {path: PageEndpoint(deps, path, methods) for path, methods in by_path.items()}
-    paths[f"{PREFIX}/assets/{{name}}"] = responses.static_file
-    return PathRouter(paths, default=PageEndpoint(deps, None, {}))
+    endpoints: dict[str, ASGIApp] = {path: PageEndpoint(deps, path, methods) for path, methods in by_path.items()}
+    return endpoints | {f"{PREFIX}/assets/{{name}}": responses.static_file}
+
+
+def build_not_found_endpoint(deps: ConsoleDependencies) -> ASGIApp:
+    """The page for every other path of the console."""
+    return PageEndpoint(deps, None, {})

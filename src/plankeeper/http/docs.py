@@ -1,17 +1,17 @@
-"""The OpenAPI document and its interactive page, served from the package alone."""
+"""The OpenAPI document and its interactive page. All files come from this package."""
 
 from pathlib import Path
 from typing import Any
 
 from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from plankeeper.http.openapi import render_document
 from plankeeper.http.public import PublicEndpoint
 
 _STATIC = Path(__file__).with_name("static")
 _SECURITY_HEADERS = {
-    # Swagger UI sets style attributes and shows its icons as data addresses; scripts come from here alone.
+    # Swagger UI sets style attributes and has its icons in data URLs; scripts come only from this origin.
     "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
     "x-content-type-options": "nosniff",
@@ -22,14 +22,13 @@ _SECURITY_HEADERS = {
 }
 
 
-def documentation_routes(openapi: dict[str, Any]) -> list[BaseRoute]:
-    """`/openapi.json`, `/docs` and the files that the page needs."""
+def documentation_endpoints(openapi: dict[str, Any]) -> dict[str, ASGIApp]:
+    """`/openapi.json`, `/docs` and the files of that page."""
     openapi_response = Response(render_document(openapi), media_type="application/json", headers=_SECURITY_HEADERS)
     files = {"/docs": "docs.html"} | {
         f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }
-    static_routes = [
-        Route(path, PublicEndpoint(FileResponse(_STATIC / name, headers=_SECURITY_HEADERS)))
-        for path, name in files.items()
-    ]
-    return [Route("/openapi.json", PublicEndpoint(openapi_response)), *static_routes]
+    endpoints: dict[str, ASGIApp] = {"/openapi.json": PublicEndpoint(openapi_response)}
+    for path, name in files.items():
+        endpoints[path] = PublicEndpoint(FileResponse(_STATIC / name, headers=_SECURITY_HEADERS))
+    return endpoints

@@ -2,7 +2,9 @@
 
 import inspect
 import re
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 from uuid import UUID
@@ -23,6 +25,8 @@ READ: Scope = "read"
 WRITE: Scope = "write"
 
 Handler = Callable[..., Awaitable[Any]]
+# What the application opens before its first request and closes after its last.
+Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
 # What a broken constraint means: asked after the rollback, so it may look things up.
 ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]
 # Locks the resource that a path names until the transaction ends; takes the write and the path's ids.
@@ -148,31 +152,45 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
 
 
 class _Node:
-    """What may follow in a path: words, or else an id."""
+    """The segments that may follow in a path: literal ones first, otherwise a parameter."""
 
     def __init__(self) -> None:
         self.literals: dict[str, _Node] = {}
         self.parameter: _Node | None = None
         self.app: ASGIApp | None = None
-        self.parameter_names: list[str] = []  # of the ids on the way here
+        self.parameter_names: list[str] = []  # of the path up to here
 
 
 class PathRouter:
-    """An ASGI application: the one of the request's path, or `default`.
+    """The application's only router, itself an ASGI application: it finds the application for a request's path.
 
-    `apps` has them by path, with ids in braces; a word goes before an id. `path_params` of the scope gets the ids.
+    `apps` maps paths to applications, with parameters in braces; a literal segment takes precedence over a parameter.
+    The parameters' values are in the scope's `path_params`. Unknown paths go to the application of `fallbacks` whose
+    prefix they start with, otherwise to `default`. The lookup takes one step per segment, however many paths there are.
     """
 
-    def __init__(self, apps: Mapping[str, ASGIApp], default: ASGIApp) -> None:
+    def __init__(
+        self,
+        apps: Mapping[str, ASGIApp],
+        default: ASGIApp,
+        *,
+        fallbacks: Mapping[str, ASGIApp] | None = None,
+        lifespan: Lifespan = nullcontext,
+    ) -> None:
         self.paths = list(apps)
         self._root = _Node()
-        self.default = default
+        self._default = default
+        self._fallbacks = fallbacks or {}
+        self._lifespan = lifespan
         for path, app in apps.items():
             self._add(path, app)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        app = self._find(scope) if scope["type"] == "http" else None
-        await (app or self.default)(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._run_lifespan(scope, receive, send)
+        else:
+            app = self._find(scope) or self._fallback(scope["path"])
+            await app(scope, receive, send)
 
     def _add(self, path: str, app: ASGIApp) -> None:
         node, names = self._root, list[str]()
@@ -185,14 +203,33 @@ class PathRouter:
         node.app, node.parameter_names = app, names
 
     def _find(self, scope: ASGIScope) -> ASGIApp | None:
-        node, ids = self._root, list[str]()
+        node, values = self._root, list[str]()
         for segment in scope["path"].split("/"):
             child = node.literals.get(segment)
             if child is None:
                 child = node.parameter
                 if child is None or not segment:
                     return None
-                ids.append(segment)
+                values.append(segment)
             node = child
-        scope["path_params"] = dict(zip(node.parameter_names, ids, strict=True))
+        if node.app is not None:
+            scope["path_params"] = dict(zip(node.parameter_names, values, strict=True))
         return node.app
+
+    def _fallback(self, path: str) -> ASGIApp:
+        return next((app for prefix, app in self._fallbacks.items() if path.startswith(prefix)), self._default)
+
+    async def _run_lifespan(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """ASGI's lifespan protocol. What `lifespan` yields becomes the server's application state."""
+        await receive()
+        phase = "startup"
+        try:
+            async with self._lifespan() as state:
+                scope.get("state", {}).update(state or {})
+                await send({"type": "lifespan.startup.complete"})
+                phase = "shutdown"
+                await receive()
+        except BaseException:
+            await send({"type": f"lifespan.{phase}.failed", "message": traceback.format_exc()})
+            raise
+        await send({"type": "lifespan.shutdown.complete"})
