@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: what all workers of this server counted, and gauges of now."""
+"""Metrics for Prometheus: counters and gauges of all workers of this server."""
 
 import asyncio
 import os
@@ -12,37 +12,37 @@ from prometheus_client import (
     generate_latest,
     multiprocess,
 )
+from prometheus_client.registry import Collector
 
 from plankeeper.database.client import Database, Executor
 from plankeeper.events import store as event_store
+from plankeeper.http.instrumentation import DurationHistogramCollector
 from plankeeper.webhooks.figures import ATTEMPTS
 
-_multiprocess: Any = multiprocess  # its functions have no types that a strict check can use
+_multiprocess: Any = multiprocess  # the library does not annotate it
 
-POOL_OPEN = Gauge(
-    "plankeeper_db_pool_connections", "Database connections that workers hold.", multiprocess_mode="livesum"
-)
-POOL_IN_USE = Gauge("plankeeper_db_pool_connections_in_use", "Of these, those in use.", multiprocess_mode="livesum")
-POOL_WAITERS = Gauge("plankeeper_db_pool_waiters", "Requests that wait for a connection.", multiprocess_mode="livesum")
+POOL_OPEN = Gauge("plankeeper_db_pool_connections", "Open database connections.", multiprocess_mode="livesum")
+POOL_IN_USE = Gauge("plankeeper_db_pool_connections_in_use", "Connections in use.", multiprocess_mode="livesum")
+POOL_WAITERS = Gauge("plankeeper_db_pool_waiters", "Requests waiting for a connection.", multiprocess_mode="livesum")
 REQUESTS_IN_FLIGHT = Gauge(
-    "plankeeper_http_requests_in_flight", "Requests that workers are working on.", multiprocess_mode="livesum"
+    "plankeeper_http_requests_in_flight", "Requests being processed.", multiprocess_mode="livesum"
 )
 EVENT_LAG = Gauge(
     "plankeeper_event_sequencing_lag_seconds",
-    "The age of the oldest event without a position; 0 where there is none.",
+    "The age of the oldest event without a position; 0 if there is none.",
     multiprocess_mode="livemax",
 )
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
 
 
 class InFlightCounter(Protocol):
-    """Whatever knows how many requests are being worked on."""
+    """Has the number of requests being processed."""
 
     in_flight: int
 
 
 async def watch(db: Database, admission: InFlightCounter) -> None:
-    """Until cancelled: look once a second."""
+    """Update the gauges once a second, until cancelled."""
     while True:
         stats = db.stats
         POOL_OPEN.set(stats.open)
@@ -53,23 +53,24 @@ async def watch(db: Database, admission: InFlightCounter) -> None:
 
 
 async def watch_events(session: Executor) -> None:
-    """How far the sequencer is behind."""
+    """Update the gauges of the sequencer's backlog."""
     backlog = await event_store.get_backlog(session)
     EVENTS_UNSEQUENCED.set(backlog.waiting)
     EVENT_LAG.set(backlog.oldest_age_seconds)
 
 
 def registry() -> CollectorRegistry:
-    """Of all worker processes where they share a folder (PROMETHEUS_MULTIPROC_DIR), else of this process."""
+    """The metrics of all workers if they share a directory (PROMETHEUS_MULTIPROC_DIR), otherwise of this process."""
+    source: Collector = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        shared = CollectorRegistry()
-        multiprocess.MultiProcessCollector(shared)
-        return shared
-    return REGISTRY
+        source = _multiprocess.MultiProcessCollector(None)
+    exposed = CollectorRegistry()
+    exposed.register(DurationHistogramCollector(source))
+    return exposed
 
 
 def forget_worker(pid: int | None) -> None:
-    """Drop the gauges of a worker that is gone."""
+    """Drop the gauges of a worker that has exited."""
     _multiprocess.mark_process_dead(pid)
 
 
@@ -77,6 +78,6 @@ def render() -> bytes:
     return generate_latest(registry())
 
 
-# Counted by the process that sends, shown by whichever is asked.
+# Counted by the webhook worker; every process that serves metrics must know its name and its description.
 SENT = ATTEMPTS
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -107,7 +107,7 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
     assert junk.returncode == 1
     assert "PLANKEEPER_DATABASE_URL" in junk.stderr
     port = run_plankeeper("keys", "list", PLANKEEPER_PORT="http", **env)
-    assert port.stderr == "Error: PLANKEEPER_PORT is 'http'; it takes a port number from 0 to 65535.\n"
+    assert port.stderr == "Error: PLANKEEPER_PORT is 'http'; it must be a port number from 0 to 65535.\n"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = str(taken.getsockname()[1])
         busy = run_program("serve", "--port", number, **env)

@@ -119,7 +119,7 @@ def test_an_inactive_key_cannot_be_rotated(settings: dict[str, str], plan_manage
         *(
             (
                 ["create", "--name", "x", "--plan-manager", UNKNOWN_ID, "--rate-limit", limit],
-                f"'{limit}' is none; it takes requests a minute, such as 600/minute, or off",
+                f"'{limit}' is none; it takes requests per minute, such as 600/minute, or off",
             )
             for limit in ("600", "0/minute", "-1/minute", "1.5/minute", "10/second", "OFF", "", "9" * 13 + "/minute")
         ),

@@ -53,7 +53,7 @@ def test_every_error_is_reported(cluster: SharedCluster, api: Client) -> None:
     url, folder = "PLANKEEPER_DATABASE_URL", "PLANKEEPER_DATA_DIR"
     listing = ["plan-managers", "list"]
     cases: list[tuple[list[str], dict[str, str], str]] = [
-        (["serve"], {"PLANKEEPER_TIME_ZONE": "Mars"}, "PLANKEEPER_TIME_ZONE is 'Mars'; it takes the name of a time"),
+        (["serve"], {"PLANKEEPER_TIME_ZONE": "Mars"}, "PLANKEEPER_TIME_ZONE is 'Mars'; it must be the name of a time"),
         (listing, {url: "postgresql://u:p@localhost:port/db"}, "PLANKEEPER_DATABASE_URL does not open the database"),
         (listing, {url: "postgresql://u:p@127.0.0.1:99999/db"}, "PLANKEEPER_DATABASE_URL does not open the database"),
         (["serve"], {url: "postgresql://u@nosuchhost.invalid/db"}, "The database does not answer"),

@@ -2,10 +2,17 @@
 
 import ast
 from collections.abc import Iterator
+from typing import Any, get_args
+
+from msgspec import Meta, Struct
+from msgspec.structs import fields
 
 from contract.sources import Module, modules
+from contract.world import OPERATIONS
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.http.errors import CODES, ApiError, NotFound, ValidationError
+from plankeeper.http.errors import CODES, ApiError, ErrorCode, NotFound, ValidationError
+from plankeeper.http.validation import pattern_messages
+from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
 
 # The codes and statuses that were decided (decisions, section 8).
@@ -83,3 +90,30 @@ def test_the_catalogue_explains_every_error_and_every_warning_once() -> None:
     assert sorted(explained, key=str) == sorted([*errors, *((code, False, None) for code in WARNINGS)], key=str)
     assert all(each.title and each.description for each in ENTRIES)
     assert not set(CODES) & set(WARNINGS)
+
+
+def test_every_error_code_of_the_type_is_in_the_table() -> None:
+    assert get_args(ErrorCode) == tuple(CODES)
+
+
+def patterns_within(kind: Any) -> Iterator[Meta]:
+    """The annotations with a pattern in a type, however deep."""
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        for field in fields(kind):
+            yield from patterns_within(field.type)
+    for part in get_args(kind):
+        if isinstance(part, Meta):
+            yield from [part] if part.pattern else []
+        else:
+            yield from patterns_within(part)
+
+
+def test_every_pattern_has_its_own_message() -> None:
+    types = [each for operation in OPERATIONS.values() for each in (operation.query, operation.body) if each]
+    types += [each.import_schema for each in RESOURCES.values()]
+    patterns = [meta for kind in types for meta in patterns_within(kind)]
+    assert len({meta.pattern for meta in patterns}) >= 6
+    for meta in patterns:
+        assert (meta.extra or {})["message"].startswith("must "), meta.pattern
+    for kind in types:
+        assert set(pattern_messages(kind)) == {meta.pattern for meta in patterns_within(kind)}

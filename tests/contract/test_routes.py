@@ -6,6 +6,7 @@ from typing import Any, get_args
 from uuid import UUID
 
 import pytest
+from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from contract.operations import BODIES, CONTRACT, OPERATIONS, READS, WRITES, send
@@ -134,6 +135,15 @@ def test_a_key_without_the_scope_is_rejected_and_writes_nothing(
 @pytest.mark.parametrize("name", READS)
 def test_a_key_with_the_scope_read_may_read(tenant: World, keys: KeyHeaders, name: str) -> None:
     assert send(tenant.client, name, tenant.ids, keys.good["read"]).status_code == 200
+
+
+def test_a_single_resource_has_an_etag_for_each_of_its_views() -> None:
+    for operation in OPERATIONS.values():
+        is_single_resource = operation.method == "GET" and operation.path.endswith("}")
+        assert operation.has_etag == is_single_resource, operation.path
+        if is_single_resource:
+            views = [UNSET, "full"] if operation.query else []
+            assert [getattr(query, "view", None) for query in operation.views] == views, operation.path
 
 
 def documented_operations() -> Iterator[tuple[str, dict[str, Any]]]:

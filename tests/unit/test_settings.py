@@ -33,7 +33,7 @@ def test_every_setting_is_documented_with_its_default_and_meaning(project: Path)
 def test_an_invalid_value_names_the_variable_and_the_valid_values(name: str, value: str, expected: str) -> None:
     with pytest.raises(SettingError) as error:
         Settings.read({name: value})
-    assert str(error.value).startswith(f"{name} is {value!r}; it takes {expected}")
+    assert str(error.value).startswith(f"{name} is {value!r}; it must be {expected}")
 
 
 def test_an_empty_value_is_the_default() -> None:

@@ -29,7 +29,7 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     return build_page(query, rows, None)
 
 
-@router.get("/events/{event_id}", scope=READ, extension=True)
+@router.get("/events/{event_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
     """Get one event."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id))

@@ -1,4 +1,4 @@
-"""Who gets in: as many at once as the server can bear, with a key that is known, within its quota."""
+"""Admission control: concurrency limit, authentication and rate limits, before a request does any work."""
 
 from ipaddress import IPv6Address, IPv6Network
 from uuid import UUID
@@ -14,7 +14,7 @@ from plankeeper.settings import Settings
 
 
 class Admission:
-    """One worker's door. `with admission:` a request is inside; raises ApiError where there is no place."""
+    """The admission control of one worker. `with admission:` occupies a concurrency slot, or raises ApiError."""
 
     def __init__(self, authenticate: Authenticate, rate_limiter: RateLimiter, settings: Settings) -> None:
         self._authenticate = authenticate
@@ -23,16 +23,16 @@ class Admission:
         self.in_flight = 0
 
     def __enter__(self) -> None:
-        """A place for one request. Refused early is better than answered late: those inside stay quick."""
+        """Reject requests above the limit immediately, so that requests in progress stay fast."""
         if self.in_flight >= self._settings.max_concurrent_requests:
-            raise ApiError("service_unavailable", "The server is too busy just now.", headers={"retry-after": "1"})
+            raise ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "1"})
         self.in_flight += 1
 
     def __exit__(self, *_error: object) -> None:
         self.in_flight -= 1
 
     async def admit(self, state: RequestState, scope: ASGIScope, required_scope: Scope) -> tuple[Principal, UUID]:
-        """The key's grant and the plan manager; raises an ApiError. Every request of a known key counts."""
+        """The principal and the plan manager; raises ApiError. Every request with a valid key counts towards its limit."""
         try:
             state.principal = principal = await self._authenticate(
                 parse_bearer_key(state.headers.get(b"authorization"))
@@ -54,14 +54,15 @@ class Admission:
         return principal, plan_manager_id
 
     async def limit_login_attempts(self, scope: ASGIScope) -> None:
-        """One attempt at a password or a code, by the address; raises ApiError where it had its share of the minute.
+        """Count an attempt to enter a password or a code; raises ApiError if the address exceeds its limit.
 
-        Counted before it is known whether it is right, and apart from bad keys: those close nobody's way in.
+        Attempts count before they are verified, and separately from invalid API keys, so that invalid keys
+        do not lock people out of the console.
         """
         await self._hit_or_reject(f"guess:{client_network(scope)}")
 
     async def _limit_auth_failures(self, scope: ASGIScope) -> None:
-        """Only who has no good key is counted by address: an office may stand behind one."""
+        """Count by address only requests without a valid key: a whole office can share one address."""
         await self._hit_or_reject(f"address:{client_network(scope)}")
 
     async def _hit_or_reject(self, subject: str) -> None:
@@ -72,7 +73,7 @@ class Admission:
 
 
 def client_network(scope: ASGIScope) -> str:
-    """The client's address; of version 6 its /64, which is the least that one client has."""
+    """The client's IPv4 address, or the /64 network of its IPv6 address: a client has at least a whole /64."""
     address: str = scope["client"][0] if scope.get("client") else ""
     try:
         ipv6 = IPv6Address(address.partition("%")[0])

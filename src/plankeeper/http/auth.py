@@ -1,33 +1,33 @@
-"""Who asks, and for whom: the Authorization and X-Plan-Manager-Id headers."""
+"""Authentication and authorisation: the Authorization and X-Plan-Manager-Id headers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from plankeeper.http.context import Actor, Scope
-from plankeeper.http.errors import ApiError
+from plankeeper.http.errors import ApiError, ErrorCode
 from plankeeper.http.parsing import parse_uuid
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """What an API key may do. `plan_managers` holds each id under its lower-case text."""
+    """An authenticated API key. `plan_managers` maps the lower-case text of each allowed id to the id."""
 
     actor: Actor
     plan_managers: Mapping[bytes, UUID]
     scopes: frozenset[str]
     original_key_id: UUID  # the first of the key and its rotations
-    rate_limit: int | None  # requests a minute; null: the server's default; 0: no limit
-    subject: str  # what its requests are counted under
+    rate_limit: int | None  # requests per minute; None: the server's default; 0: unlimited
+    subject: str  # the subject of its rate limit
 
 
-# Finds the grant of a key's text; raises an ApiError with status 401.
+# Returns the principal of an API key; raises ApiError with status 401.
 Authenticate = Callable[[str], Awaitable[Principal]]
 
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 
-def unauthenticated_error(code: str) -> ApiError:
+def unauthenticated_error(code: ErrorCode) -> ApiError:
     return ApiError(code, headers=_CHALLENGE)
 
 
@@ -42,7 +42,7 @@ def parse_bearer_key(authorization: bytes | None) -> str:
 
 
 def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:
-    """The plan manager that the request is scoped to; raises ApiError."""
+    """The plan manager that the request acts for; raises ApiError."""
     if header is None:
         raise ApiError("missing_plan_manager_id")
     allowed = principal.plan_managers.get(header.lower())
@@ -55,4 +55,6 @@ def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:
 
 def require_scope(principal: Principal, scope: Scope) -> None:
     if scope not in principal.scopes:
-        raise ApiError("insufficient_scope", f"The API key lacks the scope `{scope}`, which this request needs.")
+        raise ApiError(
+            "insufficient_scope", f"This request requires the scope `{scope}`, which the API key does not have."
+        )

@@ -1,4 +1,4 @@
-"""What a handler gets of a request: whose it is, and the way to the database. No HTTP."""
+"""The context of a handler: plan manager, database, actor. Handlers do not deal with HTTP."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -28,7 +28,7 @@ SYSTEM = Actor("system", None, "plankeeper")
 
 @dataclass(slots=True)
 class ReadContext:
-    """A request that only reads: one statement, no transaction."""
+    """The context of a read, which runs its statements without a transaction."""
 
     db: Executor
     plan_manager_id: UUID
@@ -37,18 +37,18 @@ class ReadContext:
 
 @dataclass(slots=True)
 class WriteContext:
-    """A request that writes, in the one transaction that the edge commits before it answers."""
+    """The context of a write, whose transaction is committed before the response is sent."""
 
     tx: Transaction
     plan_manager_id: UUID
     settings: Settings
     actor: Actor = SYSTEM
     request_id: str | None = None
-    notify: bool = True  # whether webhooks tell of what it does
+    notify: bool = True  # whether webhooks send the events of this write
 
 
 def or_404(resource: T | None) -> T:
-    """The resource; raises NotFound where there is none."""
+    """The resource; raises NotFound if it is None."""
     if resource is None:
         raise NotFound
     return resource

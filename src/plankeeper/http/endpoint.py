@@ -20,6 +20,7 @@ from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
 from plankeeper.http.responses import Response, error_response
 from plankeeper.http.routing import Lock, Operation
+from plankeeper.http.schemas import Query
 from plankeeper.settings import Settings
 
 
@@ -139,8 +140,8 @@ class Endpoint:
         ids = {name: values[name] for name in get.path_ids}
         await lock(ctx, **ids)
         read_ctx = ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings)
-        views = get.views()
-        bodies = [Response.from_object(200, await get.handler(read_ctx, **ids, **view)).body for view in views]
+        queries: list[dict[str, Query]] = [{get.query_name: view} for view in get.views] if get.query_name else [{}]
+        bodies = [Response.from_object(200, await get.handler(read_ctx, **ids, **query)).body for query in queries]
         if not if_match(if_match_header, bodies):
             raise ApiError("precondition_failed")
 

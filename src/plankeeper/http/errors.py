@@ -1,140 +1,167 @@
-"""The one source of the API's errors: every code, its status and its meaning.
+"""The errors of the API: the only table of their codes, statuses and descriptions.
 
-A handler raises an ApiError; the edge answers it in the one shape:
+The HTTP layer turns an ApiError into a response with an `Error` body:
 
     ApiError
-    ├── ValidationError    400 invalid_request, with what is wrong field by field
+    ├── ValidationError    400 invalid_request, with a message for each field
     └── NotFound           404
 """
 
 from collections.abc import Mapping
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
 from plankeeper.http.schemas import EXTENSION
 
+ErrorCode = Literal[
+    "invalid_request",
+    "invalid_json",
+    "missing_plan_manager_id",
+    "invalid_plan_manager_id",
+    "permission_requires_email",
+    "missing_api_key",
+    "invalid_api_key",
+    "expired_api_key",
+    "plan_manager_not_allowed",
+    "insufficient_scope",
+    "not_found",
+    "method_not_allowed",
+    "too_many_webhook_endpoints",
+    "webhook_endpoint_inactive",
+    "idempotency_in_progress",
+    "contact_priority_taken",
+    "team_member_exists",
+    "precondition_failed",
+    "body_too_large",
+    "unsupported_media_type",
+    "idempotency_key_reused",
+    "rate_limit_exceeded",
+    "internal_error",
+    "service_unavailable",
+]
 
-class ErrorCode(NamedTuple):
+
+class ErrorDefinition(NamedTuple):
     status: int
     title: str
     description: str
 
 
-CODES: Mapping[str, ErrorCode] = {
-    "invalid_request": ErrorCode(
+CODES: Mapping[ErrorCode, ErrorDefinition] = {
+    "invalid_request": ErrorDefinition(
         400,
         "Invalid request",
-        "A parameter or a member of the body is not as documented. `errors` names each, and what would be right.",
+        "A parameter or a field of the body is invalid. `errors` lists each one, with what is expected.",
     ),
-    "invalid_json": ErrorCode(
+    "invalid_json": ErrorDefinition(
         400,
         "Invalid JSON",
         "The body is not a JSON object in UTF-8, or is nested more than 32 levels deep.",
     ),
-    "missing_plan_manager_id": ErrorCode(
+    "missing_plan_manager_id": ErrorDefinition(
         400,
         "Missing plan manager id",
         "The request has no X-Plan-Manager-Id header.",
     ),
-    "invalid_plan_manager_id": ErrorCode(
+    "invalid_plan_manager_id": ErrorDefinition(
         400,
         "Invalid plan manager id",
-        "The X-Plan-Manager-Id header is not one UUID with its hyphens.",
+        "The X-Plan-Manager-Id header must be a single UUID with hyphens.",
     ),
-    "permission_requires_email": ErrorCode(
+    "permission_requires_email": ErrorDefinition(
         400,
         "Permission requires an email",
-        "A team member without an email can hold no permission but no_access.",
+        "A team member without an email can only have the permission `no_access`.",
     ),
-    "missing_api_key": ErrorCode(
+    "missing_api_key": ErrorDefinition(
         401,
         "Missing API key",
         "The request has no `Authorization: Bearer <API key>` header.",
     ),
-    "invalid_api_key": ErrorCode(
+    "invalid_api_key": ErrorDefinition(
         401,
         "Invalid API key",
-        "The Authorization header does not carry an API key that is in use.",
+        "The Authorization header does not contain a valid API key.",
     ),
-    "expired_api_key": ErrorCode(401, "Expired API key", "The API key was right, and its time has run out."),
-    "plan_manager_not_allowed": ErrorCode(
+    "expired_api_key": ErrorDefinition(401, "Expired API key", "The API key has expired."),
+    "plan_manager_not_allowed": ErrorDefinition(
         403,
         "Plan manager not allowed",
-        "The API key may not act for the plan manager in X-Plan-Manager-Id.",
+        "The API key has no access to the plan manager in X-Plan-Manager-Id.",
     ),
-    "insufficient_scope": ErrorCode(
+    "insufficient_scope": ErrorDefinition(
         403,
         "Insufficient scope",
-        "The API key lacks the scope that the request needs.",
+        "The API key does not have the scope that the request requires.",
     ),
-    "not_found": ErrorCode(
+    "not_found": ErrorDefinition(
         404,
         "Not found",
-        "There is no such path, or no such resource for this plan manager.",
+        "The path does not exist, or the plan manager has no such resource.",
     ),
-    "method_not_allowed": ErrorCode(
+    "method_not_allowed": ErrorDefinition(
         405,
         "Method not allowed",
-        "The path does not take this method; `Allow` names those that it takes.",
+        "The path does not support this method. `Allow` lists the supported methods.",
     ),
-    "too_many_webhook_endpoints": ErrorCode(
+    "too_many_webhook_endpoints": ErrorDefinition(
         409,
         "Too many webhook endpoints",
-        "The plan manager has as many webhook endpoints as the server allows.",
+        "The plan manager has reached the maximum number of webhook endpoints.",
     ),
-    "webhook_endpoint_inactive": ErrorCode(
+    "webhook_endpoint_inactive": ErrorDefinition(
         409,
         "Webhook endpoint inactive",
-        "The webhook endpoint is not active, so nothing is sent to it.",
+        "The webhook endpoint is not active, so it receives no events.",
     ),
-    "idempotency_in_progress": ErrorCode(
+    "idempotency_in_progress": ErrorDefinition(
         409,
         "Idempotency in progress",
-        "The first request with this Idempotency-Key is still running. Try again after `Retry-After` seconds.",
+        "The first request with this Idempotency-Key is still running. Retry after `Retry-After` seconds.",
     ),
-    "contact_priority_taken": ErrorCode(
+    "contact_priority_taken": ErrorDefinition(
         409,
         "Contact priority taken",
-        "Another team member of the participant holds this contact priority.",
+        "Another team member of the participant has this contact priority.",
     ),
-    "team_member_exists": ErrorCode(
+    "team_member_exists": ErrorDefinition(
         409,
         "Team member exists",
-        "A team member with this email is on the participant's team already.",
+        "The participant's team already has a member with this email.",
     ),
-    "precondition_failed": ErrorCode(
+    "precondition_failed": ErrorDefinition(
         412,
         "Precondition failed",
-        "The resource is no longer what If-Match says; get it anew, and decide again.",
+        "The resource has changed since the version in If-Match. Fetch it again and retry.",
     ),
-    "body_too_large": ErrorCode(413, "Body too large", "The body is larger than 1 MiB."),
-    "unsupported_media_type": ErrorCode(
+    "body_too_large": ErrorDefinition(413, "Body too large", "The body is larger than 1 MiB."),
+    "unsupported_media_type": ErrorDefinition(
         415,
         "Unsupported media type",
-        "The body's Content-Type is not application/json in UTF-8.",
+        "The Content-Type of the body must be application/json in UTF-8.",
     ),
-    "idempotency_key_reused": ErrorCode(
+    "idempotency_key_reused": ErrorDefinition(
         422,
         "Idempotency key reused",
-        "The Idempotency-Key came with another request before; take a new one.",
+        "The Idempotency-Key was used with a different request. Use a new key.",
     ),
-    "rate_limit_exceeded": ErrorCode(
+    "rate_limit_exceeded": ErrorDefinition(
         429,
         "Rate limit exceeded",
-        "The key has used up its requests of this minute, or the address has sent too many bad credentials. Try again"
-        " after `Retry-After` seconds.",
+        "The key has used its quota for this minute, or the address has sent too many invalid credentials. Retry after"
+        " `Retry-After` seconds.",
     ),
-    "internal_error": ErrorCode(
+    "internal_error": ErrorDefinition(
         500,
         "Internal error",
-        "Something went wrong on the server; nothing was written. Quote the request id.",
+        "An unexpected error occurred, and nothing was written. Include the request id when you report it.",
     ),
-    "service_unavailable": ErrorCode(
+    "service_unavailable": ErrorDefinition(
         503,
         "Service unavailable",
-        "The server is too busy, or its database does not answer just now. Try again after `Retry-After` seconds, a"
-        " POST with its Idempotency-Key: if the database was lost during a commit, the write may have been done.",
+        "The server is overloaded, or its database is unavailable. Retry after `Retry-After` seconds, and retry a POST"
+        " with the same Idempotency-Key: if the connection was lost during a commit, the write may have succeeded.",
     ),
 }
 
@@ -143,7 +170,7 @@ MAX_ERRORS = 100
 
 
 class FieldError(Struct, frozen=True):
-    """What is wrong with one parameter or one member of the body."""
+    """The error of one parameter or one field of the body."""
 
     field: str
     message: str
@@ -160,11 +187,11 @@ class Error(Struct):
 
 
 class ApiError(Exception):
-    """A request is answered with an error of the catalogue; `headers` are added to the answer."""
+    """An error of the table. `headers` are added to the response."""
 
     def __init__(
         self,
-        code: str,
+        code: ErrorCode,
         detail: str | None = None,
         *,
         errors: list[FieldError] | None = None,
@@ -188,7 +215,7 @@ class ApiError(Exception):
 
 
 class ValidationError(ApiError):
-    """One or more fields are wrong: `ValidationError(email="must ...")`. Of more than 100 faults the first 100 are told."""
+    """One or more fields are invalid: `ValidationError(email="must ...")`. Reports the first MAX_ERRORS errors."""
 
     def __init__(self, *field_errors: FieldError, **messages: str) -> None:
         errors = [*field_errors, *(FieldError(name, message) for name, message in messages.items())]

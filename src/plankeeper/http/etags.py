@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110): strong tags of single resources, If-None-Match, If-Match."""
+"""Conditional requests (RFC 9110): strong entity tags of single resources, If-None-Match, If-Match."""
 
 import hashlib
 import re
@@ -10,12 +10,12 @@ _TAG = re.compile(r'(W/)?("[^"]*")|(\*)')
 
 
 def etag(body: bytes) -> str:
-    """A strong tag: a hash of the bytes."""
+    """A strong entity tag: a hash of the body."""
     return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
 
 
 def with_etag(response: Response, headers: Mapping[bytes, bytes]) -> Response:
-    """The answer with its tag; 304 without a body where the client says that it has it."""
+    """The response with its ETag header, or 304 without a body if If-None-Match has the tag."""
     tag = etag(response.body)
     etag_header = {"etag": tag}
     if_none_match = headers.get(b"if-none-match")
@@ -27,6 +27,6 @@ def with_etag(response: Response, headers: Mapping[bytes, bytes]) -> Response:
 
 
 def if_match(header: bytes, bodies: list[bytes]) -> bool:
-    """Whether an If-Match header names the tag of one of the bodies, or any. A weak tag never matches."""
+    """Whether an If-Match header has the tag of one of the bodies, or is `*`. A weak tag never matches."""
     tags = [etag(body) for body in bodies]
     return any(star or (quoted in tags and not weak) for weak, quoted, star in _TAG.findall(header.decode("latin-1")))

@@ -1,4 +1,4 @@
-"""Is the process alive, and can it serve: for load balancers and process managers, without a key."""
+"""Health checks for load balancers and process managers, and metrics. They require no API key."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,7 +14,7 @@ from plankeeper.http.responses import Response, error_response, log
 
 
 class MetricsEndpoint:
-    """Answers with the text that `text` makes."""
+    """Responds with the text that `render` returns."""
 
     def __init__(self, render: Callable[[], bytes], content_type: str) -> None:
         self._render = render
@@ -29,7 +29,7 @@ class _HealthCheckFunction(Protocol):
 
 
 class HealthCheck:
-    """Answers with what `check` says."""
+    """Responds with the result of a check."""
 
     def __init__(self, check: _HealthCheckFunction) -> None:
         self._check = check
@@ -52,18 +52,18 @@ def _not_ready_error(detail: str) -> ApiError:
 
 
 def readiness_check(db: Database) -> _HealthCheckFunction:
-    """200 when the database answers and its schema is the expected one, else 503 with what is wrong."""
+    """200 if the database responds and has the expected schema, otherwise 503 with the reason."""
 
     async def check() -> Response:
         try:
             revision = await schema.current_revision(db)
         except Exception as error:
             log.warning("not ready: %r", error)
-            raise _not_ready_error("The database does not answer.") from error
+            raise _not_ready_error("The database does not respond.") from error
         if revision != schema.LATEST_REVISION:
             newer = revision is not None and revision > schema.LATEST_REVISION
             advice = "update this server" if newer else "run plankeeper migrate"
-            detail = f"The schema is {revision}, and this server needs {schema.LATEST_REVISION}: {advice}."
+            detail = f"The database has schema {revision}, and this server requires {schema.LATEST_REVISION}: {advice}."
             raise _not_ready_error(detail)
         return Response.from_object(200, {"status": "ok"})
 

@@ -1,4 +1,4 @@
-"""Requests that may be sent again: the Idempotency-Key header."""
+"""Idempotent POST requests: the Idempotency-Key header."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ _KEY_PATTERN = re.compile(rb"[\x21-\x7e]{1,255}")
 
 
 class IdempotencyKey(NamedTuple):
-    """What a request is known by when it is sent again: whose it is, and a hash of what it asks for."""
+    """Identifies a request when it is sent again. `request_hash` detects a key that is reused for another request."""
 
     original_key_id: UUID
     path: str
@@ -27,7 +27,7 @@ class IdempotencyKey(NamedTuple):
 
 
 class IdempotencyStore(Protocol):
-    """Keeps answers in the transaction of the write."""
+    """Stores responses in the transaction of the write."""
 
     async def get_or_claim(
         self, tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey
@@ -41,7 +41,7 @@ class IdempotencyStore(Protocol):
 def parse_idempotency_key(
     operation: Operation, principal: Principal, scope: Scope, headers: Mapping[bytes, bytes], body: bytes
 ) -> IdempotencyKey | None:
-    """The retry that a POST asks for, or null; raises ValidationError."""
+    """The idempotency key of a POST, or None if it has no such header; raises ValidationError."""
     header = headers.get(b"idempotency-key")
     if header is None or operation.method != "POST":
         return None

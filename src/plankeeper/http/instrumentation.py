@@ -1,43 +1,46 @@
-"""What is told of each request: a line in the log, and metrics."""
+"""Access log entries and metrics of each request."""
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from itertools import accumulate
 from time import perf_counter, time
-from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Metric
+from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.registry import Collector
 
 from plankeeper import logs
 from plankeeper.http.requests import RequestState
 
-# Tells of a request: its method, its route (null: none of ours), and the status of its answer.
+# Reports a request: its state, method, route (None: unknown path) and response status.
 OnResponse = Callable[[RequestState, str, str | None, int], None]
 
-# A request that a key sent for a plan manager: whose, when it was answered, the key, method, route, path, status,
-# seconds, request id. A plain tuple, for each request makes one.
+# A request with a known key and plan manager: plan manager, time of the response, key id, method, route, path, status,
+# seconds, request id. A plain tuple, because every request creates one.
 RequestRecord = tuple[UUID, float, str | None, str, str | None, bytes, int, float, bytes]
 
-FLUSH_INTERVAL = 0.05  # seconds for which lines and figures are gathered
+FLUSH_INTERVAL = 0.05  # seconds between two flushes of log entries and metrics
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)  # seconds
+_UPPER_BOUNDS = (*(str(float(bound)) for bound in BUCKETS), "+Inf")  # values of the label `le`
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}
 
-REQUESTS = Counter("plankeeper_http_requests", "Requests answered.", ["method", "route", "status"])
-REQUEST_DURATION = Histogram(
-    "plankeeper_http_request_duration_seconds",
-    "From the last header of a request to the last byte of its answer.",
-    ["method", "route"],
-    buckets=BUCKETS,
+REQUESTS = Counter("plankeeper_http_requests", "Responses sent.", ["method", "route", "status"])
+# The parts of the request duration histogram, which `DurationHistogramCollector` puts together. A Histogram of the
+# library observes single values only, with a search and two writes to shared memory for each; counters take a batch.
+DURATION_BUCKETS = Counter(
+    "plankeeper_http_request_duration_buckets", "Requests by duration, not cumulative.", ["method", "route", "le"]
 )
-RATE_LIMIT_REJECTIONS = Counter("plankeeper_rate_limit_rejections", "Requests refused because a quota was used up.")
+DURATION_SUM = Counter("plankeeper_http_request_duration_sum", "The sum of the durations.", ["method", "route"])
+RATE_LIMIT_REJECTIONS = Counter("plankeeper_rate_limit_rejections", "Requests rejected by a rate limit.")
 
 
 class AccessLogEntry(Struct, gc=False):
-    """A request in the log: routes and ids, and nothing of what it is about."""
+    """A request in the log: routes and ids, but no paths, parameters or bodies, which may contain personal data."""
 
     time: datetime
     level: str
@@ -52,13 +55,13 @@ class AccessLogEntry(Struct, gc=False):
 
 
 class RequestInstrumentation:
-    """Tells of the requests of one worker: many at a time, for each one would cost more than a request's own steps.
+    """Logs and counts the requests of one worker in batches: one by one, this would cost more than the request itself.
 
-    What is told is told within PERIOD seconds; of a worker that is killed, what is younger is lost.
+    Buffered entries are flushed within FLUSH_INTERVAL seconds. A worker that is killed loses unflushed entries.
     """
 
     def __init__(self, *, log: bool, on_record: Callable[[RequestRecord], None] | None = None) -> None:
-        """`on_record` is told of what keys asked for a plan manager, at once: it must take no time."""
+        """`on_record` is called during each request that has a key and a plan manager, so it must be fast."""
         self._log = log
         self._on_record = on_record
         self._entries: list[AccessLogEntry] = []
@@ -107,7 +110,7 @@ class RequestInstrumentation:
             asyncio.get_running_loop().call_later(FLUSH_INTERVAL, self.flush)
 
     def flush(self) -> None:
-        """Tell what waits to be told."""
+        """Write the buffered log entries and metrics."""
         self._flush_scheduled = False
         entries, self._entries = self._entries, []
         logs.write(entries)
@@ -119,29 +122,62 @@ class _Histogram:
     """The requests of one method, route and status since the last flush."""
 
     def __init__(self, method: str, route: str | None, status: int) -> None:
-        self._requests = REQUESTS.labels(method, route or "none", status)
-        self._duration: Any = REQUEST_DURATION.labels(method, route or "none")
+        route = route or "none"
+        self._requests = REQUESTS.labels(method, route, status)
+        self._duration_sum = DURATION_SUM.labels(method, route)
+        self._duration_buckets = [DURATION_BUCKETS.labels(method, route, bound) for bound in _UPPER_BOUNDS]
         self._is_rejection = status == 429
         self._clear()
 
     def _clear(self) -> None:
         self._seconds = 0.0
-        self._buckets = [0] * (len(BUCKETS) + 1)
+        self._counts = [0] * len(_UPPER_BOUNDS)
 
     def add(self, seconds: float) -> None:
         self._seconds += seconds
-        self._buckets[bisect_left(BUCKETS, seconds)] += 1
+        self._counts[bisect_left(BUCKETS, seconds)] += 1
 
     def flush(self) -> None:
-        count = sum(self._buckets)
-        if not count:
+        total = sum(self._counts)
+        if not total:
             return
-        self._requests.inc(count)
+        self._requests.inc(total)
         if self._is_rejection:
-            RATE_LIMIT_REJECTIONS.inc(count)
-        # The library observes one by one only, with a search and two writes into shared memory for each.
-        self._duration._sum.inc(self._seconds)  # noqa: SLF001
-        for bucket, observed in enumerate(self._buckets):
-            if observed:
-                self._duration._buckets[bucket].inc(observed)  # noqa: SLF001
+            RATE_LIMIT_REJECTIONS.inc(total)
+        self._duration_sum.inc(self._seconds)
+        for counter, count in zip(self._duration_buckets, self._counts, strict=True):
+            if count:
+                counter.inc(count)
         self._clear()
+
+
+class DurationHistogramCollector(Collector):
+    """The metrics of another collector, with the request duration's counters as one histogram."""
+
+    def __init__(self, source: Collector) -> None:
+        self._source = source
+
+    def collect(self) -> Iterable[Metric]:
+        counts: dict[tuple[str, str], dict[str, float]] = {}
+        sums: dict[tuple[str, str], float] = {}
+        for metric in self._source.collect():
+            if metric.name == "plankeeper_http_request_duration_buckets":
+                for labels, value in _totals(metric):
+                    counts.setdefault((labels["method"], labels["route"]), {})[labels["le"]] = value
+            elif metric.name == "plankeeper_http_request_duration_sum":
+                sums |= {(labels["method"], labels["route"]): value for labels, value in _totals(metric)}
+            else:
+                yield metric
+        histogram = HistogramMetricFamily(
+            "plankeeper_http_request_duration_seconds",
+            "From the last header of a request to the last byte of its response.",
+            labels=["method", "route"],
+        )
+        for key, by_bound in counts.items():
+            cumulative = accumulate(by_bound.get(bound, 0.0) for bound in _UPPER_BOUNDS)
+            histogram.add_metric(key, list(zip(_UPPER_BOUNDS, cumulative, strict=True)), sums.get(key, 0.0))
+        yield histogram
+
+
+def _totals(counter: Metric) -> Iterable[tuple[dict[str, str], float]]:
+    return ((sample.labels, sample.value) for sample in counter.samples if sample.name.endswith("_total"))

@@ -202,7 +202,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     content = {"application/json": {"schema": _response_schema(operation.response_type)}}
     creates = operation.method == "POST" and operation.writes
     statuses = {400, 401, 403, 429, 500, 503}
-    statuses |= {404} if operation.path_ids or operation.path.endswith("/status") else set()
+    statuses |= {404} if operation.path_ids or operation.not_found else set()
     statuses |= {413, 415} if operation.body else set()
     statuses |= {409} if operation.conflicts or creates else set()
     statuses |= {412} if operation.lock else set()

@@ -14,10 +14,10 @@ _NON_FILTERS = {"limit", "offset", "after", "view"}
 class PaginationMeta(Struct):
     """The position of a page in its list."""
 
-    limit: Annotated[int, Meta(description="The most items of a page.")]
-    offset: Annotated[int, Meta(description="The items skipped.")]
+    limit: Annotated[int, Meta(description="The maximum number of items on a page.")]
+    offset: Annotated[int, Meta(description="The number of skipped items.")]
     has_more: Annotated[bool, Meta(description="Whether items follow this page.")]
-    total: Annotated[int | None, Meta(description="All matching items; null in cursor mode.")]
+    total: Annotated[int | None, Meta(description="The number of all matching items; null in cursor mode.")]
     next_cursor: Annotated[
         str | None,
         Meta(description="The `after` of the next page; null in offset mode and on the last page."),
@@ -31,11 +31,32 @@ class Page(Struct, Generic[T]):
     pagination: PaginationMeta
 
 
-Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items of a page.")]
-Offset = Annotated[int, Meta(ge=0, le=2**63 - 1, description="The items to skip; cannot be combined with a cursor.")]
-_AFTER_DESCRIPTION = (
-    "Answers the records after this id, ascending by id. `0` starts a walk; not together with a non-zero `offset`."
-)
+Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of items on a page.")]
+Offset = Annotated[
+    int, Meta(ge=0, le=2**63 - 1, description="The number of items to skip; cannot be combined with `after`.")
+]
+_AFTER_DESCRIPTION = "Returns the items after this id, in ascending order. `0` starts at the beginning. Cannot be combined with `offset`."
+
+_UuidCursor = Annotated[
+    str,
+    Meta(
+        pattern=f"^(0|{UUID_PATTERN})$",
+        extra={"message": "must be 0 or a UUID with hyphens"},
+        description=_AFTER_DESCRIPTION,
+    ),
+]
+_NumberCursor = Annotated[
+    str,
+    Meta(pattern="^[0-9]{1,18}$", extra={"message": "must be 0 or a whole number"}, description=_AFTER_DESCRIPTION),
+]
+_CodeCursor = Annotated[
+    str,
+    Meta(
+        pattern="^(0|[a-z][a-z_]{0,99})$",
+        extra={"message": "must be 0 or an error code"},
+        description=_AFTER_DESCRIPTION,
+    ),
+]
 
 
 class ListQuery(Query):
@@ -60,7 +81,7 @@ class ListQuery(Query):
 class UuidListQuery(ListQuery):
     """A list ordered by UUID. Its rows follow `start`: the nil UUID, which no row has, at the beginning."""
 
-    after: Annotated[str, Meta(pattern=f"^(0|{UUID_PATTERN})$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
+    after: _UuidCursor | UnsetType = UNSET
 
     @property
     def start(self) -> str:
@@ -70,7 +91,7 @@ class UuidListQuery(ListQuery):
 class NumberListQuery(ListQuery):
     """A list ordered by a whole number. Its rows follow `start`."""
 
-    after: Annotated[str, Meta(pattern="^[0-9]{1,18}$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
+    after: _NumberCursor | UnsetType = UNSET
 
     @property
     def start(self) -> int:
@@ -80,7 +101,7 @@ class NumberListQuery(ListQuery):
 class CodeListQuery(ListQuery):
     """A list ordered by a code. Its rows follow `start`."""
 
-    after: Annotated[str, Meta(pattern="^(0|[a-z][a-z_]{0,99})$", description=_AFTER_DESCRIPTION)] | UnsetType = UNSET
+    after: _CodeCursor | UnsetType = UNSET
 
     @property
     def start(self) -> str:

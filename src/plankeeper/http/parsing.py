@@ -48,7 +48,7 @@ def parse_path_id(name: str, kind: Any, text: str) -> UUID | int:
     if kind is UuidOr404:
         return uuid or _NIL_UUID
     if uuid is None:
-        raise ValidationError(FieldError(name, "must be a UUID with its hyphens"))
+        raise ValidationError(FieldError(name, "must be a UUID with hyphens"))
     return uuid
 
 

@@ -1,13 +1,13 @@
-"""Quotas: so many requests in a minute."""
+"""Rate limits: the interface of the limiter, and the headers of a response."""
 
 from math import ceil
 from typing import NamedTuple, Protocol
 
-WINDOW_SECONDS = 60  # seconds
+WINDOW_SECONDS = 60
 
 
 class RateLimitStatus(NamedTuple):
-    """Where a subject stands with its quota after one request of it: so many left, for so many seconds."""
+    """The state of a subject's rate limit after a request; `reset_after` is in seconds."""
 
     limit: int
     remaining: int
@@ -16,7 +16,7 @@ class RateLimitStatus(NamedTuple):
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """As the IETF's draft on rate-limit header fields has them."""
+        """The header fields of the IETF draft on rate limits."""
         return (
             (b"ratelimit-policy", b'"default";q=%d;w=%d' % (self.limit, WINDOW_SECONDS)),
             (b"ratelimit", b'"default";r=%d;t=%d' % (self.remaining, ceil(self.reset_after))),
@@ -24,11 +24,11 @@ class RateLimitStatus(NamedTuple):
 
     @property
     def retry_after(self) -> str:
-        """Whole seconds, never none: a client that comes back at once would be refused again."""
+        """Whole seconds, at least one: a client that retries immediately would be rejected again."""
         return str(max(1, ceil(self.reset_after)))
 
 
 class RateLimiter(Protocol):
-    """Counts requests over all servers."""
+    """Counts requests across all servers."""
 
     async def hit(self, subject: str, limit: int) -> RateLimitStatus: ...

@@ -1,4 +1,4 @@
-"""The table of operations: what each slice declares, and what the edge and the OpenAPI document read."""
+"""Routing: packages declare their operations in a Router, and PathRouter finds the endpoint of a request."""
 
 import inspect
 import re
@@ -27,24 +27,27 @@ WRITE: Scope = "write"
 Handler = Callable[..., Awaitable[Any]]
 # What the application opens before its first request and closes after its last.
 Lifespan = Callable[[], AbstractAsyncContextManager[Mapping[str, Any] | None]]
-# What a broken constraint means: asked after the rollback, so it may look things up.
+# Returns the error for a violated constraint. It runs after the rollback, so it may query the database.
 ConstraintErrorHandler = Callable[[Executor, UUID, ConstraintViolation], Awaitable[ApiError]]
-# Locks the resource that a path names until the transaction ends; takes the write and the path's ids.
+# Locks the resource that a path names until the end of the transaction. Takes the context and the path's ids.
 Lock = Callable[..., Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path: its handler, and all that is known of it from the handler's signature."""
+    """One method of one path: what its router declares, and what the signature of its handler says."""
 
     method: str
     path: str
     handler: Handler
-    required_scope: Scope
     tag: str
-    status: int
-    extension: bool
-    conflicts: bool
+    required_scope: Scope
+    status: int = 200
+    extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
+    conflicts: bool = False  # whether the contract documents its 409
+    not_found: bool = False  # whether it can return 404 although its path names no resource
+    has_etag: bool = False
+    views: tuple[Query, ...] = ()  # the queries of all representations; empty if there is only one
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
@@ -56,21 +59,12 @@ class Operation:
     parser: BodyParser[Any] | None
     response_type: Any
 
-    @property
-    def has_etag(self) -> bool:
-        """Whether it answers one resource, which has a tag."""
-        return self.method == "GET" and self.path.endswith("}")
-
-    def views(self) -> list[dict[str, Any]]:
-        """The query arguments under which a resource can be seen: none, or each view."""
-        if self.query_name is None or self.query is None:
-            return [{}]
-        return [{self.query_name: self.query(**view)} for view in ({}, {"view": "full"})]
-
 
 class Router:
-    """The operations of one slice. `constraint_errors` names what a broken constraint of the slice's tables answers;
-    `lock` locks the resource that a PUT or a DELETE names.
+    """The operations of one package.
+
+    `constraint_errors` maps the names of database constraints to functions that return the error for a violation.
+    `lock` locks the resource that the path of a PUT or a DELETE names.
     """
 
     def __init__(
@@ -81,49 +75,64 @@ class Router:
         self.lock = lock
         self.operations: list[Operation] = []
 
-    def get(self, path: str, *, scope: Scope, extension: bool = False) -> Callable[[Handler], Handler]:
-        return self._route("GET", path, scope, extension, 200, conflicts=False)
+    def get(
+        self, path: str, *, scope: Scope, extension: bool = False, etag: bool = False, views: tuple[Query, ...] = ()
+    ) -> Callable[[Handler], Handler]:
+        """Register a read. `etag` is for single resources; `views` lists the queries of all their representations."""
+        return self._route("GET", path, required_scope=scope, extension=extension, has_etag=etag, views=views)
 
     def post(
-        self, path: str, *, scope: Scope, extension: bool = False, status: int = 200, conflicts: bool = False
+        self,
+        path: str,
+        *,
+        scope: Scope,
+        extension: bool = False,
+        status: int = 200,
+        conflicts: bool = False,
+        not_found: bool = False,
     ) -> Callable[[Handler], Handler]:
-        return self._route("POST", path, scope, extension, status, conflicts)
+        return self._route(
+            "POST",
+            path,
+            required_scope=scope,
+            extension=extension,
+            status=status,
+            conflicts=conflicts,
+            not_found=not_found,
+        )
 
     def put(
         self, path: str, *, scope: Scope, extension: bool = False, conflicts: bool = False
     ) -> Callable[[Handler], Handler]:
-        return self._route("PUT", path, scope, extension, 200, conflicts)
+        return self._route("PUT", path, required_scope=scope, extension=extension, conflicts=conflicts, lock=self.lock)
 
     def delete(self, path: str, *, scope: Scope, extension: bool = False) -> Callable[[Handler], Handler]:
-        return self._route("DELETE", path, scope, extension, 200, conflicts=False)
+        return self._route("DELETE", path, required_scope=scope, extension=extension, lock=self.lock)
 
     def _route(
-        self, method: str, path: str, scope: Scope, extension: bool, status: int, conflicts: bool
+        self, method: str, path: str, *, lock: Lock | None = None, **declared: Any
     ) -> Callable[[Handler], Handler]:
         def register(handler: Handler) -> Handler:
-            parts = _parse_signature(handler, path)
-            self.operations.append(
-                Operation(
-                    method=method,
-                    path=PREFIX + path,
-                    handler=handler,
-                    required_scope=scope,
-                    tag=self.tag,
-                    status=status,
-                    extension=extension,
-                    conflicts=conflicts,
-                    constraint_errors=self.constraint_errors,
-                    lock=self.lock if method in ("PUT", "DELETE") else None,
-                    **parts,
-                )
+            operation = Operation(
+                method=method,
+                path=PREFIX + path,
+                handler=handler,
+                tag=self.tag,
+                constraint_errors=self.constraint_errors,
+                lock=lock,
+                **declared,
+                **_parse_signature(handler, path),
             )
+            if any(type(view) is not operation.query for view in operation.views):
+                raise TypeError(f"{handler}: a view is not a {operation.query}")
+            self.operations.append(operation)
             return handler
 
         return register
 
 
 def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
-    """What a handler's parameters are: the call, the path's ids, the query's struct, the body's struct."""
+    """The parts of an Operation that the handler's parameters declare: path ids, query and body."""
     hints = get_type_hints(handler, include_extras=True)
     path_names = set(re.findall(r"\{(\w+)\}", path))
     parts: dict[str, Any] = {
@@ -147,7 +156,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         elif name != "ctx":
             parts |= {"body_name": name, "body": kind, "parser": BodyParser(kind)}
     if path_names != set(parts["path_ids"]):
-        raise TypeError(f"{handler}: the path has {path_names}, the signature {set(parts['path_ids'])}")
+        raise TypeError(f"{handler}: the path has {path_names}, and the signature has {set(parts['path_ids'])}")
     return parts
 
 

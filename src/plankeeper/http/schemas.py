@@ -14,10 +14,23 @@ UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 EXTENSION = Meta(extra_json_schema={"x-plankeeper-extension": True})
 
-UuidText = Annotated[str, Meta(pattern=f"^{UUID_PATTERN}$", extra_json_schema={"format": "uuid"})]
-# The id of something new: any UUID but the nil one, which stands for no row.
+# A pattern's message stands beside it: `validation.py` reports it when a value does not match.
+UuidText = Annotated[
+    str,
+    Meta(
+        pattern=f"^{UUID_PATTERN}$",
+        extra={"message": "must be a UUID with hyphens"},
+        extra_json_schema={"format": "uuid"},
+    ),
+]
+# The id of a new resource: any UUID except the nil UUID, which stands for no row.
 NewId = Annotated[
-    str, Meta(pattern=f"^(?!00000000-0000-0000-0000-000000000000){UUID_PATTERN}$", extra_json_schema={"format": "uuid"})
+    str,
+    Meta(
+        pattern=f"^(?!00000000-0000-0000-0000-000000000000){UUID_PATTERN}$",
+        extra={"message": "must be a UUID with hyphens, and not the nil UUID"},
+        extra_json_schema={"format": "uuid"},
+    ),
 ]
 Text20 = Annotated[str, Meta(max_length=20)]
 Text50 = Annotated[str, Meta(max_length=50)]
@@ -31,19 +44,19 @@ STATE_CODES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
 
 
 class Email(str):
-    """An email address as it was sent: its form is checked, nothing is looked up."""
+    """An email address as the client sent it. Its syntax is checked, but not its domain."""
 
     __slots__ = ()
 
 
 class StateCode(str):
-    """A state's or territory's abbreviation: taken in either case, kept in upper case."""
+    """The abbreviation of a state or territory: accepted in either case, stored in upper case."""
 
     __slots__ = ()
 
 
 def decode_custom_type(kind: type, value: Any) -> Any:
-    """Msgspec's `dec_hook`: makes an Email or a StateCode of a string; ValueError says what would be right."""
+    """Msgspec's `dec_hook`: converts a string to an Email or a StateCode. The ValueError says what is expected."""
     if not isinstance(value, str):
         got = next((name for kind, name in _JSON_TYPE_NAMES.items() if isinstance(value, kind)), "this")
         raise ValueError(f"must be a string, not {got}")  # noqa: TRY004 - msgspec's contract
@@ -63,7 +76,7 @@ def decode_custom_type(kind: type, value: Any) -> Any:
 _JSON_TYPE_NAMES: dict[type, str] = {
     dict: "an object",
     list: "a list",
-    bool: "a boolean",  # before int, which it is a kind of
+    bool: "a boolean",  # before int, its base class
     int: "a number",
     float: "a number",
 }
@@ -77,13 +90,13 @@ def custom_schema(kind: type) -> dict[str, Any]:
 
 
 def apply_patch(change: Struct, before: S) -> S:
-    """`before` with the members that `change` has; those that it leaves out stay as they are."""
+    """`before` with the fields that `change` sets; fields that are UNSET stay unchanged."""
     members = {name: getattr(change, name) for name in change.__struct_fields__}
     return msgspec.structs.replace(before, **{name: value for name, value in members.items() if value is not UNSET})
 
 
 class EmptyResponse(Struct):
-    """An empty object: the answer to a delete."""
+    """An empty object, the response to a delete."""
 
 
 class Query(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -91,5 +104,5 @@ class Query(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def unset_to_none(value: T | UnsetType) -> T | None:
-    """A parameter that was sent, or null."""
+    """The value, or None for a parameter that was not sent."""
     return None if isinstance(value, UnsetType) else value

@@ -1,24 +1,24 @@
-"""Connections that cost too much are closed: too many, too slow, headers without end."""
+"""Limits on connections: their number, their duration, and the size of request headers."""
 
 import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-MAX_HEADER_BYTES = 32 * 1024  # bytes of a request's line and headers
+MAX_HEADER_BYTES = 32 * 1024  # of the request line and the headers
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with limits. `app_state`, which the lifespan fills, has `max_connections` and
-    `client_timeout` in seconds: for the headers and the body to arrive, and for the answer to be taken in.
+    """uvicorn's protocol with limits. The lifespan sets `max_connections` and `client_io_timeout` in `app_state`.
 
-    The two have a timer each: a client may send its next request while it takes in the last answer.
+    The timeout (seconds) applies to receiving headers and body, and to sending the response. Each has its own
+    timer, because a client can send its next request while it still receives the last response.
     """
 
-    _receive_timer: asyncio.TimerHandle | None = None  # until the request is here
-    _send_timer: asyncio.TimerHandle | None = None  # until the answer is gone
-    _is_receiving = False  # a request has begun, and is not all here
-    _unparsed_bytes = 0  # bytes since the parser last told of headers or of a body: it keeps those until they are whole
+    _receive_timer: asyncio.TimerHandle | None = None  # until the request is complete
+    _send_timer: asyncio.TimerHandle | None = None  # until the response is sent
+    _is_receiving = False  # a request has started and is incomplete
+    _unparsed_bytes = 0  # received since the parser's last callback; it buffers incomplete headers
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             return
         if self._unparsed_bytes > MAX_HEADER_BYTES:
             self.send_400_response("Invalid HTTP request received.")
-        # Most requests come whole, and need no timer. Bytes that begin none (an empty line) end uvicorn's wait for one.
+        # Most requests arrive complete and get no timer. Bytes before a request (an empty line) end uvicorn's keep-alive wait.
         elif self._receive_timer is None and (self._is_receiving or self._is_idle()):
             self._receive_timer = self._restart_timer(None)
 
@@ -51,7 +51,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if len(self.url) + sum(map(_header_length, self.headers)) > MAX_HEADER_BYTES:
-            # The parser tells nobody, and the client gets uvicorn's answer to what is no proper request.
+            # The parser swallows this error, and the client gets uvicorn's response to an invalid request.
             raise ValueError("the headers are too long")
         super().on_headers_complete()
         self._unparsed_bytes = 0
@@ -67,7 +67,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.transport.is_closing():  # it closes once the answer is gone: not before, and not never
+        if self.transport.is_closing():  # limits how long the close waits for unsent bytes
             self._send_timer = self._send_timer or self._restart_timer(None)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -99,17 +99,17 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
 
 class _CoalescingTransport:
-    """A transport that sends at once what is written in one turn of the loop.
+    """A transport that combines the writes of one iteration of the event loop.
 
-    uvicorn writes an answer's headers and its body apart: two calls to the system and two packets, each of which
-    wakes the client, cost a get a fifth.
+    uvicorn writes headers and body separately. Two system calls and two packets, each of which wakes the client,
+    took a fifth of a GET.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
         self._buffer: list[bytes] = []
-        self.is_closing = transport.is_closing  # asked several times a request
+        self.is_closing = transport.is_closing  # called several times per request
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
 from plankeeper.http.errors import FieldError
@@ -27,18 +27,7 @@ _TYPE_NAMES = {
     "date": "a date, YYYY-MM-DD",
     "decimal": "a number",
     "datetime": "a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ",
-    "uuid": "a UUID with its hyphens",
-}
-
-
-# What a pattern asks for, by a part of it that no other pattern has.
-_PATTERN_MESSAGES = {
-    "^(?!0000": "must be a UUID with its hyphens, and not the nil UUID",
-    "^(0|[0-9a-f": "must be 0 or a UUID with its hyphens",
-    "{12}": "must be a UUID with its hyphens",
-    "{1,18}": "must be 0 or a whole number",
-    "[a-z_]": "must be 0 or an error code",
-    "\\S": "must not be blank",
+    "uuid": "a UUID with hyphens",
 }
 
 
@@ -148,7 +137,8 @@ def _translate_message(message: str, kind: Any) -> str:  # noqa: PLR0911 - one r
     if message.startswith("Invalid enum value"):
         return f"must be one of {', '.join(str(choice) for choice in allowed_values(kind))}"
     if message.startswith("Expected `str` matching regex"):
-        return next((words for part, words in _PATTERN_MESSAGES.items() if part in message), "is not of the right form")
+        messages = (text for pattern, text in pattern_messages(kind).items() if repr(pattern) in message)
+        return next(messages, "has an invalid format")
     if message.startswith("Invalid RFC3339 encoded"):
         return f"must be {_TYPE_NAMES[message.rsplit(' ', 1)[-1]]}"
     return message[:1].lower() + message[1:]
@@ -161,3 +151,20 @@ def allowed_values(kind: Any) -> tuple[Any, ...]:
     for part in get_args(kind):
         values += allowed_values(part) if get_args(part) else [part] if isinstance(part, str | int) else []
     return tuple(values)
+
+
+@cache
+def pattern_messages(kind: Any) -> Mapping[str, str]:
+    """The messages of all patterns within a type."""
+    messages: dict[str, str] = {}
+    parts = [field.type for field in fields(kind)] if _is_struct(kind) else get_args(kind)
+    for part in parts:
+        if isinstance(part, Meta):
+            messages |= {part.pattern: part.extra["message"]} if part.pattern and part.extra else {}
+        else:
+            messages |= pattern_messages(part)
+    return messages
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)

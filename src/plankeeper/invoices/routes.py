@@ -29,7 +29,7 @@ async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
     return build_page(query, rows, total)
 
 
-@router.post("/invoices/status", scope=READ, extension=True)
+@router.post("/invoices/status", scope=READ, extension=True, not_found=True)
 async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
     """Ask where invoices stand: all of a number from a provider with an email."""
     invoices = await store.find_by_provider_and_number(
@@ -41,7 +41,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 
 
-@router.get("/invoices/{invoice_id}", scope=READ, extension=True)
+@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, invoice_id: UUID) -> InvoiceWithLines:
     """Get an invoice with its lines."""
     return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [invoice_id])), None))

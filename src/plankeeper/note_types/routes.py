@@ -35,7 +35,7 @@ async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     return after
 
 
-@router.get("/note-types/{note_type_id}", scope=READ)
+@router.get("/note-types/{note_type_id}", scope=READ, etag=True)
 async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
     """Get a note type."""
     return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [note_type_id])), None))

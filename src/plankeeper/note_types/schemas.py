@@ -8,8 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from plankeeper.http.pagination import NumberListQuery
 from plankeeper.http.schemas import Text255
 
-# At least one character that is no white space.
-Title = Annotated[str, Meta(max_length=255, pattern=r"\S")]
+Title = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 Color = Annotated[Text255 | None | UnsetType, Meta(description="Any string, such as `#0b7285` or `teal`.")]
 
 

@@ -72,7 +72,7 @@ async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate)
     return _apply_view(after, query)
 
 
-@router.get("/participants/{participant_id}", scope=READ)
+@router.get("/participants/{participant_id}", scope=READ, etag=True, views=(ViewQuery(), ViewQuery(view="full")))
 async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
     """Get a participant."""
     if query.view is UNSET:

@@ -44,7 +44,9 @@ async def create(ctx: WriteContext, query: ProviderViewQuery, change: ProviderUp
     return _apply_view(after, query)
 
 
-@router.get("/providers/{provider_id}", scope=READ)
+@router.get(
+    "/providers/{provider_id}", scope=READ, etag=True, views=(ProviderViewQuery(), ProviderViewQuery(view="full"))
+)
 async def get(ctx: ReadContext, provider_id: UUID, query: ProviderViewQuery) -> ProviderSummary | Provider:
     """Get a provider."""
     return _apply_view(or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id)), query)

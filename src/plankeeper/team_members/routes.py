@@ -100,7 +100,7 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     return after
 
 
-@router.get("/participants/{participant_id}/team-members/{team_member_id}", scope=READ, extension=True)
+@router.get("/participants/{participant_id}/team-members/{team_member_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404) -> TeamMember:
     """Get a team member."""
     members = await store.get_many(ctx.db, ctx.plan_manager_id, [participant_id], [team_member_id])

@@ -68,7 +68,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     return _with_secret(endpoint)
 
 
-@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True)
+@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, webhook_endpoint_id: UUID) -> WebhookEndpoint:
     """Get a webhook endpoint."""
     return or_404(await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id))

@@ -13,9 +13,14 @@ from plankeeper.http.schemas import AwareDatetime, LongText, Text255
 PayloadFormat = Literal["thin", "full"]
 DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]
 Url = Annotated[str, Meta(min_length=1, max_length=2000)]
-EventTypes = Annotated[
-    list[Annotated[str, Meta(pattern=r"^(\*|[a-z_]{1,50}\.(\*|[a-z_]{1,50}))$")]], Meta(min_length=1, max_length=50)
+EventTypePattern = Annotated[
+    str,
+    Meta(
+        pattern=r"^(\*|[a-z_]{1,50}\.(\*|[a-z_]{1,50}))$",
+        extra={"message": "must be an event type such as participant.created, participant.* or *"},
+    ),
 ]
+EventTypes = Annotated[list[EventTypePattern], Meta(min_length=1, max_length=50)]
 
 
 class WebhookEndpoint(Struct):

@@ -62,7 +62,7 @@ def field_errors(response: httpx.Response) -> list[tuple[str, str]]:
 
 
 NOT_JSON = {
-    "no body": (b"", "There is no body; it must be a JSON object."),
+    "no body": (b"", "The body is empty; it must be a JSON object."),
     "white space": (b" \n", "Not valid JSON: "),
     "cut short": (b'{"first_name": "Ann"', "Not valid JSON: "),
     "single quotes": (b"{'first_name': 'Ann'}", "Not valid JSON: "),
@@ -78,14 +78,14 @@ NOT_JSON = {
     "a lone low surrogate": (b'{"first_name": "A\\udc00n"}', "Not valid JSON: "),
     "a lone surrogate's bytes": (b'{"first_name": "A\xed\xa0\x80n"}', "Not valid JSON: it is not UTF-8."),
     "a lone surrogate in a name": (b'{"first_name\\ud800": "Ann"}', "Not valid JSON: "),
-    "a list": (b'[{"first_name": "Ann"}]', "A JSON object is needed, not another value."),
-    "a number": (b"5", "A JSON object is needed, not another value."),
-    "a string": (b'"Ann"', "A JSON object is needed, not another value."),
-    "null": (b"null", "A JSON object is needed, not another value."),
-    "33 levels": (b'{"first_name": %s}' % (b"[" * 32 + b"]" * 32), "Nested more than 32 levels deep."),
-    "20,000 lists": (b"[" * 20_000 + b"]" * 20_000, "Nested more than 32 levels deep."),
-    "20,000 objects": (b'{"a":' * 20_000 + b"1" + b"}" * 20_000, "Nested more than 32 levels deep."),
-    "20,000 open lists": (b'{"first_name": ' + b"[" * 20_000, "Nested more than 32 levels deep."),
+    "a list": (b'[{"first_name": "Ann"}]', "The body must be a JSON object."),
+    "a number": (b"5", "The body must be a JSON object."),
+    "a string": (b'"Ann"', "The body must be a JSON object."),
+    "null": (b"null", "The body must be a JSON object."),
+    "33 levels": (b'{"first_name": %s}' % (b"[" * 32 + b"]" * 32), "The body is nested more than 32 levels deep."),
+    "20,000 lists": (b"[" * 20_000 + b"]" * 20_000, "The body is nested more than 32 levels deep."),
+    "20,000 objects": (b'{"a":' * 20_000 + b"1" + b"}" * 20_000, "The body is nested more than 32 levels deep."),
+    "20,000 open lists": (b'{"first_name": ' + b"[" * 20_000, "The body is nested more than 32 levels deep."),
 }
 
 
@@ -247,7 +247,7 @@ def test_all_errors_of_a_body_are_reported_together(api: Client, unchanged: Call
         "status": "must be a string, not null",
         "is_pace_plan": "must be true or false, not a string",
         "plan_start_date": "must be a date, YYYY-MM-DD",
-        "account_manager_id": "must be a UUID with its hyphens",
+        "account_manager_id": "must be a UUID with hyphens",
     }
 
 
@@ -262,7 +262,7 @@ def test_all_invalid_items_of_a_list_are_reported_together(api: Client, unchange
         ]  # fmt: skip
         response = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")
         assert field_errors(response) == [
-            (f"account_manager[{at}]", "must be a UUID with its hyphens") for at in (0, 2, 3)
+            (f"account_manager[{at}]", "must be a UUID with hyphens") for at in (0, 2, 3)
         ]
 
 
@@ -270,7 +270,7 @@ def test_an_unknown_field_is_reported_with_the_known_fields(api: Client, unchang
     with unchanged():
         response = api.post("/note-types", {"note_type": "Visit", "color": "red"})
         known = "note_type, badge_color, highlight_color"
-        assert field_errors(response) == [("color", f"is not known; known are {known}")]
+        assert field_errors(response) == [("color", f"is unknown; expected one of {known}")]
     assert api.get("/note-types").json()["pagination"]["total"] == 0
 
 
@@ -312,7 +312,7 @@ IDS = {"/participants/{}": "participant_id", "/providers/{}": "provider_id", "/i
 @pytest.mark.parametrize("path", IDS)
 def test_an_invalid_uuid_is_rejected_and_an_unknown_one_is_not_found(api: Client, path: str) -> None:
     for wrong in ("abc", "1", uuid7().hex, f"{uuid7()}0", "%00", "%7B" + str(uuid7()) + "%7D"):
-        assert field_errors(api.get(path.format(wrong))) == [(IDS[path], "must be a UUID with its hyphens")]
+        assert field_errors(api.get(path.format(wrong))) == [(IDS[path], "must be a UUID with hyphens")]
     for absent in (str(uuid7()), str(uuid7()).upper(), str(UUID(int=0))):
         response = api.get(path.format(absent))
         assert (response.status_code, response.json()["error"]) == (404, "not_found")
@@ -350,7 +350,7 @@ def test_an_id_in_upper_case_is_the_same_id(api: Client) -> None:
 @pytest.mark.parametrize("timestamp", ["0001-01-01T00:00:00%2B10:00", "9999-12-31T23:59:59-10:00"])
 def test_a_timestamp_outside_the_calendar_is_rejected(api: Client, timestamp: str) -> None:
     for path in ("/participants", "/providers", "/invoices"):
-        says = [("updated_since", "must lie within the years 1 to 9999 in UTC")]
+        says = [("updated_since", "must be between the years 1 and 9999 in UTC")]
         assert field_errors(api.request("GET", f"{path}?updated_since={timestamp}")) == says
 
 

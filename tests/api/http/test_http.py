@@ -55,7 +55,7 @@ def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str)
         assert (response.status_code, response.headers["allow"]) == (405, allow)
         if method != "HEAD":
             assert response.json() == {
-                "success": False, "error": "method_not_allowed", "detail": f"The path takes {allow}.",
+                "success": False, "error": "method_not_allowed", "detail": f"The path supports {allow}.",
                 "request_id": response.headers["x-request-id"],
             }  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_readiness_fails_while_the_database_is_down_but_liveness_does_not() -> N
     check_response(ready)
     assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
     assert ready.json() == {
-        "success": False, "error": "service_unavailable", "detail": "The database does not answer.",
+        "success": False, "error": "service_unavailable", "detail": "The database does not respond.",
         "request_id": ready.headers["x-request-id"],
     }  # fmt: skip
     assert httpx.get(f"{away.url}/healthz").json() == {"status": "ok"}

@@ -26,7 +26,7 @@ def test_the_nil_uuid_is_rejected_as_an_id(api: Client, import_rows: Callable[..
     for resource, more in (("participants", {}), ("account-managers", {}), ("exit-reasons", {"name": "x"})):
         report = import_rows(api, resource, [{"id": NIL, **more}])
         assert [(bad.field, bad.message) for bad in report.errors] == [
-            ("id", "must be a UUID with its hyphens, and not the nil UUID")
+            ("id", "must be a UUID with hyphens, and not the nil UUID")
         ]
     assert api.get(f"/account-managers/{NIL}").status_code == 404
 

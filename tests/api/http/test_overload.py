@@ -125,7 +125,7 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
                 api.send("GET", "/participants", headers={"Authorization": f"Bearer {stranger}"}),
                 api.send("GET", "/participants"),
             ):
-                assert_busy(refused, "The server is too busy just now.")
+                assert_busy(refused, "The server is too busy.")
         assert api.http.get("/healthz").status_code == 200
         # Who had waited for a place would have waited for these.
         assert not any(update.done() for update in updates)
@@ -155,7 +155,7 @@ def test_a_slot_is_released_however_a_request_ends(
         assert api.get("/participants", limit=0).status_code == 400
         assert api.request("PATCH", "/participants").status_code == 405
     with all_slots_in_use(full, api, SLOTS) as (release, updates):
-        assert_busy(api.get("/participants"), "The server is too busy just now.")
+        assert_busy(api.get("/participants"), "The server is too busy.")
         release()
         assert [update.result(20).status_code for update in updates] == [200] * SLOTS
 
@@ -205,7 +205,7 @@ def test_at_ten_times_the_limit_every_request_gets_a_response(
     made = {each.json()["id"] for each in responses if each.status_code == 200}
     refused = [each for each in responses if each.status_code != 200]
     for each in refused:
-        assert_busy(each, "The server is too busy just now.")
+        assert_busy(each, "The server is too busy.")
     assert made
     kept = api.get("/participants", limit=1000).json()["data"]
     assert {each["id"] for each in kept} == made

@@ -114,7 +114,7 @@ def test_unknown_views_are_rejected(api: Client) -> None:
         api.post("/participants?view=x", {}),
     ):
         assert field_errors(response) == [("view", "must be one of full")]
-    assert field_errors(api.delete(f"{place}?view=full")) == [("view", "is not known; none is taken")]
+    assert field_errors(api.delete(f"{place}?view=full")) == [("view", "is unknown; no parameters are supported")]
     assert api.get("/participants").json()["pagination"]["total"] == 1
 
 

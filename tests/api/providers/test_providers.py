@@ -76,7 +76,7 @@ def test_unknown_views_are_rejected(api: Client) -> None:
     says = [("view", "must be one of full")]
     for response in (api.get(path, view="basic"), api.get("/providers", view="x"), api.put(f"{path}?view=Full", {})):
         assert field_errors(response) == says
-    assert field_errors(api.delete(f"{path}?view=full")) == [("view", "is not known; none is taken")]
+    assert field_errors(api.delete(f"{path}?view=full")) == [("view", "is unknown; no parameters are supported")]
 
 
 def test_an_update_changes_only_the_given_fields_and_null_clears(api: Client) -> None:

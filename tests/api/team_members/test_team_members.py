@@ -242,7 +242,7 @@ def test_an_update_rejects_an_email_and_an_id(api: Client, team_path: str, name:
     for value in (made.get(name), None, "x@example.com"):
         [(field, message)] = field_errors(api.put(f"{team_path}/{made['id']}", {name: value, "role": "Carer"}))
         assert field == name
-        assert message.startswith("is not known; known are ")
+        assert message.startswith("is unknown; expected one of ")
     assert api.get(team_path).json()["data"] == [made]
 
 
