@@ -1,4 +1,4 @@
-"""What goes on beside requests, in every server and every worker: one of them all is the sequencer, with its chores."""
+"""Background tasks of API and webhook workers: one of them is the event sequencer and runs the periodic tasks."""
 
 import asyncio
 import multiprocessing
@@ -25,14 +25,14 @@ from plankeeper.webhooks.fan_out import FanOut
 
 
 def exit_with_parent() -> None:
-    """A process whose supervisor was killed must not go on, and hold the port."""
+    """Stop this process when its supervisor dies, so that it does not keep the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)
 
 
 async def run_background_tasks(db: Database, settings: Settings) -> None:
-    """Until cancelled: be the sequencer, or stand by to become it."""
+    """Run the event sequencer and its periodic tasks, or stand by to take over, until cancelled."""
 
     async def warn_of_expiry(_session: object) -> None:
         await service.record_expiry_warnings(db, settings)
@@ -54,7 +54,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
 
 
 def _purge_tasks(settings: Settings) -> list[Callable[[Executor], Awaitable[object]]]:
-    # Where no requests are kept, those go that were.
+    # A retention of 0 days deletes the requests that were logged before the log was disabled.
     purges: list[Callable[[Executor], Awaitable[object]]] = [RequestLogRetention(settings.request_log_retention or 0)]
     if settings.event_retention:
         retention = timedelta(days=settings.event_retention)

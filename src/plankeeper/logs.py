@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on standard error. No personal data: of an error no message, only where and what."""
+"""Logs: one JSON object per line on standard error. Error messages are left out, as they may contain personal data."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as JSON. Of an exception its class, PostgreSQL's code, and the places: its text may name a person."""
+    """A record as JSON. An exception is logged with its class, its SQLSTATE and its traceback, but without its text."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {
@@ -35,7 +35,7 @@ def _traceback_frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def configure() -> None:
-    """Whatever logs in this process writes such lines."""
+    """Log everything in this process as JSON."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
@@ -44,12 +44,12 @@ def configure() -> None:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
-    # Where this one has any handler, uvicorn makes a line of its own for each request, if only to drop it.
+    # With a handler, uvicorn would format a line for each request.
     logging.getLogger("uvicorn.access").propagate = False
 
 
 def write(entries: Sequence[msgspec.Struct]) -> None:
-    """Write lines past the handlers, which would cost more than a request's own steps."""
+    """Write log entries directly: logging handlers would cost more than the request itself."""
     text = _encoder.encode_lines(entries)
     while text:
         text = text[os.write(2, text) :]

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment into one frozen object."""
+"""The settings, read once from the environment into a frozen object."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-MIN_RETENTION_DAYS = 7  # a delivery is attempted for more than three days, and needs its event
+MIN_RETENTION_DAYS = 7  # deliveries are retried for more than three days, and their events must still exist
 
 
 class SettingError(Exception):
-    """A setting that cannot be used: its name, and what would be right."""
+    """An invalid setting. The message has its name, its value, and what is expected."""
 
 
 def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str) -> Any:
@@ -51,12 +51,12 @@ def _positive(value: str) -> int:
 
 
 def parse_rate_limit(value: str) -> int:
-    """`600/minute` as 600, `off` as 0; raises ValueError saying what would be right."""
+    """`600/minute` as 600, `off` as 0; raises ValueError with what is expected."""
     if value == "off":
         return 0
     match = re.fullmatch(r"([1-9][0-9]{0,11})/minute", value)
     if not match:
-        raise ValueError("requests a minute, such as 600/minute, or off")
+        raise ValueError("requests per minute, such as 600/minute, or off")
     return int(match[1])
 
 
@@ -78,7 +78,7 @@ def _networks(value: str) -> tuple[str, ...]:
         for each in networks:
             ip_network(each)
     except ValueError:
-        raise ValueError("addresses or networks such as 10.0.0.0/8, with commas between them") from None
+        raise ValueError("addresses or networks such as 10.0.0.0/8, separated by commas") from None
     return networks
 
 
@@ -87,7 +87,7 @@ def _allowed_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def _days(value: str, minimum: int = MIN_RETENTION_DAYS) -> int | None:
-    """`30d` as 30, `off` as null."""
+    """`30d` as 30, `off` as None."""
     if value == "off":
         return None
     match = re.fullmatch(r"([0-9]{1,5})d", value)
@@ -110,150 +110,151 @@ def _zone(value: str) -> ZoneInfo:
 def _origins(value: str) -> tuple[str, ...]:
     origins = tuple(origin.strip() for origin in value.split(",") if origin.strip())
     if any(not origin.startswith(("http://", "https://")) and origin != "*" for origin in origins):
-        raise ValueError("origins such as https://app.example.com, with commas between them")
+        raise ValueError("origins such as https://app.example.com, separated by commas")
     return origins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the environment says. `Settings.read()` raises SettingError naming the variable that is wrong."""
+    """The settings of a process. `Settings.read()` raises SettingError for an invalid variable."""
 
     database_url: str | None = setting(
         "PLANKEEPER_DATABASE_URL",
         "",
         _optional,
-        "A PostgreSQL of your own (15 or newer), as `postgresql://user:password@host/database`; several hosts may stand"
-        " with commas between them. Empty: an embedded PostgreSQL in the data folder.",
+        "Your own PostgreSQL (15 or newer), as `postgresql://user:password@host/database`. Separate several hosts with"
+        " commas. Empty: an embedded PostgreSQL in the data directory.",
     )
     data_dir: Path = setting(
         "PLANKEEPER_DATA_DIR",
         ".plankeeper",
         Path,
-        "The folder in which the embedded PostgreSQL keeps its data.",
+        "The data directory of the embedded PostgreSQL.",
     )
     postgres_bin: Path | None = setting(
         "PLANKEEPER_POSTGRES_BIN",
         "",
         _optional_path,
-        "The folder of PostgreSQL's programs: those that run the embedded cluster, and `pg_dump` and `pg_restore`."
-        " Empty: the packaged ones.",
+        "The directory of PostgreSQL's programs, which run the embedded PostgreSQL, `pg_dump` and `pg_restore`."
+        " Empty: the bundled programs.",
     )
     host: str = setting("PLANKEEPER_HOST", "127.0.0.1", _text, "The address that `serve` listens on.")
     port: int = setting("PLANKEEPER_PORT", "8000", _port, "The port that `serve` listens on.")
     workers: int = setting(
-        "PLANKEEPER_WORKERS", "", _workers, "The worker processes of `serve`. Empty: one a processor core."
+        "PLANKEEPER_WORKERS", "", _workers, "The number of worker processes of `serve`. Empty: one per processor core."
     )
     pool_size: int = setting(
         "PLANKEEPER_POOL_SIZE",
         "10",
         _positive,
-        "The most database connections that one worker opens for requests.",
+        "The maximum number of database connections for requests, per worker.",
     )
     statement_timeout: int = setting(
         "PLANKEEPER_STATEMENT_TIMEOUT",
         "30",
         _positive,
-        "The seconds after which a statement of a request is given up (the answer is 503).",
+        "The time limit of a statement of a request, in seconds (the response is 503).",
     )
     rate_limit: int = setting(
         "PLANKEEPER_RATE_LIMIT",
         "600/minute",
         parse_rate_limit,
-        "The requests that a key may send in a clock minute, over all servers: `600/minute`, or `off`. A key can have a"
-        " figure of its own (`plankeeper keys create --rate-limit`).",
+        "The number of requests that an API key can send in a clock minute, across all servers: `600/minute`, or `off`."
+        " To set the limit of one key, use `plankeeper keys create --rate-limit`.",
     )
     auth_failure_rate_limit: int = setting(
         "PLANKEEPER_AUTH_FAILURE_RATE_LIMIT",
         "60/minute",
         parse_rate_limit,
-        "The requests with bad credentials that a client's address may send in a clock minute: `60/minute`, or `off`."
-        " Good keys from the same address are not touched. As many times, counted apart, an address may try to sign in"
-        " to the console.",
+        "The number of requests with invalid credentials that a client address can send in a clock minute: `60/minute`,"
+        " or `off`. Valid keys from the same address are not affected. The same limit applies separately to sign-in"
+        " attempts in the console.",
     )
     trusted_proxies: tuple[str, ...] = setting(
         "PLANKEEPER_TRUSTED_PROXIES",
         "",
         _networks,
-        "The addresses or networks of the proxies whose X-Forwarded-For says who the client is, with commas between"
-        " them. Empty: none, the client is who connects.",
+        "The addresses or networks of the proxies whose X-Forwarded-For header is trusted, separated by commas. Empty:"
+        " no trusted proxies; the client address is the peer address.",
     )
     max_concurrent_requests: int = setting(
         "PLANKEEPER_MAX_CONCURRENT_REQUESTS",
         "200",
         _positive,
-        "The requests that one worker works on at a time; further ones are refused at once (503), so that those inside"
-        " stay quick.",
+        "The maximum number of requests that one worker processes at the same time. More requests are rejected"
+        " immediately (503), so that requests in progress stay fast.",
     )
     max_connections: int = setting(
         "PLANKEEPER_MAX_CONNECTIONS",
         "1000",
         _positive,
-        "The client connections that one worker holds; further ones are closed.",
+        "The maximum number of client connections per worker. More connections are closed.",
     )
     client_io_timeout: int = setting(
         "PLANKEEPER_CLIENT_IO_TIMEOUT",
         "20",
         _positive,
-        "The seconds that a client may take to send a request's headers, to send its body, and to take in the answer.",
+        "The time limit for a client to send headers, to send a body, and to receive the response, in seconds each.",
     )
-    access_log: bool = setting(
-        "PLANKEEPER_ACCESS_LOG", "on", _flag, "Whether a line is logged for each request: `on` or `off`."
-    )
+    access_log: bool = setting("PLANKEEPER_ACCESS_LOG", "on", _flag, "Whether each request is logged: `on` or `off`.")
     metrics_port: int | None = setting(
         "PLANKEEPER_METRICS_PORT",
         "",
         _optional_port,
-        "A port of its own for `/metrics`. Empty: the port of the API.",
+        "A separate port for `/metrics`. Empty: the port of the API.",
     )
     webhook_worker: bool = setting(
         "PLANKEEPER_WEBHOOK_WORKER",
         "on",
         _flag,
-        "Whether `serve` runs the worker that sends webhooks too: `on` or `off`.",
+        "Whether `serve` also runs the webhook worker: `on` or `off`.",
     )
     max_webhook_endpoints: int = setting(
-        "PLANKEEPER_MAX_WEBHOOK_ENDPOINTS", "20", _positive, "The most webhook endpoints of a plan manager."
+        "PLANKEEPER_MAX_WEBHOOK_ENDPOINTS", "20", _positive, "The maximum number of webhook endpoints per plan manager."
     )
     webhook_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
         "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS",
         "",
         _allowed_networks,
-        "The private addresses or networks that webhooks may be sent to, with commas between them: `127.0.0.1` while"
-        " you develop. Empty: none.",
+        "The private addresses or networks that can receive webhooks, separated by commas, such as `127.0.0.1` during"
+        " development. Empty: none.",
     )
     event_retention: int | None = setting(
         "PLANKEEPER_EVENT_RETENTION",
         "off",
         _days,
-        "How long events are kept, the audit trail that they are: `2555d`, or `off`, which is for ever.",
+        "The retention period of events (the audit trail), such as `2555d`, or `off` to keep them forever.",
     )
     delivery_retention: int | None = setting(
-        "PLANKEEPER_DELIVERY_RETENTION", "30d", _days, "How long deliveries are kept: `30d`, or `off`."
+        "PLANKEEPER_DELIVERY_RETENTION",
+        "30d",
+        _days,
+        "The retention period of deliveries, such as `30d`, or `off` to keep them forever.",
     )
     request_log_retention: int | None = setting(
         "PLANKEEPER_REQUEST_LOG_RETENTION",
         "7d",
         _at_least_a_day,
-        "How long the console's log of API requests goes back: `7d`, or `off`, which is not at all. Of a plan manager"
-        " the last 10,000 requests are kept.",
+        "The retention period of the console's API request log, such as `7d`, or `off` to disable the log. At most"
+        " the latest 10,000 requests per plan manager are kept.",
     )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",
         "plankeeper",
         _text,
-        "The service operator's name: account managers whose email's domain contains it are hidden.",
+        "The name of the service operator. Account managers whose email domain contains it are hidden.",
     )
     time_zone: ZoneInfo = setting(
         "PLANKEEPER_TIME_ZONE",
         "Australia/Sydney",
         _zone,
-        "The time zone in which invoices are checked for dates in the future.",
+        "The time zone for checking whether an invoice date is in the future.",
     )
     cors_origins: tuple[str, ...] = setting(
         "PLANKEEPER_CORS_ORIGINS",
         "",
         _origins,
-        "The origins whose pages may call the API from a browser, with commas between them. Empty: none.",
+        "The origins whose pages can call the API from a browser, separated by commas. Empty: none.",
     )
 
     @classmethod
@@ -265,5 +266,5 @@ class Settings:
             try:
                 values[each.name] = each.metadata["parse"](variables.get(name, default) or default)
             except ValueError as error:
-                raise SettingError(f"{name} is {variables.get(name)!r}; it takes {error}.") from None
+                raise SettingError(f"{name} is {variables.get(name)!r}; it must be {error}.") from None
         return cls(**values)

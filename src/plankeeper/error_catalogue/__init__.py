@@ -1,1 +1,1 @@
-"""Every error that the API answers and every warning that an invoice can carry, explained."""
+"""The catalogue of all API errors and invoice warnings."""

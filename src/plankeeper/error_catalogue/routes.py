@@ -1,4 +1,4 @@
-"""The error catalogue: made from the same source as the errors themselves."""
+"""The error catalogue, generated from the tables of errors and warnings."""
 
 from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry, ErrorCatalogueListQuery
 from plankeeper.http.context import ReadContext
@@ -20,7 +20,7 @@ router = Router("error_catalogue")
 
 
 @router.get("/error-catalogue", scope=READ, extension=True)
-async def list_(ctx: ReadContext, query: ErrorCatalogueListQuery) -> Page[ErrorCatalogueEntry]:  # noqa: ARG001 - the same for all
+async def list_(ctx: ReadContext, query: ErrorCatalogueListQuery) -> Page[ErrorCatalogueEntry]:  # noqa: ARG001 - the same for every plan manager
     """List every error code with its meaning, ascending by code."""
     entries = [entry for entry in ENTRIES if entry.error_code > query.start]
     total = None if query.uses_cursor else len(ENTRIES)

@@ -1,4 +1,4 @@
-"""The error catalogue over the wire."""
+"""Schemas of the error catalogue."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from plankeeper.http.pagination import CodeListQuery
 
 
 class ErrorCatalogueEntry(Struct):
-    """An error of the API, or a warning that the checks of invoices find."""
+    """An error of the API, or a warning of the invoice checks."""
 
     error_code: str
     applies_to: Literal["api", "invoice", "line_item"]
@@ -18,4 +18,4 @@ class ErrorCatalogueEntry(Struct):
 
 
 class ErrorCatalogueListQuery(CodeListQuery):
-    """The list has no filters."""
+    """The list of the catalogue, without filters."""

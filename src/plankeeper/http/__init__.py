@@ -1,1 +1,1 @@
-"""Everything HTTP that no slice should think about."""
+"""The HTTP layer: routing, authentication, parsing, errors and responses of all packages."""

@@ -32,7 +32,7 @@ class Admission:
         self.in_flight -= 1
 
     async def admit(self, state: RequestState, scope: ASGIScope, required_scope: Scope) -> tuple[Principal, UUID]:
-        """The principal and the plan manager; raises ApiError. Every request with a valid key counts towards its limit."""
+        """The principal and the plan manager; raises ApiError. Every request with a valid key counts for its limit."""
         try:
             state.principal = principal = await self._authenticate(
                 parse_bearer_key(state.headers.get(b"authorization"))

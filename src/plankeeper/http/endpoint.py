@@ -1,4 +1,4 @@
-"""The life of a request, on one screen."""
+"""The lifecycle of an API request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from plankeeper.settings import Settings
 
 @dataclass(slots=True)
 class ApiDependencies:
-    """What all endpoints share."""
+    """The dependencies of all endpoints."""
 
     db: Database
     admission: Admission
@@ -35,7 +35,7 @@ class ApiDependencies:
     settings: Settings
 
 
-CLIENT_CLOSED_REQUEST = 499  # what the log says where there was nobody left to answer
+CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the response
 
 
 class Endpoint:
@@ -56,14 +56,14 @@ class Endpoint:
         except ClientDisconnectedError:
             self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
-        except Exception as error:  # noqa: BLE001 - whatever happens, the client gets an answer in the one shape
+        except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
             response = error_response(error, state.request_id.decode())
         await response.send(state.request_id, send, state.rate_limit_headers)
         self._deps.on_response(state, scope["method"], self._path, response.status)
 
     async def _respond(self, state: RequestState, scope: Scope, receive: Receive) -> Response:
         if b"%2f" in scope.get("raw_path", b"").lower():
-            raise NotFound  # an encoded slash is part of a name, and no name of ours has one
+            raise NotFound  # an encoded slash belongs to a segment, and no id contains one
         operation = self._operations.get(scope["method"])
         if operation is None:
             return self._respond_without_operation(scope["method"])
@@ -74,7 +74,7 @@ class Endpoint:
         values = _handler_arguments(operation, scope)
         body = b""
         if operation.parser and operation.body_name:
-            body = await read_body(state.headers, receive)  # it may take long to arrive, and takes no place meanwhile
+            body = await read_body(state.headers, receive)  # a slow upload holds no concurrency slot
             values[operation.body_name] = operation.parser.parse(body, _resource_id(operation, scope))
         with self._deps.admission:
             if not operation.writes:
@@ -98,7 +98,7 @@ class Endpoint:
         plan_manager_id: UUID,
         idempotency_key: IdempotencyKey | None,
     ) -> Response:
-        """The one transaction of a request, committed before it is answered."""
+        """The only transaction of a request, committed before the response is sent."""
         try:
             async with self._deps.db.transaction() as tx:
                 ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, state.request_id.decode())
@@ -118,7 +118,7 @@ class Endpoint:
         idempotency_key: IdempotencyKey | None,
         if_match_header: bytes | None,
     ) -> Response:
-        """A write, unless it has been done already, or what it is to change is no longer what the client saw."""
+        """Run the handler, or replay the saved response. Raises ApiError if the resource does not match If-Match."""
         if idempotency_key and (
             saved_response := await self._deps.idempotency_store.get_or_claim(
                 ctx.tx, ctx.plan_manager_id, idempotency_key
@@ -135,7 +135,7 @@ class Endpoint:
     async def _require_if_match(
         self, lock: Lock, ctx: WriteContext, values: dict[str, Any], if_match_header: bytes
     ) -> None:
-        """Raises ApiError `precondition_failed`. The resource is locked first: who comes second sees the change."""
+        """Raises ApiError `precondition_failed`. Locks the resource first, so that concurrent updates are seen."""
         get = self._operations["GET"]
         ids = {name: values[name] for name in get.path_ids}
         await lock(ctx, **ids)
@@ -148,7 +148,7 @@ class Endpoint:
     def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":
             return Response(200, b"{}", {"allow": self._allow})
-        raise ApiError("method_not_allowed", f"The path takes {self._allow}.", headers={"allow": self._allow})
+        raise ApiError("method_not_allowed", f"The path supports {self._allow}.", headers={"allow": self._allow})
 
 
 def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
@@ -164,12 +164,12 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
 
 
 def _resource_id(operation: Operation, scope: Scope) -> str | None:
-    """The id that a body may repeat."""
+    """The resource's id, which the body may repeat."""
     return next(reversed(scope["path_params"].values())) if operation.method == "PUT" else None
 
 
 class NotFoundEndpoint:
-    """Every path that is none of ours."""
+    """Responds to unknown paths."""
 
     def __init__(self, on_response: OnResponse) -> None:
         self._on_response = on_response

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the table of operations and of the structs that they name."""
+"""The OpenAPI document, generated from the operations and their structs."""
 
 import inspect
 import json
@@ -19,22 +19,23 @@ _REF = "#/components/schemas/{name}"
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 TAGS = {
-    "participants": "The people whose funding the plan manager manages.",
-    "team_members": "The contacts on a participant's team, and what they may do.",
-    "account_managers": "The people at the plan manager who look after participants; read only.",
+    "participants": "People whose funding the plan manager manages.",
+    "team_members": "Contacts on a participant's team, and their permissions.",
+    "account_managers": "Employees of the plan manager who look after participants; read only.",
     "note_types": "Kinds of notes, with their colours.",
-    "providers": "Who provides services to participants and sends invoices.",
-    "invoices": "What providers claim, and what was found wrong with it; read only.",
+    "providers": "Businesses that provide services to participants and send invoices.",
+    "invoices": "Invoices of providers, with the warnings of automatic checks; read only.",
     "invoice_view_sessions": "Records of a user viewing an invoice; read only.",
-    "events": "The audit trail: one event for every write, in the order of the commits.",
-    "webhook_endpoints": "Addresses that events are sent to, signed.",
-    "webhook_deliveries": "Events on their way to webhook endpoints, with every attempt.",
-    "error_catalogue": "Every error code and every invoice warning, explained.",
+    "events": "The audit trail: one event for each write, in commit order.",
+    "webhook_endpoints": "URLs that receive signed events.",
+    "webhook_deliveries": "Deliveries of events to webhook endpoints, with every attempt.",
+    "error_catalogue": "Explanations of all error codes and invoice warnings.",
 }
 
 _INTRODUCTION = """\
-Every request carries an API key (`Authorization: Bearer <key>`) and the id of the plan manager that it acts for
-(`X-Plan-Manager-Id`). What is marked `x-plankeeper-extension` is Plankeeper's own; the rest is the public contract.
+Every request requires an API key (`Authorization: Bearer <key>`) and the id of the plan manager that it acts for
+(`X-Plan-Manager-Id`). Elements with `x-plankeeper-extension` are extensions of Plankeeper. All others belong to the
+public contract.
 """
 
 
@@ -63,14 +64,14 @@ _PLAN_MANAGER_ID = {
     "name": "X-Plan-Manager-Id",
     "in": "header",
     "required": True,
-    "description": "The plan manager that the request is scoped to.",
+    "description": "The plan manager that the request acts for.",
     "schema": {"type": "string", "format": "uuid"},
 }
 _REQUEST_ID = {
     "name": "X-Request-Id",
     "in": "header",
     "required": False,
-    "description": "An id of the caller's own, of 1 to 128 visible ASCII characters; else one is made.",
+    "description": "The client's id for the request, 1 to 128 visible ASCII characters. Generated if absent.",
     "schema": {"type": "string"},
     "x-plankeeper-extension": True,
 }
@@ -81,8 +82,8 @@ _PARAMETERS = {
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "1 to 255 visible ASCII characters of the caller's own. The answer of a success is kept for a"
-        " day, and given again to the same request with the same key: so it is safe to send it again.",
+        "description": "The client's key, 1 to 255 visible ASCII characters. A successful response is stored for a day,"
+        " and returned again for the same request with the same key, which makes retries safe.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
         "x-plankeeper-extension": True,
     },
@@ -90,7 +91,7 @@ _PARAMETERS = {
         "name": "If-None-Match",
         "in": "header",
         "required": False,
-        "description": "The `ETag` of an earlier answer: if the resource is still the same, the answer is 304.",
+        "description": "The `ETag` of an earlier response. Returns 304 if the resource is unchanged.",
         "schema": {"type": "string"},
         "x-plankeeper-extension": True,
     },
@@ -98,7 +99,7 @@ _PARAMETERS = {
         "name": "If-Match",
         "in": "header",
         "required": False,
-        "description": "The `ETag` of a get, of either view: if the resource is no longer the same, the answer is 412.",
+        "description": "The `ETag` of a GET, of either view. Returns 412 if the resource has changed.",
         "schema": {"type": "string"},
         "x-plankeeper-extension": True,
     },
@@ -110,13 +111,13 @@ _HEADERS = {
         "schema": {"type": "string"},
     },
     "RateLimit": {
-        "description": 'What is left of it: `"default";r=<requests>;t=<seconds until it is whole again>`.',
+        "description": 'The rest of the quota: `"default";r=<requests>;t=<seconds until it resets>`.',
         "schema": {"type": "string"},
     },
     "RetryAfter": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
-    "ETag": {"description": "A strong tag of this answer.", "schema": {"type": "string"}},
+    "ETag": {"description": "A strong entity tag of the response.", "schema": {"type": "string"}},
     "IdempotentReplayed": {
-        "description": "`true` where this answer was kept from an earlier request.",
+        "description": "`true` if this is the stored response of an earlier request.",
         "schema": {"type": "string"},
     },
 }
@@ -210,7 +211,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     headers = (["ETag"] if operation.has_etag else []) + (["IdempotentReplayed"] if creates else [])
     responses: dict[str, Any] = {str(operation.status): _response("Success", content, *headers)}
     if operation.has_etag:
-        responses["304"] = _response("The resource is what If-None-Match says.", None, "ETag")
+        responses["304"] = _response("The resource matches If-None-Match.", None, "ETag")
         responses["304"]["x-plankeeper-extension"] = True
     for status in sorted(statuses):
         codes = [code for code, each in CODES.items() if each.status == status]
@@ -238,7 +239,7 @@ _HEADER_NAMES = {
 
 
 def _struct_types(response_type: Any) -> list[Any]:
-    """The structs of an answer: itself, or each of a union."""
+    """The structs of a response: one, or each of a union."""
     origin = get_origin(response_type)
     if isinstance(response_type, type) and issubclass(response_type, Struct):
         return [response_type]
@@ -273,14 +274,14 @@ def _components(struct_types: Sequence[Any]) -> dict[str, Any]:
     for schema in component_schemas.values():
         schema.pop("title", None)
         for member in schema.get("properties", {}).values():
-            # A member that says its types itself (an amount is a number) needs no other word on them.
+            # `type` already lists the types of the field (an amount is a number).
             if isinstance(member.get("type"), list):
                 member.pop("anyOf", None)
     return {_name_pages(name): schema for name, schema in component_schemas.items()}
 
 
 def _optional_fields(struct_type: Any) -> Iterator[tuple[str, str]]:
-    """The members that are UNSET where there is nothing to say: names of struct and member, of all structs within."""
+    """Fields that are absent when UNSET: names of struct and field, including nested structs."""
     for part in (get_origin(struct_type) or struct_type, *get_args(struct_type)):
         if isinstance(part, type) and issubclass(part, Struct):
             for field in fields(part):
@@ -292,5 +293,5 @@ def _optional_fields(struct_type: Any) -> Iterator[tuple[str, str]]:
 
 
 def _name_pages(text: str) -> str:
-    """`Page_Participant_` is called `ParticipantPage`."""
+    """Rename `Page_Participant_` to `ParticipantPage`."""
     return re.sub(r"\bPage_(\w+?)_(?![A-Za-z_])", r"\1Page", text)

@@ -32,10 +32,10 @@ class Page(Struct, Generic[T]):
 
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of items on a page.")]
-Offset = Annotated[
-    int, Meta(ge=0, le=2**63 - 1, description="The number of items to skip; cannot be combined with `after`.")
-]
-_AFTER_DESCRIPTION = "Returns the items after this id, in ascending order. `0` starts at the beginning. Cannot be combined with `offset`."
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1, description="The number of skipped items; not allowed with `after`.")]
+_AFTER_DESCRIPTION = (
+    "Returns the items after this id, in ascending order. `0` starts at the beginning. Not allowed with `offset`."
+)
 
 _UuidCursor = Annotated[
     str,

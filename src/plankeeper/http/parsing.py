@@ -1,4 +1,4 @@
-"""Path, query string and body become what a handler's signature names."""
+"""Parse path, query string and body into the types of a handler's parameters."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ S = TypeVar("S", bound=Struct)
 MAX_BODY_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 
-# The id of a resource whose ids the contract types as plain strings: what is no UUID is simply not found.
+# The id of a resource whose ids the contract types as plain strings: anything but a UUID is not found.
 UuidOr404 = NewType("UuidOr404", UUID)
 
 _NIL_UUID = UUID(int=0)
@@ -33,16 +33,16 @@ _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """A UUID in either case, with its hyphens; null for anything else."""
+    """A UUID with hyphens, in either case, or None."""
     return UUID(text) if _UUID.fullmatch(text) else None
 
 
 def parse_path_id(name: str, kind: Any, text: str) -> UUID | int:
-    """A path's id as the handler wants it; raises ValidationError naming it."""
+    """An id of the path as the handler's type; raises ValidationError."""
     if kind is int:
         if not _INTEGER.fullmatch(text):
             raise ValidationError(FieldError(name, "must be a whole number"))
-        # Beyond a bigint there is no row: 0 is no row's id either.
+        # No row has an id beyond bigint, and none has 0.
         return int(text) if abs(int(text)) < 2**63 else 0
     uuid = parse_uuid(text)
     if kind is UuidOr404:
@@ -53,13 +53,13 @@ def parse_path_id(name: str, kind: Any, text: str) -> UUID | int:
 
 
 def parse_query(query_type: type[Query] | None, query_string: bytes) -> Query | None:
-    """The query parameters; raises ValidationError naming every one that is unknown, empty, repeated or wrong."""
+    """The query parameters; raises ValidationError with all that are unknown, empty, repeated or invalid."""
     if not query_string:
         return query_type() if query_type else None
     values, errors = _parameters(query_type, query_string)
     parsed, type_errors = validate(query_type or Query, values)
     if isinstance(parsed, ListQuery) and parsed.after is not msgspec.UNSET and parsed.offset:
-        type_errors = [FieldError("offset", "must be 0 or absent together with `after`")]
+        type_errors = [FieldError("offset", "must be 0 or absent if `after` is set")]
     if errors or type_errors or parsed is None:
         reported_fields = {error.field for error in errors}
         raise ValidationError(*errors, *(error for error in type_errors if error.field not in reported_fields))
@@ -85,7 +85,7 @@ def _parameters(query_type: type[Query] | None, query_string: bytes) -> tuple[di
 
 @cache
 def _parameter_types(query_type: type[Query]) -> Mapping[str, type[Any]]:
-    """What the text of each parameter is turned into."""
+    """The type of each parameter."""
     return {name: unwrap_type(field.type) for name, field in known_fields(query_type).items()}
 
 
@@ -102,7 +102,7 @@ def _coerce_decimal(text: str) -> Decimal | str:
 
 
 def _coerce_datetime(text: str) -> str:
-    # A `+` that was not percent-encoded arrives as a space; in a datetime it can only have been a plus.
+    # An unencoded `+` arrives as a space, which a datetime cannot contain.
     return text.replace(" ", "+")
 
 
@@ -121,12 +121,12 @@ _COERCIONS: Mapping[type, Callable[[str], Any]] = {
 
 
 def coerce_text(kind: type, text: str) -> Any:
-    """A text as a value of a plain type; what is none stays a text, for the validation to refuse."""
+    """A text as a value of a plain type. Invalid text is returned unchanged, and validation rejects it."""
     return _COERCIONS.get(kind, _keep_text)(text)
 
 
 def unwrap_type(annotation: Any) -> type[Any]:
-    """The type that stands inside unions, Annotated and Literal: what a text must be turned into."""
+    """The plain type within unions, Annotated and Literal."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return unwrap_type(get_args(annotation)[0])
@@ -146,9 +146,9 @@ class BodyParser(Generic[S]):
         self._decoder = msgspec.json.Decoder(struct_type, dec_hook=decode_custom_type)
 
     def parse(self, body: bytes, resource_id: str | None = None) -> S:
-        """The struct; raises ApiError `invalid_json`, or ValidationError naming every fault.
+        """The struct; raises ApiError `invalid_json`, or ValidationError with all errors.
 
-        An `id` equal to `resource_id` is let pass, so that a client can put back what it got.
+        Ignores an `id` equal to `resource_id`, so that a client can send back a resource that it fetched.
         """
         try:
             if b"\\u0000" not in body:
@@ -165,9 +165,9 @@ class BodyParser(Generic[S]):
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
-    """A JSON object with exact numbers; raises ApiError `invalid_json` saying what there is instead."""
+    """A JSON object with exact numbers; raises ApiError `invalid_json`."""
     if not body:
-        raise ApiError("invalid_json", "There is no body; it must be a JSON object.")
+        raise ApiError("invalid_json", "The body is empty; it must be a JSON object.")
     try:
         document: Any = _exact_decoder.decode(body)
     except RecursionError:
@@ -178,16 +178,16 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     if nesting_depth(document) > MAX_DEPTH:
         raise ApiError("invalid_json", _TOO_DEEP)
     if not isinstance(document, dict):
-        raise ApiError("invalid_json", "A JSON object is needed, not another value.")
+        raise ApiError("invalid_json", "The body must be a JSON object.")
     return document  # pyright: ignore[reportUnknownVariableType]
 
 
 _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
-_TOO_DEEP = f"Nested more than {MAX_DEPTH} levels deep."
+_TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
 
 def nesting_depth(document: Any) -> int:
-    """How many lists and objects stand within one another; a plain value has 0."""
+    """The number of nested lists and objects; 0 for a plain value."""
     levels = 0
     level: list[Any] = _containers([document])
     while level:
@@ -202,6 +202,6 @@ def _containers(container: Any) -> list[Any]:
 
 
 def uuid7_lower_bound(at: datetime) -> UUID:
-    """The lowest UUID of version 7 of a moment: all that were made from then on are higher."""
+    """The lowest UUID of version 7 at a time: ids generated at or after it are higher."""
     milliseconds = max(0, int(at.timestamp() * 1000) - 1)
     return UUID(int=milliseconds << 80)

@@ -22,7 +22,7 @@ class PublicEndpoint:
         elif scope["method"] == "OPTIONS":
             await Response(200, b"{}", {"allow": _ALLOW}).send(request_id, send)
         else:
-            error = ApiError("method_not_allowed", f"The path takes {_ALLOW}.", headers={"allow": _ALLOW})
+            error = ApiError("method_not_allowed", f"The path supports {_ALLOW}.", headers={"allow": _ALLOW})
             await error_response(error, request_id.decode()).send(request_id, send)
 
 

@@ -40,7 +40,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             return
         if self._unparsed_bytes > MAX_HEADER_BYTES:
             self.send_400_response("Invalid HTTP request received.")
-        # Most requests arrive complete and get no timer. Bytes before a request (an empty line) end uvicorn's keep-alive wait.
+        # Most requests arrive complete and get no timer. An empty line before a request ends uvicorn's keep-alive wait.
         elif self._receive_timer is None and (self._is_receiving or self._is_idle()):
             self._receive_timer = self._restart_timer(None)
 

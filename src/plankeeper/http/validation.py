@@ -1,4 +1,4 @@
-"""Decoded JSON and query parameters become structs; what is wrong with them is said field by field, all at once."""
+"""Convert decoded JSON and query parameters to structs, and report all errors by field."""
 
 import re
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ _TYPE_NAMES = {
     "null": "null",
     "date": "a date, YYYY-MM-DD",
     "decimal": "a number",
-    "datetime": "a datetime with a zone, YYYY-MM-DDTHH:MM:SSZ",
+    "datetime": "a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ",
     "uuid": "a UUID with hyphens",
 }
 
 
 def validate(struct_type: type[S], values: Mapping[str, Any]) -> tuple[S | None, list[FieldError]]:
-    """`values` as a `struct_type`, or every fault that they have: only what fails as a whole is looked at singly."""
+    """`values` as a `struct_type`, or all errors. Validates single fields only if the whole conversion fails."""
     parsed = _convert(struct_type, values)
     if parsed is not None:
         return parsed, []
@@ -60,12 +60,12 @@ def _convert(struct_type: type[S], values: Mapping[str, Any]) -> S | None:
 
 @cache
 def known_fields(struct_type: type[Struct]) -> Mapping[str, FieldInfo]:
-    """The fields of a struct by name. Remembered: msgspec resolves the annotations anew each time."""
+    """The fields of a struct by name. Cached, because msgspec resolves the annotations on each call."""
     return {field.encode_name: field for field in fields(struct_type)}
 
 
 def validation_errors(kind: Any, value: Any) -> list[str]:
-    """What is wrong with a value that should be of a type; of a list, each wrong item (at most 100 of them)."""
+    """The error of a value, or the errors of a list's items (at most 100)."""
     message = validation_error(kind, value)
     if not message or " - at `$[" not in message:
         return [message] if message else []
@@ -77,18 +77,18 @@ def validation_errors(kind: Any, value: Any) -> list[str]:
 
 
 def validation_error(kind: Any, value: Any) -> str | None:
-    """What is wrong with a value that should be of a type; null where nothing is."""
+    """The error of a value, or None if it is valid."""
     if _contains_nul(value):
         return "must not contain the character U+0000"
     try:
         converted = msgspec.convert(value, kind, dec_hook=decode_custom_type)
     except msgspec.ValidationError as error:
         return _translate_error(str(error), kind)
-    return "must lie within the years 1 to 9999 in UTC" if _is_out_of_range(converted) else None
+    return "must be between the years 1 and 9999 in UTC" if _is_out_of_range(converted) else None
 
 
 def _is_out_of_range(value: Any) -> bool:
-    """Whether a datetime, moved from its own zone to UTC, leaves the calendar."""
+    """Whether a datetime in UTC is beyond the calendar."""
     try:
         if isinstance(value, datetime):
             value.astimezone(UTC)
@@ -100,7 +100,9 @@ def _is_out_of_range(value: Any) -> bool:
 def _unknown_field_error(name: str, known: Mapping[str, Any]) -> FieldError:
     if not name.isprintable() or len(name) > 100:
         name = name[:100].encode("unicode_escape").decode()
-    return FieldError(name, f"is not known; known are {', '.join(known)}" if known else "is not known; none is taken")
+    return FieldError(
+        name, f"is unknown; expected one of {', '.join(known)}" if known else "is unknown; no parameters are supported"
+    )
 
 
 def _contains_nul(value: Any) -> bool:
@@ -112,18 +114,18 @@ def _contains_nul(value: Any) -> bool:
 
 
 def _locate(name: str, error: str) -> tuple[str, str]:
-    """A fault deeper down names its place: `permissions[2]`."""
+    """The field of a nested error has its path: `permissions[2]`."""
     message, _, path = error.partition(" - at `$")
     return name + path.rstrip("`"), message
 
 
 def _translate_error(error: str, kind: Any) -> str:
-    """Msgspec's sentence in the words of JSON."""
+    """An error of msgspec in terms of JSON."""
     message, separator, path = error.partition(" - at `$")
     return _translate_message(message, kind) + separator + path
 
 
-def _translate_message(message: str, kind: Any) -> str:  # noqa: PLR0911 - one return for each kind of sentence
+def _translate_message(message: str, kind: Any) -> str:  # noqa: PLR0911 - one return for each kind of message
     if match := re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", message):
         bound = "at most" if match[2] == "<=" else "at least"
         return f"must be {bound} {match[3]} {'characters long' if match[1] == 'str' else 'items long'}"
@@ -146,7 +148,7 @@ def _translate_message(message: str, kind: Any) -> str:  # noqa: PLR0911 - one r
 
 @cache
 def allowed_values(kind: Any) -> tuple[Any, ...]:
-    """The allowed values of a type that is, or holds, a Literal."""
+    """The values of the Literals within a type."""
     values: list[Any] = []
     for part in get_args(kind):
         values += allowed_values(part) if get_args(part) else [part] if isinstance(part, str | int) else []

@@ -1,1 +1,1 @@
-"""Answers kept for requests that are sent again."""
+"""Stored responses for requests with an idempotency key."""

@@ -1,10 +1,10 @@
-"""A kept answer."""
+"""Stored responses."""
 
 from msgspec import Struct
 
 
 class StoredResponse(Struct):
-    """What was answered to the first request with an idempotency key; `request_hash` tells whether it was this one."""
+    """The response to the first request with an idempotency key, and the hash of that request."""
 
     request_hash: bytes
     status: int

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first success is kept in the transaction of its write, and answered again."""
+"""Idempotency keys: the first successful response is stored in the transaction of its write, and replayed."""
 
 from uuid import UUID
 
@@ -12,10 +12,10 @@ from plankeeper.idempotency import store
 
 
 async def get_or_claim(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> Response | None:
-    """The kept answer, or null where the request is the first: then `save_response` must follow in the same transaction.
+    """The stored response, or None for the first request, which must call `save_response` in the same transaction.
 
-    Raises ApiError `idempotency_in_progress` where the first runs for longer than a lock is waited for, and
-    `idempotency_key_reused` where it was another request.
+    Raises ApiError `idempotency_in_progress` if the first request still runs after the lock timeout, and
+    `idempotency_key_reused` if the first request was different.
     """
     try:
         if await store.claim(tx, plan_manager_id, idempotency_key):

@@ -1,4 +1,4 @@
-"""Kept answers in SQL."""
+"""SQL of stored responses."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ CLAIM = """
 
 
 async def claim(tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey) -> bool | None:
-    """True where nobody has sent this before, or a day ago. Waits while another transaction may still keep it."""
+    """True if the key is new, or older than a day. Waits for a concurrent transaction with the same key."""
     return await tx.one_or_none(
         bool,
         CLAIM,
@@ -79,5 +79,5 @@ PURGE = """
 
 
 async def purge(db: Executor, limit: int = 1000) -> None:
-    """Forget what is older than a day, some at a time."""
+    """Delete records older than a day, in batches."""
     await db.execute(PURGE, limit)

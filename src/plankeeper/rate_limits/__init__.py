@@ -1,1 +1,1 @@
-"""Quotas: so many requests a minute for a key, so many bad credentials for an address, over all servers together."""
+"""Rate limits across all servers: requests per API key, and invalid credentials per client address."""

@@ -1,7 +1,7 @@
-"""A quota for all workers of all servers, without a question to the database for each request.
+"""A rate limiter for all workers of all servers that does not query the database for each request.
 
-A worker takes a lease of so many requests, uses it up, and takes the next. Twice a second it reports what it has used,
-and gives back what it does not need: so all know how much is left, and nothing lies idle while another refuses.
+A worker leases a number of requests, uses them, and then leases more. Twice a second it reports its usage and returns
+leases that it does not use, so that all workers know the remaining quota and can use all of it.
 """
 
 import asyncio
@@ -19,28 +19,26 @@ from plankeeper.rate_limits.schemas import Lease, UsageReport
 
 log = logging.getLogger("plankeeper")
 
-REPORT_INTERVAL = 0.5  # seconds between two reports
-EMPTY_LEASE_SECONDS = (
-    0.1  # seconds for which an empty quota is believed to stay empty: another worker may give some back
-)
-LEASE_DIVISOR = 60  # a lease is at most this part of the quota: a second's worth at an even pace
-MAX_SUBJECTS = 20_000  # subjects remembered by a worker
+REPORT_INTERVAL = 0.5  # seconds
+EMPTY_LEASE_SECONDS = 0.1  # until a worker asks again after an empty lease: another worker may return some requests
+LEASE_DIVISOR = 60  # a lease is at most this fraction of the quota: one second's share at an even rate
+MAX_SUBJECTS = 20_000  # subjects in the memory of a worker
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class _LeaseState:
-    """What a worker has of a subject's quota in the minute that ends at `ends`, on this process's clock."""
+    """A worker's lease of a subject's quota. The minute ends at `expires_at` on this process's monotonic clock."""
 
     limit: int
     minute: datetime = _LONG_AGO
-    requested_at: float = 0  # when the newest answer was asked for
+    requested_at: float = 0  # when the latest lease was requested
     expires_at: float = 0
     remaining: int = 0  # of the lease
     unreported: int = 0
-    used: int = 0  # by all, when last told
-    used_since_report: bool = False  # used since the last report
+    used: int = 0  # by all workers, at the latest lease
+    used_since_report: bool = False
     rejecting_until: float = 0
     pending_request: asyncio.Task[None] | None = None
 
@@ -50,7 +48,7 @@ class _LeaseState:
         return RateLimitStatus(self.limit, remaining, min(max(reset_after, 0.0), WINDOW_SECONDS), exceeded)
 
     def report(self, subject: str, requested: int, returned: int) -> UsageReport:
-        """What to tell, from now on told: two reports that are on their way never say the same."""
+        """The usage since the last report. It counts as reported at once, so that concurrent reports do not overlap."""
         report = UsageReport(subject, self.minute, self.limit, self.unreported, returned, requested)
         self.used += self.unreported
         self.unreported = 0
@@ -59,7 +57,7 @@ class _LeaseState:
         return report
 
     def update(self, lease: Lease, requested_at: float) -> None:
-        """Take in an answer; meanwhile requests may have used more of the lease, or the next minute have begun."""
+        """Add a new lease. Requests may have used the old one since, or the next minute may have begun."""
         if lease.minute < self.minute and requested_at < self.requested_at:
             return
         if lease.minute != self.minute:
@@ -67,18 +65,18 @@ class _LeaseState:
         self.minute, self.used = lease.minute, lease.used
         self.remaining += lease.lease
         self.requested_at = requested_at
-        self.expires_at = requested_at + lease.seconds  # from before the question: rather too early than too late
+        self.expires_at = requested_at + lease.seconds  # measured before the query: better too early than too late
 
 
 class LeasedRateLimiter:
-    """One worker's shares of quotas."""
+    """The leases of one worker."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._states: OrderedDict[str, _LeaseState] = OrderedDict()
 
     async def hit(self, subject: str, limit: int) -> RateLimitStatus:
-        """One request of a subject; raises what asking the database raises."""
+        """Count a request of a subject; raises the errors of the database."""
         state = self._get_state(subject, limit)
         state.used_since_report = True
         while True:
@@ -93,17 +91,17 @@ class LeasedRateLimiter:
             await self._request_lease(subject, state)
 
     async def watch(self) -> None:
-        """Until cancelled: report what was used, and give back what is not needed."""
+        """Report usage and return unused leases, until cancelled."""
         while True:
             try:
-                # A connection of its own: a busy pool must not make the figures old.
+                # A dedicated connection: a busy pool must not delay the reports.
                 async with self._db.dedicated_connection() as session:
                     while True:
                         await asyncio.sleep(REPORT_INTERVAL)
                         await self._report_usage(session)
             except Exception as error:
                 if not is_unavailable(error):
-                    log.exception("the use of quotas cannot be reported")
+                    log.exception("rate limit usage cannot be reported")
             await asyncio.sleep(REPORT_INTERVAL)
 
     def _get_state(self, subject: str, limit: int) -> _LeaseState:
@@ -112,12 +110,12 @@ class LeasedRateLimiter:
             state = self._states[subject] = _LeaseState(limit)
             if len(self._states) > MAX_SUBJECTS:
                 self._states.popitem(last=False)
-        self._states.move_to_end(subject)  # many addresses that come once must not push out a key that is busy
+        self._states.move_to_end(subject)  # a busy key must not be evicted by many addresses that appear once
         state.limit = limit
         return state
 
     async def _request_lease(self, subject: str, state: _LeaseState) -> None:
-        """A lease, asked for once for all requests that wait for it."""
+        """Request one lease for all requests that wait for it."""
         if state.pending_request is None:
             state.pending_request = asyncio.create_task(self._renew_lease(subject, state))
         await asyncio.shield(state.pending_request)
@@ -127,7 +125,7 @@ class LeasedRateLimiter:
         try:
             await self._exchange(self._db, {subject: state}, [state.report(subject, requested, 0)])
         finally:
-            # Not by a callback when the task is done: who comes in between would wait for it without a pause.
+            # Not in a done callback: a request that comes before it would wait for the finished task in a busy loop.
             state.pending_request = None
         if not state.remaining:
             state.rejecting_until = time.monotonic() + EMPTY_LEASE_SECONDS
@@ -143,13 +141,13 @@ class LeasedRateLimiter:
                 self._states.pop(subject, None)
             elif now < state.expires_at and (state.used_since_report or state.remaining):
                 due_states[subject] = state
-                # Whoever was not seen since the last report gives back its lease.
+                # Subjects without requests since the last report return their lease.
                 reports.append(state.report(subject, 0, 0 if state.used_since_report else state.remaining))
         if due_states:
             await self._exchange(session, due_states, reports)
 
     async def _exchange(self, db: Executor, states: Mapping[str, _LeaseState], reports: Sequence[UsageReport]) -> None:
-        """Send reports, and take in the answers."""
+        """Send reports, and add the returned leases."""
         requested_at = time.monotonic()
         leases = await store.lease(db, reports)
         if len(leases) < len(reports):

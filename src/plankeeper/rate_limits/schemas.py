@@ -1,4 +1,4 @@
-"""What a worker reports of a quota, and what it is granted."""
+"""Usage reports of workers, and the leases that they receive."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class UsageReport(NamedTuple):
-    """What a worker did with what it was granted for `minute`, and what it wants of the minute that it is now."""
+    """A worker's usage of its lease for `minute`, and the number of requests that it asks for in the current minute."""
 
     subject: str
     minute: datetime
@@ -18,7 +18,7 @@ class UsageReport(NamedTuple):
 
 
 class Lease(Struct):
-    """Where a quota stands: `used` by all, and what the worker was granted now; the minute ends in `seconds`."""
+    """The quota's usage by all workers, and the new lease of this worker. The minute ends in `seconds`."""
 
     subject: str
     minute: datetime

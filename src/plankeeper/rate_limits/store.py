@@ -1,4 +1,4 @@
-"""Leases of quotas in SQL. The minute is the database's, so that servers with other clocks agree on it."""
+"""SQL of leases. The minute is the database's, so that servers with different clocks agree on it."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ ENSURE_ROWS = """
 
 
 async def ensure_rows(db: Executor, subjects: Sequence[str]) -> None:
-    """Rows for subjects that have none."""
+    """Insert rows for new subjects."""
     await db.execute(ENSURE_ROWS, subjects)
 
 
@@ -22,36 +22,36 @@ LEASE = """
     with report as materialized (
         select * from unnest($1::text[], $2::timestamptz[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
             as report (subject, minute, quota, used, returned, requested)
-    ), kept as materialized (
+    ), locked as materialized (
         select subject, minute, granted, used, date_trunc('minute', statement_timestamp()) as this_minute
         from rate_limits where subject = any ($1) order by subject for update
-    ), dated as materialized (
-        select kept.*, case when kept.minute > this_minute + interval '1 minute' then this_minute
-            else greatest(kept.minute, this_minute) end as current
-        from kept
-    ), settled as materialized (
-        select dated.subject, dated.current, report.quota, report.requested,
-            case when dated.minute = dated.current then dated.granted else 0 end
-                - case when report.minute = dated.current then report.returned else 0 end as granted,
-            case when dated.minute = dated.current then dated.used else 0 end
-                + case when report.minute = dated.current then report.used else 0 end as used
-        from dated join report on report.subject = dated.subject
+    ), in_minute as materialized (
+        select locked.*, case when locked.minute > this_minute + interval '1 minute' then this_minute
+            else greatest(locked.minute, this_minute) end as current
+        from locked
+    ), totals as materialized (
+        select in_minute.subject, in_minute.current, report.quota, report.requested,
+            case when in_minute.minute = in_minute.current then in_minute.granted else 0 end
+                - case when report.minute = in_minute.current then report.returned else 0 end as granted,
+            case when in_minute.minute = in_minute.current then in_minute.used else 0 end
+                + case when report.minute = in_minute.current then report.used else 0 end as used
+        from in_minute join report on report.subject = in_minute.subject
     )
-    update rate_limits set minute = current, used = settled.used, lease = least(requested, free),
-        granted = settled.granted + least(requested, free)
-    from settled, greatest((quota - settled.granted) / 8, least(1, quota - settled.granted), 0) as free
-    where rate_limits.subject = settled.subject
+    update rate_limits set minute = current, used = totals.used, lease = least(requested, free),
+        granted = totals.granted + least(requested, free)
+    from totals, greatest((quota - totals.granted) / 8, least(1, quota - totals.granted), 0) as free
+    where rate_limits.subject = totals.subject
     returning rate_limits.subject, rate_limits.minute, rate_limits.used, rate_limits.lease,
         extract(epoch from rate_limits.minute + interval '1 minute' - clock_timestamp())::float8 as seconds
 """
 
 
 async def lease(db: Executor, reports: Sequence[UsageReport]) -> list[Lease]:
-    """Take in reports, and grant what is requested where the quota has it; subjects without a row are left out.
+    """Add the reported usage, and return new leases. Subjects without a row are left out.
 
-    A lease is at most an eighth of what is left, so that the last requests of a minute are not held by a worker that
-    gets none. The rows are locked in one order: workers that report together wait, and never deadlock. Who has waited
-    must not put the minute back; only a clock that was set back may.
+    A lease is at most an eighth of the remaining quota, so that an idle worker does not hold the last requests of a
+    minute. Rows are locked in a fixed order, so that concurrent reports do not deadlock. A report that waited for
+    a lock must not set the minute back; only a clock that is more than a minute behind may.
     """
     return await db.rows(Lease, LEASE, *([getattr(report, name) for report in reports] for name in UsageReport._fields))
 
@@ -60,5 +60,5 @@ PURGE = "delete from rate_limits where minute < statement_timestamp() - interval
 
 
 async def purge(db: Executor) -> None:
-    """Forget subjects that were not seen for some minutes."""
+    """Delete subjects without requests in the last minutes."""
     await db.execute(PURGE)

@@ -1,1 +1,1 @@
-"""The log of API requests: what a plan manager's keys asked lately, and what they were answered."""
+"""The request log: the latest API requests of a plan manager's keys, with the response status."""

@@ -1,4 +1,4 @@
-"""Gathers what a worker answers, and writes it down once a second: a request itself appends to a list, no more."""
+"""Buffers a worker's requests and writes them to the database once a second: a request only appends to a list."""
 
 import asyncio
 import logging
@@ -17,15 +17,13 @@ from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, Req
 log = logging.getLogger("plankeeper")
 
 FLUSH_INTERVAL = 1.0  # seconds
-MAX_PENDING = (
-    3 * MAX_KEPT_REQUESTS
-)  # requests that wait to be written: what is older is dropped, so that a lost database costs no memory
+MAX_PENDING = 3 * MAX_KEPT_REQUESTS  # the oldest are dropped beyond it: memory is bounded while the database is down
 MAX_PATH_LENGTH = 500  # characters
-CLOSE_TIMEOUT = 2.0  # seconds for which a worker that stops waits for the database
+CLOSE_TIMEOUT = 2.0  # seconds that a stopping worker waits for the database
 
 
 class RequestLogBuffer:
-    """One worker's. `append` takes what is told of each request, and drops the oldest where too many wait."""
+    """The buffer of one worker. `append` adds a request, and drops the oldest one if the buffer is full."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -33,20 +31,20 @@ class RequestLogBuffer:
         self.append = self._pending.append
 
     async def watch(self) -> None:
-        """Until cancelled: write down what was gathered."""
+        """Write buffered requests periodically, until cancelled."""
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
             await self.flush()
 
     async def close(self) -> None:
-        """Write down what is left, if the database takes it soon."""
+        """Write the remaining requests, unless the database takes longer than CLOSE_TIMEOUT."""
         try:
             await asyncio.wait_for(self.flush(), CLOSE_TIMEOUT)
         except TimeoutError:
-            log.warning("the last requests are not in the request log: the database does not answer")
+            log.warning("the last requests are missing from the request log: the database does not respond")
 
     async def flush(self) -> None:
-        """Write down what waits; what cannot be written for now waits on."""
+        """Write the buffered requests. They stay in the buffer if the database is unavailable."""
         records = [*self._pending]
         self._pending.clear()
         if not records:
@@ -66,11 +64,11 @@ class RequestLogBuffer:
     def _requeue(self, records: list[RequestRecord]) -> None:
         newer = [*self._pending]
         self._pending.clear()
-        self._pending.extend([*records, *newer])  # in their order, so that what is dropped is the oldest
+        self._pending.extend([*records, *newer])  # in order, so that the oldest are dropped first
 
 
 def build_batches(records: list[RequestRecord]) -> list[RequestBatchInsert]:
-    """A row for each plan manager, with the newest of its requests."""
+    """One row per plan manager, with its newest requests."""
     by_plan_manager: dict[UUID, deque[RequestRecord]] = {}
     for each in records:
         by_plan_manager.setdefault(each[0], deque(maxlen=MAX_KEPT_REQUESTS)).append(each)

@@ -1,4 +1,4 @@
-"""Forgets requests: those that are too old, and those beyond so many of a plan manager."""
+"""Retention of the request log: a maximum age, and a maximum number of requests per plan manager."""
 
 import time
 from uuid import UUID
@@ -7,12 +7,12 @@ from plankeeper.database.client import Executor
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS
 
-CHECK_INTERVAL = 60.0  # seconds from one look for busy plan managers to the next
-MAX_TRIMS_PER_RUN = 10  # plan managers a second: to count a plan manager's requests reads all of its rows
+CHECK_INTERVAL = 60.0  # seconds between two searches for active plan managers
+MAX_TRIMS_PER_RUN = 10  # plan managers per second: counting requests reads all rows of a plan manager
 
 
 class RequestLogRetention:
-    """The sequencer's chore. It looks only where something was added: everywhere at first, then once a minute."""
+    """A periodic task of the sequencer. It checks active plan managers once a minute, and all of them at first."""
 
     def __init__(self, days: int) -> None:
         self._days = days

@@ -1,21 +1,21 @@
-"""Requests as they are kept: many in a row."""
+"""Logged requests, stored in batches."""
 
 from datetime import UTC, datetime
 from uuid import UUID
 
 from msgspec import Struct
 
-MAX_KEPT_REQUESTS = 10_000  # requests of a plan manager
+MAX_KEPT_REQUESTS = 10_000  # per plan manager
 
 
 class LoggedRequest(Struct, array_like=True, gc=False):
-    """A request that was answered: what it was, and nothing that it carried. Kept without the members' names."""
+    """A request and its response status, without parameters and bodies. Stored as an array."""
 
     timestamp: float  # seconds since 1970
     key_id: str
     method: str
     route: str | None
-    path: str  # as it was sent, percent-encoded, without the query
+    path: str  # as the client sent it, percent-encoded, without the query string
     status: int
     duration_ms: float
     request_id: str
@@ -26,7 +26,7 @@ class LoggedRequest(Struct, array_like=True, gc=False):
 
 
 class RequestBatchInsert(Struct):
-    """What one worker answered to one plan manager's keys in about a second: the columns of the table."""
+    """A row of the table: the requests of one plan manager that one worker handled in about a second."""
 
     plan_manager_id: UUID
     id: UUID
@@ -36,7 +36,7 @@ class RequestBatchInsert(Struct):
 
 
 class RequestBatch(Struct):
-    """A batch as it is looked at."""
+    """A batch for reading."""
 
     id: UUID
     requests: list[LoggedRequest]

@@ -1,4 +1,4 @@
-"""Batches of requests in SQL: appended, read newest first, forgotten."""
+"""SQL of request batches."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -21,7 +21,7 @@ LIST_LATEST = """
 
 
 async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, limit: int) -> list[RequestBatch]:
-    """Batches newest first, from `newest` on where it is given."""
+    """Batches in descending order, starting at `newest` if it is set."""
     return await db.rows(RequestBatch, LIST_LATEST, plan_manager_id, newest, limit)
 
 
@@ -36,7 +36,7 @@ PURGE = """
 
 
 async def purge(session: Executor, days: int, limit: int = 5000) -> None:
-    """Forget batches that are older than so many days, some at a time."""
+    """Delete batches older than a number of days, in chunks of `limit`."""
     await session.execute(PURGE, days, limit)
 
 
@@ -48,7 +48,7 @@ LIST_ACTIVE = """
 
 
 async def list_active(session: Executor, seconds: float) -> list[UUID]:
-    """The plan managers whose keys were used within so many seconds."""
+    """The plan managers with requests in the last `seconds`."""
     return await session.rows(UUID, LIST_ACTIVE, seconds)
 
 
@@ -64,5 +64,5 @@ TRIM = """
 
 
 async def trim(session: Executor, plan_manager_id: UUID, max_requests: int) -> None:
-    """Forget a plan manager's batches that are older than the newest so many requests."""
+    """Delete the batches of a plan manager beyond its newest `max_requests` requests."""
     await session.execute(TRIM, plan_manager_id, max_requests)

@@ -190,7 +190,7 @@ def test_a_key_for_two_plan_managers_acts_for_the_one_in_the_header(
 def test_each_scope_allows_only_its_own_requests(new_client: Callable[..., Client]) -> None:
     reader = new_client(scopes=("read",))
     writer = new_client(UUID(reader.plan_manager_id), scopes=("write",))
-    says = "The API key lacks the scope `{}`, which this request needs."
+    says = "This request requires the scope `{}`, which the API key does not have."
     made = writer.create("/participants", {"first_name": "Ann"})
     assert reader.get(f"/participants/{made['id']}").json() == made
     refused = reader.put(f"/participants/{made['id']}", {"first_name": "Bob"})

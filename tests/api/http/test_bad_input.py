@@ -261,9 +261,7 @@ def test_all_invalid_items_of_a_list_are_reported_together(api: Client, unchange
             ("permissions[4]", slugs),
         ]  # fmt: skip
         response = api.request("GET", f"/participants?account_manager=a,{uuid7()},,b")
-        assert field_errors(response) == [
-            (f"account_manager[{at}]", "must be a UUID with hyphens") for at in (0, 2, 3)
-        ]
+        assert field_errors(response) == [(f"account_manager[{at}]", "must be a UUID with hyphens") for at in (0, 2, 3)]
 
 
 def test_an_unknown_field_is_reported_with_the_known_fields(api: Client, unchanged: Callable[[], Any]) -> None:
