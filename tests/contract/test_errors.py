@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 from typing import Any, get_args
 
+from contract.world import OPERATIONS
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
 from contract.sources import Module, modules
-from contract.world import OPERATIONS
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.http.errors import CODES, ApiError, ErrorCode, NotFound, ValidationError
 from plankeeper.http.validation import pattern_messages
