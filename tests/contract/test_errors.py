@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from contract.world import OPERATIONS
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
+from contract.operations import OPERATIONS
 from contract.sources import Module, modules
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.http.errors import CODES, ApiError, ErrorCode, NotFound, ValidationError
