@@ -83,8 +83,8 @@ def plan_manager_id(new_plan_manager: Callable[[], UUID]) -> UUID:
 
 
 @pytest.fixture
-def new_person(server: RunningServer, plan_manager_id: UUID) -> Callable[..., Account]:
-    """Makes a sign-in to the console: `new_person("viewer")`; of another plan manager with its id."""
+def new_account(server: RunningServer, plan_manager_id: UUID) -> Callable[..., Account]:
+    """Makes a sign-in to the console: `new_account("viewer")`; of another plan manager with its id."""
     return lambda role="owner", owner=None: server.run(create_account(server, owner or plan_manager_id, role))
 
 

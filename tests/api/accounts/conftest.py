@@ -10,12 +10,12 @@ from support.server import RunningServer
 
 
 @pytest.fixture
-def new_person(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Callable[..., AccountDriver]:
-    """Makes an account: `new_person(plan_manager_id, role="viewer")`."""
+def new_account(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Callable[..., AccountDriver]:
+    """Makes an account: `new_account(plan_manager_id, role="viewer")`."""
     return lambda plan_manager_id=None, **more: AccountDriver(server, plan_manager_id or new_plan_manager(), **more)
 
 
 @pytest.fixture
-def ada(new_person: Callable[..., AccountDriver]) -> AccountDriver:
+def ada(new_account: Callable[..., AccountDriver]) -> AccountDriver:
     """The only owner of a plan manager."""
-    return new_person()
+    return new_account()
