@@ -1,8 +1,7 @@
-"""All pages of the console as one ASGI application."""
+"""All pages of the console: the table of their paths, and one ASGI application of them."""
 
 from starlette.types import ASGIApp
 
-from plankeeper.console import responses
 from plankeeper.console.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.pages import (
     account,
@@ -21,7 +20,8 @@ from plankeeper.console.pages import (
     view_sessions,
     webhooks,
 )
-from plankeeper.console.routing import PREFIX, PageRoute
+from plankeeper.console.routing import PageRoute
+from plankeeper.console.static_files import STATIC_PREFIX, ConsoleStaticFiles
 from plankeeper.http.path_router import PathRouter
 
 PAGE_MODULES = (
@@ -47,10 +47,22 @@ def page_routes() -> list[PageRoute]:
     return [route for pages in PAGE_MODULES for route in pages.routes]
 
 
-def build_console(deps: ConsoleDependencies) -> ASGIApp:
-    by_path: dict[str, dict[str, PageRoute]] = {}
+def console_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
+    """The endpoint of each path of the console, with its parameters in braces: the pages and the static files."""
+    methods_by_path: dict[str, dict[str, PageRoute]] = {}
     for route in page_routes():
-        by_path.setdefault(route.path, {})[route.method] = route
-    paths: dict[str, ASGIApp] = {path: PageEndpoint(deps, path, methods) for path, methods in by_path.items()}
-    paths[f"{PREFIX}/assets/{{name}}"] = responses.static_file
-    return PathRouter(paths, default=PageEndpoint(deps, None, {}))
+        methods_by_path.setdefault(route.path, {})[route.method] = route
+    endpoints: dict[str, ASGIApp] = {
+        path: PageEndpoint(deps, path, methods) for path, methods in methods_by_path.items()
+    }
+    endpoints[f"{STATIC_PREFIX}/{{name}}"] = ConsoleStaticFiles()
+    return endpoints
+
+
+def not_found_endpoint(deps: ConsoleDependencies) -> ASGIApp:
+    """The endpoint of every other path under PREFIX: a page that says "not found"."""
+    return PageEndpoint(deps, None, {})
+
+
+def build_console(deps: ConsoleDependencies) -> ASGIApp:
+    return PathRouter(console_endpoints(deps), default=not_found_endpoint(deps))
