@@ -1,4 +1,4 @@
-"""All pages of the console: the table of their paths, and one ASGI application of them."""
+"""All pages of the console by path."""
 
 from starlette.types import ASGIApp
 
@@ -47,8 +47,8 @@ def page_routes() -> list[PageRoute]:
     return [route for pages in PAGE_MODULES for route in pages.routes]
 
 
-def console_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
-    """The endpoint of each path of the console, with its parameters in braces: the pages and the static files."""
+def build_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
+    """The ASGI applications of the pages and of the static files by path, for the application's router."""
     methods_by_path: dict[str, dict[str, PageRoute]] = {}
     for route in page_routes():
         methods_by_path.setdefault(route.path, {})[route.method] = route
@@ -59,10 +59,10 @@ def console_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
     return endpoints
 
 
-def not_found_endpoint(deps: ConsoleDependencies) -> ASGIApp:
-    """The endpoint of every other path under PREFIX: a page that says "not found"."""
+def build_not_found_endpoint(deps: ConsoleDependencies) -> ASGIApp:
+    """The page for every other path of the console."""
     return PageEndpoint(deps, None, {})
 
 
 def build_console(deps: ConsoleDependencies) -> ASGIApp:
-    return PathRouter(console_endpoints(deps), default=not_found_endpoint(deps))
+    return PathRouter(build_endpoints(deps), default=build_not_found_endpoint(deps))

@@ -5,12 +5,17 @@ set.
 """
 
 import hmac
+import secrets
 
 from starlette.requests import Request
 
 
 class CsrfError(Exception):
     """A form that was not sent from a page of this server, or without the right token."""
+
+
+def new_csrf_token() -> str:
+    return secrets.token_urlsafe(32)
 
 
 def verify_csrf(request: Request, form_token: str, expected_token: str) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from plankeeper.accounts import policy, sessions
-from plankeeper.accounts.policy import new_token
 from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, unsign
+from plankeeper.console.csrf import new_csrf_token
 from plankeeper.database.client import Database
 
 
@@ -26,7 +26,7 @@ class CurrentUser:
             self.csrf_token = self.session.csrf
             self.flash = unsign(token, self.cookies.get("plankeeper-flash"))
         else:
-            self.csrf_token = self.cookies.get("plankeeper-form") or new_token()
+            self.csrf_token = self.cookies.get("plankeeper-form") or new_csrf_token()
 
     def has_role(self, role: str) -> bool:
         """Whether the account has at least this role with the selected plan manager."""
