@@ -73,7 +73,7 @@ def test_a_colour_is_rendered_with_a_normalized_value(text: str, expected: str) 
     [
         None, "", "#12", "#12345", "#1234567", "#ggg", "rgb()", "rgb(1,2)", "rgb(1,2,3,4,5)", "rgb(1,2,x)", "url(#a)",
         "rgb(var(--a),2,3)", "red;background:url(//evil.example)", '"/><script>alert(1)</script>', "currentcolor",
-        "lab(50% 40 59)", "hsl(1%,1%,1%)", "inherit", "ｒｅｄ", "rgb(١,٢,٣)", "#" + "a" * 254, "rgb(1/2/3)",
+        "lab(50% 40 59)", "color()", "hsl(1%,1%,1%)", "inherit", "ｒｅｄ", "rgb(١,٢,٣)", "#" + "a" * 254, "rgb(1/2/3)",
         "color(display-p3 1 0 0)", "notacolour",
     ],
 )  # fmt: skip
