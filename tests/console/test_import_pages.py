@@ -397,9 +397,12 @@ def test_an_import_that_takes_too_long_is_cancelled(
 
 
 def test_a_worker_limits_concurrent_imports(
-    owner: Browser, new_plan_manager: Callable[[], UUID], new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    owner: Browser,
+    new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser],
+    new_person: Callable[..., Account],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     path = import_path(upload(owner, PARTICIPANTS))
     others = [new_browser(new_person("owner", new_plan_manager())) for _ in range(2)]
     started, resume, import_file = threading.Semaphore(0), threading.Event(), import_preview.import_file
