@@ -4,6 +4,7 @@ import asyncio
 import codecs
 import io
 import re
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -395,10 +396,31 @@ def test_an_import_that_takes_too_long_is_cancelled(
     assert shown_counts(owner.submit(path)) == ["3,000", "0", "0"]
 
 
-def test_a_worker_limits_concurrent_imports(owner: Browser) -> None:
+def test_a_worker_limits_concurrent_imports(
+    owner: Browser,
+    new_plan_manager: Callable[[], UUID],
+    new_browser: Callable[..., Browser],
+    new_person: Callable[..., Account],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     path = import_path(upload(owner, PARTICIPANTS))
-    with import_preview.IMPORT_LIMIT, import_preview.IMPORT_LIMIT:
-        assert (upload(owner, PARTICIPANTS).status_code, owner.submit(path).status_code) == (503, 503)
+    others = [new_browser(new_person("owner", new_plan_manager())) for _ in range(2)]
+    started, resume, import_file = threading.Semaphore(0), threading.Event(), import_preview.import_file
+
+    async def paused_import(*args: Any, **options: Any) -> Any:
+        started.release()
+        await asyncio.to_thread(resume.wait, 20)
+        return await import_file(*args, **options)
+
+    monkeypatch.setattr(import_preview, "import_file", paused_import)
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(upload, each, PARTICIPANTS) for each in others]
+        try:
+            assert all(started.acquire(timeout=10) for _ in others)
+            assert (upload(owner, PARTICIPANTS).status_code, owner.submit(path).status_code) == (503, 503)
+        finally:
+            resume.set()
+        assert [each.result().status_code for each in running] == [200, 200]
     assert owner.submit(path).status_code == 200
 
 
@@ -428,7 +450,7 @@ def part(name: bytes, content: bytes = b"x", more: bytes = b"") -> bytes:
         (multipart(part(b"a")), b"multipart/form-data; boundary=" + b"b" * 300, 400),
         (b"--b\r\nrubbish", b"multipart/form-data; boundary=b", 400),
         (b"", b"multipart/form-data; boundary=b", 400),
-        (multipart(part(b"a", b"\xff")), b"multipart/form-data; boundary=b", 400),
+        (multipart(part(b"a", b"\xff")), b"multipart/form-data; boundary=b", 403),
         (multipart(part(b"a", b"\0")), b"multipart/form-data; boundary=b", 400),
         (multipart(*[part(b"a")] * 51), b"multipart/form-data; boundary=b", 400),
         (multipart(b"X: " + b"x" * 5000 + b"\r\n\r\n"), b"multipart/form-data; boundary=b", 400),

@@ -58,9 +58,10 @@ def version_token(browser: Browser, path: str) -> str:
     "text, expected",
     [
         ("#0b7285", "#0b7285"), ("#ABC", "#aabbcc"), ("#abcd", "#aabbccdd"), ("#11223344", "#11223344"),
-        (" Teal ", "teal"), ("RebeccaPurple", "rebeccapurple"), ("rgb(1, 2, 3)", "#010203"),
+        (" Teal ", "#008080"), ("RebeccaPurple", "#663399"), ("rgb(1, 2, 3)", "#010203"), ("transparent", "#00000000"),
         ("rgb(1 2 3 / 50%)", "#01020380"), ("rgba(100%, 0%, 0%, 0.5)", "#ff000080"), ("rgb(300,-5,0)", "#ff0000"),
-        ("hsl(120, 100%, 25%)", "#008000"), ("hsl(-240deg 100% 25%)", "#008000"), ("hsla(0,0%,100%,1)", "#ffffffff"),
+        ("hsl(120, 100%, 25%)", "#008000"), ("hsl(-240deg 100% 25%)", "#008000"), ("hsla(0,0%,100%,1)", "#ffffff"),
+        ("rgb(1e9,1,1)", "#ff0101"), ("rgb(99999999,1,1)", "#ff0101"), ("hwb(120 10% 20%)", "#1acc1a"),
     ],
 )  # fmt: skip
 def test_a_colour_is_rendered_with_a_normalized_value(text: str, expected: str) -> None:
@@ -72,8 +73,8 @@ def test_a_colour_is_rendered_with_a_normalized_value(text: str, expected: str) 
     [
         None, "", "#12", "#12345", "#1234567", "#ggg", "rgb()", "rgb(1,2)", "rgb(1,2,3,4,5)", "rgb(1,2,x)", "url(#a)",
         "rgb(var(--a),2,3)", "red;background:url(//evil.example)", '"/><script>alert(1)</script>', "currentcolor",
-        "rgb(1e9,1,1)", "hsl(1%,1%,1%)", "inherit", "ｒｅｄ", "rgb(١,٢,٣)", "#" + "a" * 254, "rgb(1/2/3)",
-        "rgb(99999999,1,1)", "notacolour",
+        "lab(50% 40 59)", "color()", "hsl(1%,1%,1%)", "inherit", "ｒｅｄ", "rgb(١,٢,٣)", "#" + "a" * 254, "rgb(1/2/3)",
+        "color(display-p3 1 0 0)", "notacolour",
     ],
 )  # fmt: skip
 def test_an_invalid_colour_is_not_rendered(text: str | None) -> None:

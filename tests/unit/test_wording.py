@@ -33,7 +33,12 @@ def files() -> Iterator[Path]:
     yield from (PROJECT / name for name in FILES)
     for folder in FOLDERS:
         for path in sorted((PROJECT / folder).rglob("*")):
-            if path.is_file() and path.suffix in SUFFIXES and path.name not in THIRD_PARTY and path.parent != MIGRATIONS:
+            if (
+                path.is_file()
+                and path.suffix in SUFFIXES
+                and path.name not in THIRD_PARTY
+                and path.parent != MIGRATIONS
+            ):
                 yield path
 
 

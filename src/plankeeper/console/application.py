@@ -2,7 +2,6 @@
 
 from starlette.types import ASGIApp
 
-from plankeeper.console import responses
 from plankeeper.console.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.pages import (
     account,
@@ -21,7 +20,8 @@ from plankeeper.console.pages import (
     view_sessions,
     webhooks,
 )
-from plankeeper.console.routing import PREFIX, PageRoute
+from plankeeper.console.routing import PageRoute
+from plankeeper.console.static_files import STATIC_PREFIX, ConsoleStaticFiles
 
 PAGE_MODULES = (
     sign_in.pages,
@@ -47,12 +47,15 @@ def page_routes() -> list[PageRoute]:
 
 
 def build_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
-    """The console's ASGI applications by path, for the application's router."""
-    by_path: dict[str, dict[str, PageRoute]] = {}
+    """The ASGI applications of the pages and of the static files by path, for the application's router."""
+    methods_by_path: dict[str, dict[str, PageRoute]] = {}
     for route in page_routes():
-        by_path.setdefault(route.path, {})[route.method] = route
-    endpoints: dict[str, ASGIApp] = {path: PageEndpoint(deps, path, methods) for path, methods in by_path.items()}
-    return endpoints | {f"{PREFIX}/assets/{{name}}": responses.static_file}
+        methods_by_path.setdefault(route.path, {})[route.method] = route
+    endpoints: dict[str, ASGIApp] = {
+        path: PageEndpoint(deps, path, methods) for path, methods in methods_by_path.items()
+    }
+    endpoints[f"{STATIC_PREFIX}/{{name}}"] = ConsoleStaticFiles()
+    return endpoints
 
 
 def build_not_found_endpoint(deps: ConsoleDependencies) -> ASGIApp:

@@ -1,16 +1,16 @@
-"""Work that few may do at a time."""
+"""Limits for work of which one worker does only a few at a time."""
 
 from plankeeper.http.errors import ApiError
 
 
 class ConcurrencyLimit:
-    """`with places:` one is taken; raises ApiError where none is free."""
+    """A context manager that takes one of `count` slots; raises ApiError if all are in use."""
 
     def __init__(self, count: int) -> None:
         self._available = count
 
     def require_available(self) -> None:
-        """Raises ApiError where none is free."""
+        """Raises ApiError if no slot is free."""
         if self._available == 0:
             raise ApiError("service_unavailable", "The server is too busy just now.", headers={"retry-after": "5"})
 

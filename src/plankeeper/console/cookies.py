@@ -1,59 +1,53 @@
-"""Cookies: the session, what is told once, and what a form carries before anybody is signed in."""
+"""Cookies of the console: the session, the flash message, and the CSRF token of forms that are sent before sign-in."""
 
 import base64
 import hashlib
 import hmac
-import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 FLASH_MAX_AGE = 60  # seconds
 FORM_COOKIE_MAX_AGE = 24 * 3600  # seconds
 
+CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form"]  # `plankeeper` is the session
 
-@dataclass(frozen=True, slots=True)
+
 class Cookies:
-    """The cookies of a request, and how they are set. Over TLS their names bind them to this host alone."""
+    """The cookies of a request, and how a response sets them. Over TLS, their names bind them to this host."""
 
-    values: Mapping[str, str]
-    secure: bool
+    def __init__(self, request: Request) -> None:
+        self._values = request.cookies
+        self._is_secure = request.scope["scheme"] == "https"
 
-    @classmethod
-    def parse(cls, header: bytes, *, secure: bool) -> "Cookies":
-        try:
-            parsed = SimpleCookie(header.decode("latin-1"))
-        except CookieError:
-            parsed = SimpleCookie()
-        return cls({name: morsel.value for name, morsel in parsed.items()}, secure)
+    def get(self, name: CookieName) -> str:
+        """The value, or an empty string."""
+        return self._values.get(self._prefixed_name(name), "")
 
-    def prefixed_name(self, name: str) -> str:
-        """`plankeeper` is the session; the others are `plankeeper-flash` and `plankeeper-form`."""
-        return f"__Host-{name}" if self.secure else name
+    def set(self, response: Response, name: CookieName, value: str, max_age: int | None = None) -> None:
+        """Sets a cookie for `max_age` seconds, or until the browser closes."""
+        response.set_cookie(
+            self._prefixed_name(name), value, max_age=max_age, secure=self._is_secure, httponly=True, samesite="lax"
+        )
 
-    def get(self, name: str) -> str:
-        return self.values.get(self.prefixed_name(name), "")
+    def delete(self, response: Response, name: CookieName) -> None:
+        response.delete_cookie(self._prefixed_name(name), secure=self._is_secure, httponly=True, samesite="lax")
 
-    def set(self, name: str, value: str, max_age: int | None = None) -> bytes:
-        """A header that sets a cookie, for as long as the browser runs where nothing else is said; 0 ends it."""
-        attributes = ["Path=/", "HttpOnly", "SameSite=Lax"]
-        if max_age is not None:
-            attributes.append(f"Max-Age={max_age}")
-        if self.secure:
-            attributes.append("Secure")
-        return "; ".join([f"{self.prefixed_name(name)}={value}", *attributes]).encode("latin-1")
+    def _prefixed_name(self, name: CookieName) -> str:
+        return f"__Host-{name}" if self._is_secure else name
 
 
 def sign(token: str, text: str) -> str:
-    """A text that only who knows the session's token can have made."""
+    """The text with a signature that only the holder of the session's token can create."""
     body = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     return f"{body}.{_mac(token, body)}"
 
 
 def unsign(token: str, value: str) -> str | None:
-    """The text in a signed one; null where the signature is not right."""
+    """The text of a signed value; null if the signature is invalid."""
     body, _, mac = value.partition(".")
-    if not token or not constant_time_compare(mac, _mac(token, body)):
+    if not token or not hmac.compare_digest(mac.encode(), _mac(token, body).encode()):
         return None
     try:
         return base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
@@ -63,12 +57,3 @@ def unsign(token: str, value: str) -> str | None:
 
 def _mac(token: str, body: str) -> str:
     return hmac.new(token.encode(), b"flash:" + body.encode(), hashlib.sha256).hexdigest()
-
-
-def constant_time_compare(first: str, second: str) -> bool:
-    """Compared in a time that tells nothing."""
-    return hmac.compare_digest(first.encode(), second.encode())
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(32)

@@ -1,4 +1,4 @@
-"""Forms that change a record: what it was, what is new in the form, and whether somebody else was quicker."""
+"""Forms that edit a record: filling them, finding what was changed, and detecting concurrent edits."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Mapping
@@ -20,11 +20,11 @@ from plankeeper.http.validation import known_fields
 
 S = TypeVar("S", bound=Struct)
 
-VERSION_FIELD = "was"  # the hidden field with the mark of the record that a form was filled with
+VERSION_FIELD = "was"  # the hidden field with the version of the record that the form was filled with
 
 
 class EditConflictError(ApiError):
-    """What a form asks for meets what somebody else does; the form is shown again with 409."""
+    """A form conflicts with another change; it is shown again with status 409."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("precondition_failed", detail)
@@ -34,7 +34,7 @@ class EditConflictError(ApiError):
 async def translate_constraints(
     request: FormRequest, constraint_errors: Mapping[str, ConstraintErrorHandler]
 ) -> AsyncGenerator[None]:
-    """Runs a handler of the API: a constraint that it breaks is the refusal that its slice names."""
+    """Raises the API's error for a constraint violation of the block, after rolling back to a savepoint."""
     try:
         async with request.tx.savepoint():
             yield
@@ -47,9 +47,9 @@ async def translate_constraints(
 
 
 def form_from(struct_type: type[Struct], record: Struct, **overrides: object) -> Form:
-    """A form with a record in it: its members that `shape` lets write; `others` are told beside the record."""
-    values = {name: getattr(record, name) for name in known_fields(struct_type) if name not in overrides}
-    return Form({name: _to_texts(value) for name, value in (values | overrides).items()})
+    """A form with the record's fields that the struct has, and with other values instead for `overrides`."""
+    values = {name: getattr(record, name) for name in known_fields(struct_type) if name not in overrides} | overrides
+    return Form((name, text) for name, value in values.items() for text in _to_texts(value))
 
 
 def _to_texts(value: object) -> list[str]:
@@ -63,12 +63,12 @@ def _to_texts(value: object) -> list[str]:
 
 
 def version_of(form: Form) -> str:
-    """What tells one state of a record from another."""
-    return hashlib.blake2b(to_json(form).encode(), digest_size=16).hexdigest()
+    """A digest of the record's state in a form, which identifies its version."""
+    return hashlib.blake2b(to_json(form.multi_items()).encode(), digest_size=16).hexdigest()
 
 
 def require_unchanged(request: FormRequest, current: Form) -> None:
-    """Raises Conflict where the record, which the caller has locked, is not what the form was filled with."""
+    """Raises EditConflictError if the record, which the caller has locked, has changed since the form was filled."""
     if request.form.text(VERSION_FIELD) != version_of(current):
         raise EditConflictError(
             "This was changed by somebody else meanwhile, and nothing is saved yet."
@@ -77,8 +77,8 @@ def require_unchanged(request: FormRequest, current: Form) -> None:
 
 
 def changes_in(struct_type: type[S], form: Form, before: Form) -> S:
-    """What a form changes, as the API takes it; raises ValidationError. What stands as it did is left out, so that a text
-    which would not be taken today does not keep a record from being changed elsewhere.
+    """The changed fields of a form as a struct of the API; raises ValidationError. Unchanged fields are left out, so
+    that an old value which is no longer valid does not prevent other changes.
     """
     values = dict[str, Any]()
     for name, field in known_fields(struct_type).items():
@@ -100,14 +100,19 @@ def _convert_text(kind: type[Any], text: str) -> object:
     return int(text) if kind is int and text.isdecimal() and len(text) < 10 else text or None
 
 
-def edit_context(request: PageRequest, current: Form) -> dict[str, Any]:
-    """What a form that changes a record shows: what was typed, or else the record; and what is different by now."""
-    context: dict[str, Any] = {"form": request.form or current, "version": version_of(current), "conflicts": {}}
-    if request.form and request.form.text(VERSION_FIELD) != context["version"]:
-        context["conflicts"] = {
-            name: ", ".join(current.getlist(name))
-            for name in current
-            if _normalized_text(request.form, name) != _normalized_text(current, name)
-            or (len(current.getlist(name)) > 1 and sorted(request.form.getlist(name)) != sorted(current.getlist(name)))
-        }
-    return context
+def edit_context(request: PageRequest, struct_type: type[Struct], current: Form) -> dict[str, Any]:
+    """The context of an edit page: the submitted form or else the record, its version, and what changed in between."""
+    form, version = request.form or current, version_of(current)
+    is_outdated = bool(request.form) and request.form.text(VERSION_FIELD) != version
+    conflicts = {
+        name: ", ".join(current.getlist(name))
+        for name in known_fields(struct_type)
+        if is_outdated and _differs(form, current, name)
+    }
+    return {"form": form, "version": version, "conflicts": conflicts}
+
+
+def _differs(first: Form, second: Form, name: str) -> bool:
+    if len(second.getlist(name)) > 1:
+        return sorted(first.getlist(name)) != sorted(second.getlist(name))
+    return _normalized_text(first, name) != _normalized_text(second, name)

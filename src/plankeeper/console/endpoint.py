@@ -1,60 +1,46 @@
-"""The life of a page, on one screen: who asks, whether the form is ours, the transaction, the answer."""
+"""The life of a page request: form, session, CSRF check, role, transaction, handler, response."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.accounts import policy, sessions
-from plankeeper.console import responses
+from plankeeper.accounts import sessions
 from plankeeper.console.concurrency import ConcurrencyLimit
-from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, constant_time_compare, new_token, unsign
-from plankeeper.console.forms import Form, parse_form, read_form
-from plankeeper.console.multipart import is_multipart, read_upload
-from plankeeper.console.responses import ConsoleResponse
-from plankeeper.console.routing import (
-    PREFIX,
-    Download,
-    FormRequest,
-    HtmlPage,
-    JsonResult,
-    PageRequest,
-    PageResult,
-    PageRoute,
-    Redirect,
-)
-from plankeeper.console.templating import create_environment
+from plankeeper.console.cookies import Cookies
+from plankeeper.console.csrf import CsrfError, verify_csrf
+from plankeeper.console.current_user import CurrentUser
+from plankeeper.console.forms import Form, is_upload, parse_form, read_form, read_upload
+from plankeeper.console.responses import add_common_headers, download_response, redirect_response, render_page
+from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, PageResult, PageRoute, Redirect
+from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.requests import ClientDisconnectedError, RequestState
+from plankeeper.http.requests import RequestState
 from plankeeper.http.responses import log
 from plankeeper.settings import Settings
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
-CLIENT_CLOSED_REQUEST = 499  # what the log says where there was nobody left to answer
-FORM_ERROR_STATUSES = {
-    400: 422,
-    409: 409,
-    412: 409,
-}  # refusals that a form can be mended for, with the status of its page
-MAX_DOWNLOADS = 4  # files that one worker sends at a time: each may be of a million events
-MAX_UPLOADS = 4  # files that one worker takes in at a time: they are in memory
+CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
+FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
+MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
+MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
+MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 _HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
 
-class CsrfError(Exception):
-    """A form that did not come from a page of ours."""
-
-
 class RoleRequiredError(Exception):
-    """A page that needs a role which the account has not."""
+    """The account does not have the role that the page requires."""
 
 
 class ConsoleDependencies:
@@ -62,187 +48,137 @@ class ConsoleDependencies:
 
     def __init__(self, db: Database, admission: Admission, on_response: OnResponse, settings: Settings) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
-        self.templates: Environment = create_environment(settings.time_zone)
-        self.uploads, self.downloads = ConcurrencyLimit(MAX_UPLOADS), ConcurrencyLimit(MAX_DOWNLOADS)
-
-
-@dataclass(slots=True)
-class CurrentUser:
-    """Who asks: the session behind the cookie, and the token that forms carry."""
-
-    cookies: Cookies
-    session: sessions.Session | None = None
-    flash: str | None = None
-    csrf: str = ""
-    has_form_cookie: bool = False
-
-    async def load_session(self, db: Database) -> None:
-        token = self.cookies.get("plankeeper")
-        self.session = await sessions.get_session(db, token) if token else None
-        if self.session:
-            self.csrf = self.session.csrf
-            self.flash = unsign(token, self.cookies.get("plankeeper-flash"))
-            return
-        # Before anybody is signed in, a form carries what a cookie has too: another site can set neither.
-        form_token = self.cookies.get("plankeeper-form")
-        self.has_form_cookie = bool(form_token)
-        self.csrf = form_token or new_token()
-
-    def has_role(self, role: str) -> bool:
-        """Whether the account has a role with the plan manager that it chose."""
-        session = self.session
-        if session is None or session.two_factor_pending or session.plan_manager_id is None:
-            return False
-        return policy.is_role_at_least(session.roles.get(session.plan_manager_id), role)
-
-    @property
-    def set_cookie_headers(self) -> list[bytes]:
-        """What every page that is shown sets."""
-        headers = list[bytes]()
-        if self.csrf and self.session is None and not self.has_form_cookie:
-            headers.append(self.cookies.set("plankeeper-form", self.csrf, FORM_COOKIE_MAX_AGE))
-        if self.cookies.get("plankeeper-flash"):
-            headers.append(self.cookies.set("plankeeper-flash", "", 0))
-        return headers
+        self.templates: Jinja2Templates = create_templates(settings.time_zone)
+        self.downloads, self.uploads = ConcurrencyLimit(MAX_DOWNLOADS), ConcurrencyLimit(MAX_UPLOADS)
+        self.imports = ConcurrencyLimit(MAX_IMPORTS)
 
 
 class PageEndpoint:
-    """One path with its pages by method: an ASGI application. Without pages it is the one for what is not there."""
+    """The ASGI application of one path, with a route for each method. Without routes, every request is not found."""
 
     def __init__(self, deps: ConsoleDependencies, path: str | None, routes: Mapping[str, PageRoute]) -> None:
         self._deps, self._path, self._routes = deps, path, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        state = RequestState.from_scope(scope)
-        user = CurrentUser(Cookies.parse(state.headers.get(b"cookie", b""), secure=scope["scheme"] == "https"))
+        request, state = Request(scope, receive), RequestState.from_scope(scope)
+        user = CurrentUser(Cookies(request))
         try:
-            response = await self._respond(state, user, scope, receive)
-        except ClientDisconnectedError:
-            self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
+            response = await self._respond(request, state, user)
+        except ClientDisconnect:
+            self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
             return
-        except Exception as error:  # noqa: BLE001 - whatever happens, somebody looks at a page
-            response = responses.render_page(self._deps.templates, _error_page(error, state), None, user)
-            response.headers += _error_headers(error, self._routes)
-        is_head = scope["method"] == "HEAD"
-        if isinstance(response, Download):
-            with self._deps.downloads:
-                await responses.send_file(response, state.request_id, receive, send, is_head=is_head)
-        else:
-            await responses.send_response(response, state.request_id, send, is_head=is_head)
-        self._deps.on_response(
-            state, scope["method"], self._path, 200 if isinstance(response, Download) else response.status
-        )
+        except Exception as error:  # noqa: BLE001 - every error is shown as a page
+            response = render_page(self._deps.templates, request, _error_page(error, state), user)
+            response.headers.update(_error_headers(error, self._routes))
+        add_common_headers(response, state.request_id)
+        with self._deps.downloads if isinstance(response, StreamingResponse) else nullcontext():
+            await response(scope, receive, send)
+        self._deps.on_response(state, request.method, self._path, response.status_code)
 
-    async def _respond(
-        self, state: RequestState, user: CurrentUser, scope: Scope, receive: Receive
-    ) -> ConsoleResponse | Download:
-        form = await self._read_form(state, user, receive) if scope["method"] == "POST" else Form()
+    async def _respond(self, request: Request, state: RequestState, user: CurrentUser) -> Response:
+        form = await self._read_form(request, user) if request.method == "POST" else Form()
         with self._deps.admission:
             await user.load_session(self._deps.db)
             if user.session:
                 state.plan_manager_id = user.session.plan_manager_id
-            route = self._select_route(scope)
+            route = self._select_route(request)
             if route.method == "POST":
-                _verify_csrf(state.headers, scope["scheme"], form.raw("csrf"), user.csrf)
-            redirect = _required_redirect(route, user.session, scope)
+                verify_csrf(request, form.raw("csrf"), user.csrf_token)
+            redirect = _required_redirect(route, user.session, request)
             if redirect:
-                return responses.redirect_response(redirect, user)
+                return redirect_response(redirect, user)
             if route.rate_limited:
-                await self._deps.admission.limit_login_attempts(scope)
-            request = self._build_request(state, user, scope, form)
-            if route.role in ("viewer", "manager", "owner") and not request.has_role(route.role):
+                await self._deps.admission.limit_login_attempts(request.scope)
+            if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
                 raise RoleRequiredError
-            result = await self._run_handler(route, request, _parse_path_params(route, scope))
-            if isinstance(result, Download):
-                self._deps.downloads.require_available()
-                return result
-            if isinstance(result, Redirect):
-                return responses.redirect_response(result, user)
-            if isinstance(result, JsonResult):
-                return responses.json_response(result)
-            return responses.render_page(self._deps.templates, result, request, user)
+            page_request = self._build_page_request(request, state, user, form)
+            result = await self._run_handler(route, page_request, _parse_path_params(route, request))
+            return self._build_response(result, request, page_request, user)
 
-    async def _read_form(self, state: RequestState, user: CurrentUser, receive: Receive) -> Form:
+    async def _read_form(self, request: Request, user: CurrentUser) -> Form:
         route = self._routes.get("POST")
-        if route is None or not route.upload or not is_multipart(state.headers):
-            return await read_form(state.headers, receive)
-        # A file is taken in from who may send one alone. What others sent is not looked at: it is no form of ours.
+        if route is None or not route.upload or not is_upload(request):
+            return await read_form(request)
+        # Only users with the required role may upload a file: other bodies are not read, and their forms lack a token.
         with self._deps.admission:
             await user.load_session(self._deps.db)
         if not user.has_role(route.role):
             return Form()
         with self._deps.uploads:
-            return await read_upload(state.headers, receive)
+            return await read_upload(request)
 
-    def _select_route(self, scope: Scope) -> PageRoute:
-        if b"%2f" in scope.get("raw_path", b"").lower() or not self._routes:
+    def _select_route(self, request: Request) -> PageRoute:
+        if b"%2f" in request.scope.get("raw_path", b"").lower() or not self._routes:
             raise NotFound
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        method = "GET" if request.method == "HEAD" else request.method
         if method not in self._routes:
             raise ApiError("method_not_allowed", "The page cannot be asked for in this way.")
         return self._routes[method]
 
-    def _build_request(self, state: RequestState, user: CurrentUser, scope: Scope, form: Form) -> PageRequest:
-        user_agent = state.headers.get(b"user-agent", b"").decode("latin-1")[:300]
+    def _build_page_request(self, request: Request, state: RequestState, user: CurrentUser, form: Form) -> PageRequest:
         return PageRequest(
             db=self._deps.db,
             settings=self._deps.settings,
             session=user.session,
             session_token=user.cookies.get("plankeeper"),
-            address=client_network(scope),
-            user_agent=user_agent,
+            address=client_network(request.scope),
+            user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
-            origin=_origin(state.headers, scope["scheme"]),
-            query=parse_form(scope["query_string"]),
+            origin=_origin(request),
+            query=parse_form(request.scope["query_string"]),
+            import_limit=self._deps.imports,
             form=form,
         )
 
     async def _run_handler(self, route: PageRoute, request: PageRequest, path_params: Mapping[str, Any]) -> PageResult:
-        """The page's handler; what acts has one transaction, and a refused form is shown again after its rollback."""
+        """Runs the handler, in one transaction if it writes. After a rollback, a form with errors is shown again."""
         try:
             if not route.writes:
                 return await route.handler(request, **path_params)
             async with self._deps.db.transaction() as tx:
-                values = {each.name: getattr(request, each.name) for each in fields(PageRequest)}
-                return await route.handler(FormRequest(**values, tx=tx), **path_params)
+                return await route.handler(request.with_transaction(tx), **path_params)
         except ApiError as error:
             if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
-            messages = {each.field: each.message for each in error.errors or ()} or {"form": error.detail}
-            request.errors = messages
+            request.errors = {each.field: each.message for each in error.errors or ()} or {"form": error.detail}
             result = await route.on_error(request, **path_params)
             return replace(result, status=FORM_ERROR_STATUSES[error.status]) if isinstance(result, HtmlPage) else result
 
+    def _build_response(
+        self, result: PageResult, request: Request, page_request: PageRequest, user: CurrentUser
+    ) -> Response:
+        if isinstance(result, Response):
+            return result
+        if isinstance(result, Redirect):
+            return redirect_response(result, user)
+        if isinstance(result, Download):
+            self._deps.downloads.require_available()
+            return download_response(result, is_head=request.method == "HEAD")
+        return render_page(self._deps.templates, request, result, user, page_request)
 
-def _origin(headers: Mapping[bytes, bytes], scheme: str) -> str:
-    """Of a host that is one: it stands in a command that people copy into a shell."""
-    host = headers.get(b"host", b"").decode("latin-1")
-    return f"{scheme}://{host}" if _HOST_PATTERN.fullmatch(host) else "https://your-server"
+
+def _origin(request: Request) -> str:
+    """The console's origin. The host is validated because it is shown in a command that people copy into a shell."""
+    host = request.headers.get("host", "")
+    return f"{request.scope['scheme']}://{host}" if _HOST_PATTERN.fullmatch(host) else "https://your-server"
 
 
-def _parse_path_params(route: PageRoute, scope: Scope) -> dict[str, Any]:
-    """The ids in a path; what is no id is no page."""
-    texts: dict[str, str] = scope["path_params"]
+def _parse_path_params(route: PageRoute, request: Request) -> dict[str, Any]:
+    """The values of the path's parameters; raises NotFound for an invalid id."""
+    texts = request.path_params
     parsed = {name: texts[name] if kind is str else parse_uuid(texts[name]) for name, kind in route.path_params.items()}
     if None in parsed.values():
         raise NotFound
     return parsed
 
 
-def _verify_csrf(headers: Mapping[bytes, bytes], scheme: str, form_token: str, csrf: str) -> None:
-    """Raises Forged where a form comes from elsewhere, or without the token of the session."""
-    schemes = ("https",) if scheme == "https" else ("http", "https")  # what ends TLS may not say that it did
-    origins = [f"{each}://".encode() + headers.get(b"host", b"") for each in schemes]
-    if headers.get(b"origin") not in origins or not csrf or not constant_time_compare(form_token, csrf):
-        raise CsrfError
-
-
-def _required_redirect(route: PageRoute, session: sessions.Session | None, scope: Scope) -> Redirect | None:
-    """Where who asks must go first; null where nowhere."""
+def _required_redirect(route: PageRoute, session: sessions.Session | None, request: Request) -> Redirect | None:
+    """The page that the user has to visit first, such as the sign-in page; null if there is none."""
     if route.role == "anyone":
         return None
     if session is None:
-        target = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+        query = request.scope["query_string"].decode("latin-1")
+        target = request.scope["path"] + (f"?{query}" if query else "")
         is_default = target == PREFIX or route.method != "GET"
         return Redirect(SIGN_IN if is_default else f"{SIGN_IN}?next={quote(target, safe='/')}")
     if route.role == "password_verified":
@@ -255,7 +191,7 @@ def _required_redirect(route: PageRoute, session: sessions.Session | None, scope
 
 
 def _error_page(error: Exception, state: RequestState) -> HtmlPage:
-    """The page for whatever went wrong; what was not foreseen is logged, and told to nobody else."""
+    """The page for an error. The details of an unexpected error are only logged."""
     request_id = state.request_id.decode()
     if isinstance(error, CsrfError):
         kind, status = "csrf_failed", 403
@@ -276,9 +212,9 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
     return HtmlPage("error.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
 
 
-def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> list[tuple[bytes, bytes]]:
+def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> dict[str, str]:
     if isinstance(error, ApiError) and error.status == 405:
-        return [(b"allow", ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes)).encode())]
+        return {"allow": ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes))}
     if isinstance(error, ApiError) and error.status in (429, 503):
-        return [(b"retry-after", (error.headers or {}).get("retry-after", "1").encode())]
-    return []
+        return {"retry-after": error.headers.get("retry-after", "1")}
+    return {}

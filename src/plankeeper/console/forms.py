@@ -1,98 +1,138 @@
-"""Forms and queries as they were sent: names with their texts."""
+"""Forms and queries as the browser sends them: names with their texts, and an uploaded file."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
-from starlette.types import Receive
+from starlette.datastructures import ImmutableMultiDict, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
 
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.requests import ClientDisconnectedError
 from plankeeper.http.validation import validate
 
 S = TypeVar("S", bound=Struct)
 
-MAX_FORM_BYTES = 256 * 1024  # bytes of a form: the longest note, each of its characters nine bytes, and the rest
-_FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
+MAX_FORM_BYTES = 256 * 1024  # the longest note, with nine bytes for each of its characters, and the other fields
+MAX_FILE_BYTES = 10 * 1024 * 1024
+MAX_UPLOAD_BYTES = MAX_FILE_BYTES + MAX_FORM_BYTES
+MAX_FIELDS = 200  # of a form without a file
+MAX_UPLOAD_FIELDS = 50
 
 
 class Upload(NamedTuple):
-    """A file that came with a form: its name, without the way to it, and what is in it."""
+    """An uploaded file: its name without a path, and its content."""
 
     name: str
     content: bytes
 
 
-class Form(dict[str, list[str]]):
-    """The texts of each name, and the file if there is one."""
+class Form(ImmutableMultiDict[str, str]):
+    """The fields of a form or a query, and its file if it has one."""
 
-    upload: Upload | None = None
+    def __init__(self, fields: Iterable[tuple[str, str]] = (), upload: Upload | None = None) -> None:
+        super().__init__(list(fields))
+        self.upload = upload
 
     def text(self, name: str) -> str:
-        """The only text of a name without the spaces around it; empty where there is none."""
-        values = self.get(name, [])
-        return values[0].strip() if len(values) == 1 else ""
+        """The text of a field that occurs once, without surrounding spaces; otherwise an empty string."""
+        return self.raw(name).strip()
 
     def raw(self, name: str) -> str:
-        """A text as it was typed."""
-        values = self.get(name, [])
-        return values[0] if len(values) == 1 else ""
-
-    def getlist(self, name: str) -> list[str]:
-        return self.get(name, [])
+        """The text of a field that occurs once, exactly as it was typed; otherwise an empty string."""
+        texts = self.getlist(name)
+        return texts[0] if len(texts) == 1 else ""
 
 
-def parse_form(text: bytes) -> Form:
-    """What stands in a query or in the body of a form; raises ValidationError."""
+class _UploadParser(MultiPartParser):
+    """Keeps the file in memory, so that personal data never reaches the disk, and detects truncated bodies."""
+
+    spool_max_size = MAX_UPLOAD_BYTES
+    is_complete = False
+
+    def on_end(self) -> None:
+        self.is_complete = True
+
+
+def parse_form(encoded: bytes) -> Form:
+    """The fields of a query or of an URL-encoded form; raises ValidationError."""
     try:
-        pairs = parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=200)
+        fields = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
         raise ValidationError(form="must be percent-encoded UTF-8") from None
-    return _add_pairs(Form(), pairs)
+    return Form(_require_no_nul(fields))
 
 
-def add_fields(form: Form, pairs: Iterable[tuple[bytes, bytes]]) -> Form:
-    """The form with further texts; raises ValidationError."""
-    try:
-        return _add_pairs(form, [(name.decode(), value.decode()) for name, value in pairs])
-    except UnicodeDecodeError:
-        raise ValidationError(form="must be UTF-8") from None
-
-
-def _add_pairs(form: Form, pairs: Iterable[tuple[str, str]]) -> Form:
-    for name, value in pairs:
-        if "\0" in name or "\0" in value:
-            raise ValidationError(form="must not contain the character NUL")
-        form.setdefault(name, []).append(value)
-    return form
-
-
-async def read_form(headers: Mapping[bytes, bytes], receive: Receive) -> Form:
-    """The form in a body; raises ApiError and ClientDisconnectedError."""
-    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != _FORM_CONTENT_TYPE:
+async def read_form(request: Request) -> Form:
+    """The URL-encoded form in a body; raises ApiError and ClientDisconnect."""
+    if _media_type(request) != "application/x-www-form-urlencoded":
         raise ApiError("unsupported_media_type", "The body is not a form.")
-    return parse_form(
-        await read_limited_body(receive, MAX_FORM_BYTES, ApiError("body_too_large", "The form is too long."))
+    too_large = ApiError("body_too_large", "The form is too long.")
+    return parse_form(b"".join([chunk async for chunk in _limited_stream(request, MAX_FORM_BYTES, too_large)]))
+
+
+def is_upload(request: Request) -> bool:
+    return _media_type(request) == "multipart/form-data"
+
+
+async def read_upload(request: Request) -> Form:
+    """The multipart form in a body, with its file; raises ApiError and ClientDisconnect."""
+    too_large = ApiError("body_too_large", "The file is larger than 10 MiB. Use `plankeeper import` for it.")
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > MAX_UPLOAD_BYTES:
+        raise too_large
+    parser = _UploadParser(
+        request.headers,
+        _limited_stream(request, MAX_UPLOAD_BYTES, too_large),
+        max_files=1,
+        max_fields=MAX_UPLOAD_FIELDS,
+        max_part_size=MAX_UPLOAD_BYTES,  # the fields together are limited below, with an error of their own
     )
+    try:
+        parts = await parser.parse()
+    except MultiPartException as error:
+        raise ValidationError(form=f"must be valid multipart/form-data: {error.message}") from None
+    if not parser.is_complete:
+        raise ValidationError(form="must be complete multipart/form-data")
+    fields = [(name, part) for name, part in parts.multi_items() if isinstance(part, str)]
+    if sum(len(name.encode()) + len(text.encode()) for name, text in fields) > MAX_FORM_BYTES:
+        raise ApiError("body_too_large", "The form is too long.")
+    files = [part for part in parts.values() if isinstance(part, UploadFile) and part.filename]
+    return Form(_require_no_nul(fields), await _read_file(files[0]) if files else None)
 
 
-async def read_limited_body(receive: Receive, max_bytes: int, too_large: ApiError) -> bytes:
-    """A body of at most so many bytes."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnectedError
-        body += message.get("body", b"")
-        if len(body) > max_bytes:
+async def _read_file(file: UploadFile) -> Upload:
+    """The uploaded file, with the printable characters of its name and without the path that some browsers send."""
+    name = (file.filename or "").replace("\\", "/").rpartition("/")[2]
+    printable_name = "".join(character for character in name if character.isprintable())[:255] or "file"
+    content = await file.read()
+    await file.close()
+    return Upload(printable_name, content)
+
+
+async def _limited_stream(request: Request, max_bytes: int, too_large: ApiError) -> AsyncGenerator[bytes, None]:
+    """The chunks of the body; raises `too_large` as soon as it has more than `max_bytes`."""
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > max_bytes:
             raise too_large
-        if not message.get("more_body"):
-            return bytes(body)
+        yield chunk
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _require_no_nul(fields: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    if any("\0" in text for field in fields for text in field):
+        raise ValidationError(form="must not contain the character NUL")
+    return fields
 
 
 def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:
-    """Values as the API would take them; raises ValidationError naming every fault."""
+    """The struct with these values, validated as by the API; raises ValidationError naming every invalid field."""
     parsed, errors = validate(struct_type, values)
     if parsed is None:
         raise ValidationError(*errors)

@@ -1,4 +1,4 @@
-"""The table of pages: what each needs of who asks, what its handler takes, and what it answers."""
+"""The table of pages: the role that each requires, what its handler takes, and what the handler returns."""
 
 import inspect
 import re
@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
 from uuid import UUID
 
+from starlette.responses import Response
+
 from plankeeper.accounts import policy, sessions
+from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import Actor, ReadContext, WriteContext
@@ -15,14 +18,15 @@ from plankeeper.settings import Settings
 
 PREFIX = "/console"
 
-# Who may see a page: anyone; who has given a password (`password_verified`) and two-factor authentication too (`signed_in`); and from there
-# on a role with the plan manager that was chosen.
+# Who may see a page: anyone; an account after its password (`password_verified`); an account that is signed in, with
+# two-factor authentication if it is on (`signed_in`); an account with this or a higher role for the selected plan
+# manager.
 RequiredRole = Literal["anyone", "password_verified", "signed_in", "viewer", "manager", "owner"]
 
 
 @dataclass(slots=True)
 class PageRequest:
-    """A page that is looked at. A form that was refused comes back with it: `form` as sent, `faults` by field."""
+    """A request for a page. A form with errors is shown again with `form` as it was sent and `errors` by field."""
 
     db: Database
     settings: Settings
@@ -31,28 +35,29 @@ class PageRequest:
     address: str
     user_agent: str
     request_id: str
-    origin: str  # where the console is for this browser, such as `https://plans.example`
+    origin: str  # of the console as the browser sees it, such as `https://plans.example`
     query: Form
+    import_limit: ConcurrencyLimit
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def account(self) -> sessions.Session:
-        """The session, on pages that need one."""
+        """The session, on pages that require one."""
         if self.session is None:
-            raise LookupError("the page needs nobody to be signed in")
+            raise LookupError("the page does not require a session")
         return self.session
 
     @property
     def plan_manager_id(self) -> UUID:
-        """The plan manager that was chosen, on pages that need a role."""
+        """The selected plan manager, on pages that require a role."""
         if self.account.plan_manager_id is None:
-            raise LookupError("the page needs no role")
+            raise LookupError("the page does not require a role")
         return self.account.plan_manager_id
 
     @property
     def role(self) -> str | None:
-        """The role with the plan manager that was chosen."""
+        """The account's role with the selected plan manager."""
         plan_manager_id = self.session and self.session.plan_manager_id
         return self.session.roles.get(plan_manager_id) if self.session and plan_manager_id else None
 
@@ -63,10 +68,27 @@ class PageRequest:
     def read_context(self) -> ReadContext:
         return ReadContext(self.db, self.plan_manager_id, self.settings)
 
+    def with_transaction(self, tx: Transaction) -> "FormRequest":
+        return FormRequest(
+            db=self.db,
+            settings=self.settings,
+            session=self.session,
+            session_token=self.session_token,
+            address=self.address,
+            user_agent=self.user_agent,
+            request_id=self.request_id,
+            origin=self.origin,
+            query=self.query,
+            import_limit=self.import_limit,
+            form=self.form,
+            errors=self.errors,
+            tx=tx,
+        )
+
 
 @dataclass(slots=True)
 class FormRequest(PageRequest):
-    """A form that was sent, in the one transaction that is committed before it is answered."""
+    """A submitted form with the transaction that is committed before the response is sent."""
 
     tx: Transaction = field(kw_only=True)
 
@@ -78,7 +100,7 @@ class FormRequest(PageRequest):
 
 @dataclass(slots=True)
 class HtmlPage:
-    """What is shown: a template with its values."""
+    """A template with its context."""
 
     template: str
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -87,7 +109,7 @@ class HtmlPage:
 
 @dataclass(slots=True)
 class Redirect:
-    """Where to go on. `flash` is told there, once; `token` is the session from now on, and an empty one ends it."""
+    """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it."""
 
     path: str
     flash: str | None = None
@@ -95,23 +117,15 @@ class Redirect:
 
 
 @dataclass(slots=True)
-class JsonResult:
-    """What a page's script is answered: JSON, or nothing at all."""
-
-    value: object = None
-    status: int = 200
-
-
-@dataclass(slots=True)
 class Download:
-    """A file that is made while it is sent, however long it is: its name, its type, its parts."""
+    """A file that is streamed in chunks while it is generated, so that its size is unlimited."""
 
     filename: str
     content_type: str
     chunks: AsyncIterator[bytes]
 
 
-PageResult = HtmlPage | Redirect | JsonResult | Download
+PageResult = HtmlPage | Redirect | Download | Response
 Handler = Callable[..., Awaitable[PageResult]]
 H = TypeVar("H", bound=Handler)
 
@@ -124,15 +138,15 @@ class PageRoute:
     path: str
     role: RequiredRole
     handler: Handler
-    writes: bool  # whether the handler takes an Act
-    path_params: Mapping[str, type[UUID | str]]  # in the path; a text is a secret that is looked up as it is
-    on_error: Handler | None  # the page that shows a form again when it was refused
-    rate_limited: bool  # whether it takes what could be guessed: an address may send so many in a minute
+    writes: bool  # whether the handler takes a FormRequest
+    path_params: Mapping[str, type[UUID | str]]
+    on_error: Handler | None  # the page that shows the form again with its errors
+    rate_limited: bool  # whether requests of an address are limited, because a password or a code could be guessed
     upload: bool  # whether the form may carry a file
 
 
 class Pages:
-    """The pages of one part of the console."""
+    """The pages of one area of the console."""
 
     def __init__(self) -> None:
         self.routes: list[PageRoute] = []
@@ -169,7 +183,7 @@ class Pages:
             if placeholders != set(path_params):
                 raise TypeError(f"{handler}: the path has {placeholders}, the signature {set(path_params)}")
             if writes and method == "GET":
-                raise TypeError(f"{handler}: a page that is looked at writes nothing")
+                raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
             self.routes.append(
                 PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, rate_limited, upload)
             )

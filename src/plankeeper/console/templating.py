@@ -1,24 +1,21 @@
-"""How things look: templates, dates and money as Australians write them, and the files that pages need."""
+"""Jinja2 templates, with filters that format dates, times and money as is usual in Australia."""
 
-import hashlib
 import json
 import re
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
-from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw
+from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
+from plankeeper.console.static_files import static_url
 
-STATIC_DIR = Path(__file__).with_name("static")
-CONTENT_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-# What every page leads to, by its section.
+# The pages of the main menu, by section.
 MENU = {
     "participants": ("/console/participants", "Participants"),
     "invoices": ("/console/invoices", "Invoices"),
@@ -26,7 +23,7 @@ MENU = {
     "activity": ("/console/activity", "Activity"),
     "settings": ("/console/settings/people", "Settings"),
 }
-# Likewise, with the role that it takes.
+# The pages of the settings menu, with the role that each requires.
 SUBMENU = {
     "members": ("/console/settings/people", "People", "viewer"),
     "keys": ("/console/settings/keys", "API keys", "manager"),
@@ -37,19 +34,6 @@ SUBMENU = {
     "requests": ("/console/requests", "Requests", "viewer"),
 }
 _TIMESTAMP = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
-
-
-@cache
-def read_static_file(name: str) -> bytes | None:
-    """A file of the package; null where there is none."""
-    names = {each.name for each in STATIC_DIR.iterdir() if each.suffix in CONTENT_TYPES}
-    return (STATIC_DIR / name).read_bytes() if name in names else None
-
-
-@cache
-def static_url(name: str) -> str:
-    """A file's path with what changes when the file does, so that a browser may keep it for ever."""
-    return f"/console/assets/{name}?v={hashlib.sha256(read_static_file(name) or b'').hexdigest()[:12]}"
 
 
 def format_datetime(value: datetime, zone: ZoneInfo) -> str:
@@ -71,7 +55,7 @@ def format_date(value: date) -> str:
 
 
 def format_money(value: Decimal | float) -> str:
-    """`$1,234.50`; a price that is finer than a cent is shown as fine as it is."""
+    """`$1,234.50`; a price in fractions of a cent keeps all its decimals."""
     decimals = max(2, _decimal_places(value)) if isinstance(value, Decimal) else 2
     return f"{'-' if value < 0 else ''}${abs(value):,.{decimals}f}"
 
@@ -87,13 +71,13 @@ def _decimal_places(value: Decimal) -> int:
 
 
 def humanize(name: str) -> str:
-    """`api_key.created` as people would say it: `API key created`."""
+    """`api_key.created` as ordinary words: `API key created`."""
     text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
     return (text[:1].upper() + text[1:]).replace("Api ", "API ")
 
 
 def display_fields(raw: Raw | None, zone: ZoneInfo) -> dict[str, str]:
-    """A JSON object's members, each as it is to be read; numbers stay as they were written."""
+    """The members of a JSON object as text for readers; numbers keep their digits."""
     if raw is None:
         return {}
     parsed: dict[str, Any] | None = json.loads(bytes(raw), parse_float=Decimal)
@@ -116,15 +100,15 @@ def _display_value(value: Any, zone: ZoneInfo) -> str:
 
 
 def _format_timestamp(text: str, zone: ZoneInfo) -> str | None:
-    """A text that is a moment as people write it."""
+    """A timestamp in the usual format; null for any other text."""
     try:
         return format_datetime(datetime.fromisoformat(text), zone) if _TIMESTAMP.fullmatch(text) else None
     except ValueError:
-        return None  # a day that its month has not
+        return None  # a day that does not exist in its month
 
 
-def create_environment(zone: ZoneInfo) -> Environment:
-    """Everything that is put into a page is escaped, and a name that a page lacks is an error."""
+def create_templates(zone: ZoneInfo) -> Jinja2Templates:
+    """Templates that escape every value and raise an error for an undefined name."""
     env = Environment(
         loader=PackageLoader("plankeeper.console"),
         autoescape=True,
@@ -155,4 +139,4 @@ def create_environment(zone: ZoneInfo) -> Environment:
         "is_role_at_least": is_role_at_least,
     }
     env.globals |= names
-    return env
+    return Jinja2Templates(env=env)

@@ -1,4 +1,4 @@
-"""One's own account: password, two-factor authentication, sessions."""
+"""The user's own account: password, two-factor authentication, sessions."""
 
 import re
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _OPERATING_SYSTEMS = {
     "CrOS": "Chromebook",
     "Linux": "Linux",
 }
-# In the order in which they are asked: most say that they are the later ones too.
+# The order matters: most user agents also name the browsers further down.
 _BROWSERS = {
     "Edg": "Edge",
     "OPR/": "Opera",
@@ -70,7 +70,7 @@ async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     submitted = request.form.text("secret")
     secret = submitted if totp.is_valid_secret(submitted) else totp.new_secret()
     uri = totp.provisioning_uri(secret, request.account.email)
-    # Dark on white in both schemes, or a camera would not see it.
+    # Dark on white in both colour schemes, so that a camera can read it.
     qr_code = segno.make(uri, error="m").svg_data_uri(scale=5, border=4, dark="#000", light="#fff")
     grouped_secret = " ".join(re.findall("....", secret))
     return HtmlPage("account_two_factor.html", {"secret": secret, "grouped_secret": grouped_secret, "qr_code": qr_code})
@@ -116,7 +116,7 @@ async def end_session(request: FormRequest) -> Redirect:
     submitted = request.form.text("session")
     token_hash = re.fullmatch("[0-9a-f]{64}", submitted) and bytes.fromhex(submitted)
     if not token_hash or token_hash == request.account.token_hash:
-        raise NotFound  # this one is ended by signing out
+        raise NotFound  # signing out ends the current session
     if not await self_service.revoke_session(request.tx, request.settings, request.account, token_hash):
         raise NotFound
     return Redirect(ACCOUNT_URL, "The session has ended.")
@@ -130,7 +130,7 @@ async def end_other_sessions(request: FormRequest) -> Redirect:
 
 
 async def require_password(request: PageRequest) -> VerifiedCredentials:
-    """Whose account it is, with the password that was given again; raises ValidationError."""
+    """Checks the password that sensitive changes require again; raises ValidationError."""
     password = request.form.raw("password")
     return await self_service.reauthenticate(
         request.db, request.settings, request.account, password, request.address, request.user_agent
@@ -138,12 +138,12 @@ async def require_password(request: PageRequest) -> VerifiedCredentials:
 
 
 def recovery_codes_page(codes: list[str]) -> HtmlPage:
-    """The one page that shows recovery codes: they are not kept."""
+    """The only page that shows recovery codes, because only their hashes are stored."""
     return HtmlPage("account_recovery_codes.html", {"codes": codes})
 
 
 def describe_browser(agent: str) -> str:
-    """A browser in words, as well as what it says of itself allows."""
+    """The browser and operating system that a user agent names."""
     browser = next((name for marker, name in _BROWSERS.items() if marker in agent), None)
     system = next((name for marker, name in _OPERATING_SYSTEMS.items() if marker in agent), None)
     if browser is None:

@@ -1,6 +1,5 @@
 """Account managers: list, create, edit, deactivate."""
 
-from urllib.parse import urlencode
 from uuid import UUID
 
 from msgspec import UNSET
@@ -14,6 +13,7 @@ from plankeeper.account_managers.schemas import (
 )
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
+from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
@@ -21,7 +21,6 @@ from plankeeper.http.parsing import parse_uuid
 pages = Pages()
 
 ACCOUNT_MANAGERS_URL = f"{PREFIX}/account-managers"
-PAGE_SIZE = 50
 STATE_CHOICES = {"": "All", "true": "Active", "false": "Not active"}
 
 
@@ -36,22 +35,14 @@ async def list_(request: PageRequest) -> HtmlPage:
         email=email or UNSET,
     )
     rows = await store.list_page(request.db, request.plan_manager_id, query, request.settings.operator_name)
-    params = {name: value for name, value in (("active", active), ("email", email)) if value}
-    next_url = (
-        f"{ACCOUNT_MANAGERS_URL}?{urlencode(params | {'after': rows[PAGE_SIZE - 1].id})}"
-        if len(rows) > PAGE_SIZE
-        else None
-    )
-    first_url = ACCOUNT_MANAGERS_URL + (f"?{urlencode(params)}" if params else "")
     return HtmlPage(
         "account_managers.html",
         {
             "managers": rows[:PAGE_SIZE],
-            "next": next_url,
-            "first": first_url if after else None,
             "active": active,
             "email": email,
             "states": STATE_CHOICES,
+            **paginate_links(ACCOUNT_MANAGERS_URL, {"active": active, "email": email}, rows, after),
         },
     )
 
@@ -74,7 +65,7 @@ async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
     manager = await routes.get(request.read_context, account_manager_id)
     return HtmlPage(
         "account_manager_edit.html",
-        {"manager": manager, **edit_context(request, form_from(AccountManagerCreate, manager))},
+        {"manager": manager, **edit_context(request, AccountManagerCreate, form_from(AccountManagerCreate, manager))},
     )
 
 

@@ -1,14 +1,15 @@
-"""Activity: who changed what, newest first, with before and after."""
+"""Activity: the events of a plan manager, newest first, with the changes of each."""
 
 import json
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
+from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
 from plankeeper.console.templating import display_fields
 from plankeeper.events import store
@@ -19,11 +20,11 @@ from plankeeper.http.parsing import parse_uuid
 pages = Pages()
 
 PAGE_SIZE = 40
-PREVIEW_CHANGES = 6  # members that the list shows of an update, each with so many characters
-MAX_PREVIEW_LENGTH = 60
-MAX_TEXT_LENGTH = 10_000  # characters that the page of an event shows of a member
-SCAN_LIMIT = 10_000  # events that a page with a filter looks through
-EXPORT_BATCH_SIZE = 500  # events in a part of a file
+PREVIEW_CHANGES = 6  # changed fields that the list shows of an update
+MAX_PREVIEW_LENGTH = 60  # characters of a value in the list
+MAX_TEXT_LENGTH = 10_000  # characters of a value on the page of an event
+SCAN_LIMIT = 10_000  # events that a filtered page searches
+EXPORT_BATCH_SIZE = 500  # events in a chunk of the CSV file
 ACTORS = {"": "anybody", "user": "people", "api_key": "API keys", "system": "the system"}
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
 RESOURCE_PATHS = {
@@ -49,7 +50,7 @@ CSV_COLUMNS = (
 
 
 class FieldChange(NamedTuple):
-    """One member of a resource: null where there was or is none."""
+    """A field of a resource: null if it did not exist before, or does not exist after."""
 
     name: str
     before: str | None
@@ -60,9 +61,8 @@ class FieldChange(NamedTuple):
 async def list_(request: PageRequest) -> HtmlPage:
     filters, before = parse_filters(request), parse_uuid(request.query.text("before"))
     rows, next_before = await find_events(request, filters, before, PAGE_SIZE)
-    params = {name: value for name, value in filters.items() if value}
-    older = f"{PREFIX}/activity?{urlencode(params | {'before': str(next_before)})}" if next_before else None
-    export = f"{PREFIX}/activity.csv" + (f"?{urlencode(params)}" if params else "")
+    older = with_query(f"{PREFIX}/activity", {**filters, "before": str(next_before)}) if next_before else None
+    export = with_query(f"{PREFIX}/activity.csv", filters)
     events = [
         (event, truncate(resource_name(event), MAX_PREVIEW_LENGTH), *preview_changes(event, request.settings.time_zone))
         for event in rows
@@ -75,7 +75,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         "export": export,
         "actors": ACTORS,
     }
-    return HtmlPage("activity.html", {**context, **filters, "is_filtered": bool(params)})
+    return HtmlPage("activity.html", {**context, **filters, "is_filtered": any(filters.values())})
 
 
 @pages.get("/activity/{event_id}", role="viewer")
@@ -95,31 +95,34 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
 
 @pages.get("/activity.csv", role="viewer")
 async def export(request: PageRequest) -> Download:
-    """Everything that the filters let through, newest first."""
+    """The events that match the filters, newest first."""
     today = datetime.now(request.settings.time_zone).date()
     return Download(f"activity-{today}.csv", "text/csv; charset=utf-8", export_chunks(request, parse_filters(request)))
 
 
 async def export_chunks(request: PageRequest, filters: dict[str, str]) -> AsyncIterator[bytes]:
-    """The file in parts: a page of events is read when the one before has been sent."""
+    """The CSV file in chunks: each batch of events is read when the one before has been sent."""
     yield UTF8_BOM + csv_row(CSV_COLUMNS)
     before: UUID | None = None
     while True:
         events, before = await find_events(request, filters, before, EXPORT_BATCH_SIZE)
-        yield b"".join(map(event_row, events))  # nothing too: whoever sends it looks whether anybody is there still
+        yield b"".join(
+            map(event_row, events)
+        )  # an empty chunk too: the response notices there that the browser is gone
         if before is None:
             return
 
 
-def resource_name(event: Event) -> str:
-    """What people call the thing that it happened to; empty where that has no name."""
-    data = json.loads(bytes(event.data or event.previous or b"{}"))
-    full_name = " ".join(filter(None, (data.get("first_name"), data.get("last_name"))))
-    return full_name or next((data[name] for name in NAME_FIELDS if data.get(name)), "")
+def resource_name(event: Event, *, before_change: bool = False) -> str:
+    """The name of the event's resource, after the change or before it; empty if it has none."""
+    after, before = (json.loads(bytes(each or b"{}")) for each in (event.data, event.previous))
+    fields = after | before if before_change else before | after
+    full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
+    return full_name or next((fields[name] for name in NAME_FIELDS if fields.get(name)), "")
 
 
 def resource_url(event: Event) -> str | None:
-    """The path of the thing's own page; null where it has none, or is gone."""
+    """The path of the resource's page; null if it has none or was deleted."""
     kind, id_ = event.resource.kind, quote(event.resource.id, safe="")
     if event.data is None or kind not in RESOURCE_PATHS:
         return None
@@ -136,7 +139,7 @@ def event_row(event: Event) -> bytes:
 
 
 def parse_filters(request: PageRequest) -> dict[str, str]:
-    """The filters as they stand in the query; an empty text is none."""
+    """The filters of the query; an empty string means no filter."""
     max_lengths = {"type": 100, "actor": 10, "name": 255, "resource_id": 255}
     filters = {name: request.query.text(name)[:max_length] for name, max_length in max_lengths.items()}
     return filters | {"actor": filters["actor"] if filters["actor"] in ACTORS else ""}
@@ -145,7 +148,7 @@ def parse_filters(request: PageRequest) -> dict[str, str]:
 async def find_events(
     request: PageRequest, filters: dict[str, str], before: UUID | None, limit: int
 ) -> tuple[list[Event], UUID | None]:
-    """Events, and behind which there may be more; null where there are none."""
+    """A page of events, and the id before which older events may follow; null if there are none."""
     event_filter = EventFilter(filters["type"] or None, filters["actor"] or None, filters["name"] or None)
     position, next_before = (request.db, request.plan_manager_id, before), None
     if filters["resource_id"]:
@@ -159,7 +162,7 @@ async def find_events(
 
 
 def preview_changes(event: Event, zone: ZoneInfo) -> tuple[list[FieldChange], int]:
-    """What a list shows of an update, and how many members more changed; of other events it shows nothing."""
+    """The changes of an update that the list shows, and how many more there are; no changes for other events."""
     if event.previous is None or event.data is None:
         return [], 0
     changes = field_changes(event, zone)
@@ -175,7 +178,7 @@ def truncate(text: str | None, max_length: int) -> str | None:
 
 
 def field_changes(event: Event, zone: ZoneInfo) -> list[FieldChange]:
-    """What an event tells of: of an update the members that changed, otherwise the whole resource."""
+    """The changed fields of an update; for other events, all fields of the resource."""
     after, before = display_fields(event.data, zone), display_fields(event.previous, zone)
     if before and after:
         return [FieldChange(name, old, after.get(name)) for name, old in before.items()]

@@ -1,4 +1,4 @@
-"""Settings, API keys: list, make, rotate, revoke."""
+"""Settings, API keys: list, create, rotate, revoke."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -89,19 +89,20 @@ async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
 
 
 def created_page(request: PageRequest, name: str, secret: str, plan_manager_id: UUID) -> HtmlPage:
-    """The one page that shows a key. It is the answer itself: what is told after a redirect would have to be kept."""
+    """The only page that shows a key. It is not shown after a redirect, because the key would have to be stored."""
     return HtmlPage(
-        "api_key_created.html", {"name": name, "secret": secret, "plan_manager_id": plan_manager_id, "request": request}
+        "api_key_created.html",
+        {"name": name, "secret": secret, "plan_manager_id": plan_manager_id, "origin": request.origin},
     )
 
 
 def manageable_plan_managers(request: PageRequest) -> list[tuple[UUID, str, str]]:
-    """The plan managers whose keys the account manages."""
+    """The plan managers whose keys the account may manage, each with its id, name and the account's role."""
     return [each for each in plan_manager_choices(request.account) if each[2] in ("manager", "owner")]
 
 
 def can_change(request: PageRequest, key: ApiKey) -> bool:
-    """A key that reaches further than the account does is the operator's: rotated, it would be more than they have."""
+    """Whether the key is active and the account manages all its plan managers, so that rotating extends no access."""
     return key_state(key) == "active" and set(key.plan_managers) <= {
         each for each, _, _ in manageable_plan_managers(request)
     }
@@ -119,7 +120,7 @@ async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:
 
 
 def require_changeable(request: PageRequest, key: ApiKey | None) -> ApiKey:
-    """The key, if it is this plan manager's, in use, and theirs to change; raises NotFound otherwise."""
+    """The key if it belongs to this plan manager and the account can change it; otherwise raises NotFound."""
     if request.plan_manager_id not in or_404(key).plan_managers or not can_change(request, or_404(key)):
         raise NotFound
     return or_404(key)
@@ -130,7 +131,7 @@ def parse_duration(days: str) -> timedelta | None:
 
 
 def require_valid(messages: dict[str, str]) -> None:
-    """Raises ValidationError where there is a fault."""
+    """Raises ValidationError with the messages that are not empty."""
     errors = {name: message for name, message in messages.items() if message}
     if errors:
         raise ValidationError(**errors)

@@ -1,4 +1,4 @@
-"""An import that is tried: all of it happens in the transaction, is looked at, and is undone; or stays."""
+"""Imports and their preview: the import runs in a savepoint, which a preview rolls back after reading the changes."""
 
 import asyncio
 import io
@@ -10,10 +10,8 @@ from zoneinfo import ZoneInfo
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.concurrency import ConcurrencyLimit
-from plankeeper.console.pages.activity import FieldChange, field_changes
+from plankeeper.console.pages.activity import FieldChange, field_changes, resource_name
 from plankeeper.console.routing import FormRequest
-from plankeeper.console.templating import display_fields
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import WriteContext
@@ -27,16 +25,13 @@ from plankeeper.note_types import store as note_type_store
 
 MAX_LINES = 30_000
 MAX_SECONDS = 30
-MAX_RECORDS_SHOWN = 50  # records with what changes of them
-_MAX_BYTES = 60_000  # of all that is shown of them: a page stays below 100 KB
-_MAX_LENGTH = 200  # characters of one value, or of a fault
-
-# Two imports at a time leave a worker's processor and connections to others.
-IMPORT_LIMIT = ConcurrencyLimit(2)
+MAX_RECORDS_SHOWN = 50  # records whose changes are shown
+_MAX_BYTES = 60_000  # of all shown changes: the page stays below 100 KB
+_MAX_LENGTH = 200  # characters of a value or of an error message
 
 
 class RecordChanges(NamedTuple):
-    """A record that an import changes: what it is called, and what changes."""
+    """The name of a record that an import changes, and its changes."""
 
     name: str
     changes: list[FieldChange]
@@ -44,7 +39,7 @@ class RecordChanges(NamedTuple):
 
 @dataclass(slots=True)
 class ImportPreview:
-    """What an import did, or would do."""
+    """The result of an import, or of its preview."""
 
     report: ImportReport
     changed: list[RecordChanges] = field(default_factory=list[RecordChanges])
@@ -63,13 +58,15 @@ class ImportPreview:
 
 
 class _RollbackError(Exception):
-    """Nothing of it stays."""
+    """Rolls back the savepoint of an import."""
 
 
 async def preview_import(
     request: FormRequest, resource: str, content: bytes, *, commit: bool, notify: bool = False
 ) -> ImportPreview:
-    """Import a file; without `keep`, or with bad lines, nothing is written. Raises ValidationError where it is no such file."""
+    """Imports a file. Without `commit`, or with invalid lines, nothing is written. Raises ValidationError for a file
+    that cannot be read.
+    """
     require_size(content)
     ctx = (
         replace(request.write_context, notify=notify)
@@ -79,7 +76,7 @@ async def preview_import(
     preview = ImportPreview(ImportReport())
     timeout = asyncio.timeout(MAX_SECONDS)
     try:
-        with IMPORT_LIMIT:
+        with request.import_limit:
             async with timeout, request.tx.savepoint():
                 await _import_into(ctx, resource, content, preview, commit=commit)
     except _RollbackError:
@@ -97,7 +94,7 @@ async def preview_import(
 async def _import_into(
     ctx: WriteContext, resource: str, content: bytes, preview: ImportPreview, *, commit: bool
 ) -> None:
-    """Raises _Undone where it must not stay."""
+    """Raises _RollbackError for a preview, and for a file with invalid lines."""
     since = uuid7()
     preview.report = await import_file(
         ctx, _resource(resource), io.BytesIO(content), CONSTRAINT_ERRORS, _ignore_progress, exclusive=False
@@ -112,7 +109,7 @@ async def _import_into(
 
 
 def require_size(content: bytes) -> None:
-    """Raises ValidationError for a file that is no text of so many lines."""
+    """Raises ValidationError for a file that is not text, is empty, or has too many lines."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValidationError(file="is UTF-16; save it as CSV UTF-8")
     if content.startswith(b"PK\x03\x04"):
@@ -132,8 +129,8 @@ def _resource(name: str) -> Resource:
 
 
 async def _upsert_known_note_types(ctx: WriteContext, lines: Sequence[ImportRow[Any]]) -> ImportCounts:
-    """Note types by ids that there are, or without. The ids come from a sequence of all plan managers, which an import
-    moves past the ids of its file, and no rollback moves back: the operator's command may do that, and nobody else.
+    """Imports note types with existing ids or without an id. The ids come from one sequence for all plan managers,
+    which an import advances past the ids in its file, and no rollback resets it: only the operator's command may do so.
     """
     ids = [line.values.id for line in lines if isinstance(line.values.id, int)]
     known = {each.id for each in await note_type_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
@@ -145,7 +142,7 @@ async def _upsert_known_note_types(ctx: WriteContext, lines: Sequence[ImportRow[
 
 
 def _record_changes(updates: list[Event], zone: ZoneInfo) -> list[RecordChanges]:
-    """The records that change, as many of them as a page bears."""
+    """The records that change, limited by the size of the page."""
     records: list[RecordChanges] = []
     bytes_left = _MAX_BYTES
     for event in updates:
@@ -153,7 +150,7 @@ def _record_changes(updates: list[Event], zone: ZoneInfo) -> list[RecordChanges]
             FieldChange(_truncate(each.name), _truncate_optional(each.before), _truncate_optional(each.after))
             for each in field_changes(event, zone)
         ]
-        name = _record_name(event, zone)
+        name = _truncate(resource_name(event, before_change=True) or event.resource.id, 60)
         bytes_left -= (
             600
             + 2 * _escaped_size(name)
@@ -165,17 +162,8 @@ def _record_changes(updates: list[Event], zone: ZoneInfo) -> list[RecordChanges]
     return records
 
 
-def _record_name(event: Event, zone: ZoneInfo) -> str:
-    """What a record is called now, before the change."""
-    fields = display_fields(event.data, zone) | display_fields(event.previous, zone)
-    names = [fields.get(name, "—") for name in ("first_name", "last_name")]
-    full_name = " ".join(each for each in names if each not in ("—", "(empty)"))
-    candidates = (fields.get(name, "—") for name in ("entity_name", "note_type", "invoice_number", "name", "email"))
-    return _truncate(full_name or next((each for each in candidates if each != "—"), event.resource.id), 60)
-
-
 def _escaped_size(*texts: str | None) -> int:
-    """What texts take of a page, in which they are escaped."""
+    """The bytes that texts take in a page, where they are escaped."""
     return sum(len(escape(each or "").encode()) for each in texts)
 
 
@@ -188,4 +176,4 @@ def _truncate(text: str, max_length: int = _MAX_LENGTH) -> str:
 
 
 def _ignore_progress(_lines: int) -> None:
-    """Nobody is told how far an import is."""
+    """The console shows no progress of an import."""

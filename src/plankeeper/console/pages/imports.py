@@ -1,4 +1,4 @@
-"""Import: a file is checked, and shown with what it would do; then it is imported, or not."""
+"""Import: upload a file, preview its changes, then confirm the import."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ pages = Pages()
 
 IMPORT_URL = f"{PREFIX}/import"
 MAX_FILES = 4  # files of one account
-# In the order in which they refer to each other, with which record a line is about.
+# Ordered by their references to each other, with the columns that identify a record.
 IMPORT_KINDS = {
     "exit-reasons": ("Exit reasons", "id"),
     "account-managers": ("Account managers", "id, or else email"),
@@ -82,7 +82,7 @@ async def run_import(request: FormRequest, file_id: UUID) -> HtmlPage:
     )
     context = {"file": file, "kind": IMPORT_KINDS[file.resource][0], "preview": preview, "is_stale": True}
     if preview.report.rejected_lines:
-        # Something else was changed since the check: the file must be checked anew.
+        # Other data has changed since the preview, so the file must be checked again.
         return HtmlPage("import_preview.html", context, 409)
     return HtmlPage("import_done.html", context)
 

@@ -1,11 +1,11 @@
-"""Invoices: list, look at, ignore a warning with a reason, warn of it again."""
+"""Invoices: list, details, ignoring a warning with a reason, restoring an ignored warning."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, get_args
-from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
+from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.templating import humanize
 from plankeeper.http.errors import NotFound, ValidationError
@@ -17,17 +17,16 @@ from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
 pages = Pages()
 
 INVOICES_URL = f"{PREFIX}/invoices"
-PAGE_SIZE = 50
 MAX_REASON_LENGTH = 1000
 FILTERS = ("invoice_number", "claim_status", "approval_status", "participant_id", "provider_id")
 CLAIM_STATUSES = {"": "All"} | {each: humanize(each) for each in get_args(ClaimStatus)}
 APPROVAL_STATUSES = {"": "All"} | {each: humanize(each) for each in get_args(ApprovalStatus)}
-# A code that a file brought in need not be in the catalogue.
+# An imported invoice can have a code that the catalogue lacks.
 UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue has no such code.")
 
 
 class ExplainedWarning(NamedTuple):
-    """A warning of an invoice with its explanation; `why` is null unless somebody chose to ignore it here."""
+    """A warning of an invoice with its explanation; `ignored` is null unless it was ignored in the console."""
 
     code: str
     title: str
@@ -52,10 +51,9 @@ async def list_(request: PageRequest) -> HtmlPage:
         "filters": {name: filters.get(name, "") for name in FILTERS},
         "only_warnings": only_warnings,
         "is_filtered": bool(params),
-        "next": list_url(params | {"after": str(rows[PAGE_SIZE - 1].id)}) if len(rows) > PAGE_SIZE else None,
-        "first": list_url(params) if after else None,
         "claim_statuses": CLAIM_STATUSES,
         "approval_statuses": APPROVAL_STATUSES,
+        **paginate_links(INVOICES_URL, params, rows, after),
     }
     return HtmlPage("invoices.html", context, 422 if request.errors else 200)
 
@@ -92,7 +90,7 @@ async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> Html
 @pages.post("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", on_error=ignore_form)
 async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     title = get_warning(code).title
-    # A browser counts a new line as one character, and sends two.
+    # A browser counts a line break as one character, but sends two.
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
@@ -109,18 +107,18 @@ async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redir
 
 
 def warning_gone(invoice_id: UUID) -> Redirect:
-    """Somebody else was quicker, or the invoice was checked meanwhile."""
+    """The warning was ignored or restored by another user, or a check of the invoice removed it."""
     return Redirect(f"{INVOICES_URL}/{invoice_id}", "Nothing was changed: the warning was not there any more.")
 
 
 def active_warnings(invoice: Invoice) -> list[str]:
-    """The codes of the warnings that count."""
+    """The codes of the warnings that are not ignored."""
     state = invoice.state_management
     return [code for code in state.errors if code not in state.ignored_errors]
 
 
 def get_warning(code: str) -> InvoiceWarning:
-    """The explanation of a warning that there is; raises NotFound."""
+    """The explanation of a warning; raises NotFound for an unknown code."""
     if code not in WARNINGS:
         raise NotFound
     return WARNINGS[code]
@@ -133,7 +131,7 @@ def explain_warning(code: str, reasons: Iterable[IgnoredWarning] = ()) -> Explai
 
 
 async def record_names(request: PageRequest, invoices: Iterable[Invoice]) -> dict[UUID, str | None]:
-    """The names of the participants and providers of invoices, as far as they are on record."""
+    """The names of the invoices' participants and providers by id, where they exist."""
     participants = {each.participant_id for each in invoices if each.participant_id}
     providers = {each.pm_provider_id for each in invoices if each.pm_provider_id}
     if not participants and not providers:
@@ -142,7 +140,3 @@ async def record_names(request: PageRequest, invoices: Iterable[Invoice]) -> dic
         request.db, request.plan_manager_id, list(participants), list(providers)
     )
     return {each.id: each.name for each in rows}
-
-
-def list_url(filters: dict[str, str]) -> str:
-    return f"{INVOICES_URL}?{urlencode(filters)}" if filters else INVOICES_URL

@@ -1,4 +1,4 @@
-"""Settings, people: who has which role, invitations, and nothing of what anybody does for another plan manager."""
+"""Settings, people: the members of a plan manager with their roles, and invitations."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -85,7 +85,7 @@ async def remove(request: FormRequest, account_id: UUID) -> Redirect:
 
 
 async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
-    """The one page that shows an invitation's link: its token is not kept."""
+    """The only page that shows an invitation's link, because only a hash of its token is stored."""
     token = await sessions.invite(request.write_context, email, role, name)
     return HtmlPage("member_invited.html", {"email": email, "link": request.origin + invitation_path(token)})
 
@@ -101,6 +101,6 @@ async def get_member(request: PageRequest, account_id: UUID) -> Member:
 
 
 def find_only_owner(members: list[Member]) -> UUID | None:
-    """Whose role stays as it is, for somebody must be able to invite others."""
+    """The only owner, whose role is fixed because someone must be able to invite others; null if there are more."""
     owners = [each.id for each in members if each.role == "owner"]
     return owners[0] if len(owners) == 1 else None

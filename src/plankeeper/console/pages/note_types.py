@@ -2,6 +2,7 @@
 
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form, validate_struct
+from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound
@@ -11,7 +12,6 @@ from plankeeper.note_types.schemas import NoteTypeCreate, NoteTypeListQuery, Not
 pages = Pages()
 
 NOTE_TYPES_URL = f"{PREFIX}/note-types"
-PAGE_SIZE = 50
 
 
 @pages.get("/note-types", role="viewer")
@@ -21,8 +21,8 @@ async def list_(request: PageRequest) -> HtmlPage:
     rows = await store.list_page(
         request.db, request.plan_manager_id, NoteTypeListQuery(limit=PAGE_SIZE, after=after_id)
     )
-    next_url = f"{NOTE_TYPES_URL}?after={rows[PAGE_SIZE - 1].id}" if len(rows) > PAGE_SIZE else None
-    return HtmlPage("note_types.html", {"note_types": rows[:PAGE_SIZE], "next": next_url, "after": after})
+    links = paginate_links(NOTE_TYPES_URL, {}, rows, after)
+    return HtmlPage("note_types.html", {"note_types": rows[:PAGE_SIZE], **links})
 
 
 @pages.get("/note-types/new", role="manager")
@@ -40,7 +40,8 @@ async def create(request: FormRequest) -> Redirect:
 async def edit(request: PageRequest, note_type_id: str) -> HtmlPage:
     note_type = await routes.get(request.read_context, _parse_id(note_type_id))
     return HtmlPage(
-        "note_type_edit.html", {"note_type": note_type, **edit_context(request, form_from(NoteTypeUpdate, note_type))}
+        "note_type_edit.html",
+        {"note_type": note_type, **edit_context(request, NoteTypeUpdate, form_from(NoteTypeUpdate, note_type))},
     )
 
 
@@ -69,13 +70,13 @@ async def delete(request: FormRequest, note_type_id: str) -> Redirect:
 
 
 def _form_values(form: Form) -> dict[str, object]:
-    """What was typed; a colour that is left empty is none."""
+    """The values of the form; an empty colour is null."""
     colors = {name: form.text(name) or None for name in ("badge_color", "highlight_color")}
     return {"note_type": form.text("note_type"), **colors}
 
 
 def _parse_id(text: str) -> int:
-    """The id in a path or a query; what is none is no page."""
+    """The id in a path or a query; raises NotFound if it is not one."""
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
         raise NotFound
     return int(text)

@@ -1,9 +1,8 @@
-"""Participants: search, the whole record, new, edit, delete."""
+"""Participants: list and search, details, create, edit, delete."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from msgspec import UNSET
@@ -13,6 +12,7 @@ from plankeeper.account_managers.schemas import AccountManagerListQuery
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
 from plankeeper.console.forms import Form
 from plankeeper.console.pages.team_members import display_name, team_context
+from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import or_404
@@ -32,8 +32,7 @@ from plankeeper.team_members import store as team_store
 pages = Pages()
 
 PARTICIPANTS_URL = f"{PREFIX}/participants"
-PAGE_SIZE = 50
-MAX_CHOICES = 500  # of a select: more would make a page too long
+MAX_CHOICES = 500  # options of a select, which limits the size of the page
 STATUSES = ("Active", "Inactive", "Lead")
 REGIONS = {"": "not set", "remote": "remote", "very_remote": "very remote"}
 
@@ -54,15 +53,10 @@ async def list_(request: PageRequest) -> HtmlPage:
         rows = await search.search_page(request.db, request.plan_manager_id, text, query)
     else:
         rows = await queries.list_page(request.db, request.plan_manager_id, query)
-    params = {name: value for name, value in {"q": text, **filters}.items() if value}
-    first_url = f"{PARTICIPANTS_URL}?{urlencode(params)}" if params else PARTICIPANTS_URL
-    next_params = {**params, "after": str(rows[PAGE_SIZE - 1].id)} if len(rows) > PAGE_SIZE else None
-    links = {
-        "next": next_params and f"{PARTICIPANTS_URL}?{urlencode(next_params)}",
-        "first": first_url if after else None,
-    }
+    params = {"q": text, **filters}
+    links = paginate_links(PARTICIPANTS_URL, params, rows, after)
     choices = {"statuses": STATUSES, "states": STATE_CODES, "managers": await manager_choices(request)}
-    context = {"participants": rows[:PAGE_SIZE], "q": text, "is_filtered": bool(params)}
+    context = {"participants": rows[:PAGE_SIZE], "q": text, "is_filtered": any(params.values())}
     helpers = {"filters": filters, "display_name": display_name, "is_scheme_number": is_scheme_number}
     return HtmlPage("participants.html", context | links | choices | helpers)
 
@@ -97,7 +91,7 @@ async def edit(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = {
         "participant": participant,
         "name": display_name(participant),
-        **edit_context(request, participant_form(participant)),
+        **edit_context(request, ParticipantUpdate, participant_form(participant)),
     }
     return HtmlPage("participant_edit.html", {**context, **await form_choices(request, participant)})
 
@@ -137,12 +131,12 @@ async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:
 
 
 def empty_form() -> Form:
-    """The form of a new participant, with what it has unless something else is said."""
+    """The form of a new participant with the default values."""
     return form_from(ParticipantUpdate, ParticipantRow(id=UUID(int=0), created_at=datetime.now(UTC)))
 
 
 def participant_form(participant: Participant) -> Form:
-    """A participant in a form."""
+    """The form that edits a participant, filled with the current values."""
     category, subcategory = participant.exit_reason_category, participant.exit_reason_subcategory
     return form_from(
         ParticipantUpdate,
@@ -154,7 +148,7 @@ def participant_form(participant: Participant) -> Form:
 
 
 async def manager_choices(request: PageRequest) -> dict[str, str]:
-    """The account managers that a participant may have, by name."""
+    """The account managers that can be selected: names by id, sorted by name."""
     query = AccountManagerListQuery(limit=MAX_CHOICES)
     rows = await account_manager_store.list_page(
         request.db, request.plan_manager_id, query, request.settings.operator_name
@@ -165,7 +159,7 @@ async def manager_choices(request: PageRequest) -> dict[str, str]:
 
 
 async def form_choices(request: PageRequest, participant: Participant | None) -> Mapping[str, object]:
-    """What the selects of a form offer. What a participant has by now stays a choice, whatever has become of it."""
+    """The options of the form's selects. The participant's current values are included even if they are not active."""
     choices = await manager_choices(request)
     manager = participant.account_manager if participant else None
     if manager and manager.id:
@@ -180,7 +174,7 @@ async def form_choices(request: PageRequest, participant: Participant | None) ->
 
 
 async def exit_reason_choices(request: PageRequest, participant: Participant | None) -> dict[str, Any]:
-    """The categories of exit reasons, and by category what belongs to each."""
+    """The categories of exit reasons, and the subcategories of each."""
     reasons = await exit_reasons.list_all(request.db, request.plan_manager_id, MAX_CHOICES)
     names = {str(each.id): each.name for each in reasons}
     categories = {"": "not set", **{str(each.id): each.name for each in reasons if each.parent_id is None}}

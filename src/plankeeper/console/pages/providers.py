@@ -1,13 +1,13 @@
-"""Providers: search, the whole record, new, edit, delete."""
+"""Providers: list and search, details, create, edit, delete."""
 
 from datetime import UTC, datetime
-from urllib.parse import urlencode
 from uuid import UUID
 
 from stdnum.au import abn
 
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form
+from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
@@ -18,7 +18,6 @@ from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUp
 pages = Pages()
 
 PROVIDERS_URL = f"{PREFIX}/providers"
-PAGE_SIZE = 50
 TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
 CHOICES = {"states": {"": "not set", **{each: each for each in STATE_CODES}}}
 
@@ -31,10 +30,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         rows = await search.search_page(request.db, request.plan_manager_id, text, query)
     else:
         rows = await queries.list_page(request.db, request.plan_manager_id, query)
-    params = {"q": text} if text else {}
-    first_url = f"{PROVIDERS_URL}?{urlencode(params)}" if params else PROVIDERS_URL
-    next_params = {**params, "after": str(rows[PAGE_SIZE - 1].id)} if len(rows) > PAGE_SIZE else None
-    links = {"next": next_params and f"{PROVIDERS_URL}?{urlencode(next_params)}", "first": first_url if after else None}
+    links = paginate_links(PROVIDERS_URL, {"q": text}, rows, after)
     return HtmlPage("providers.html", {"providers": rows[:PAGE_SIZE], "q": text, **links, **TEMPLATE_HELPERS})
 
 
@@ -60,7 +56,8 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
 async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
     provider = await get_or_404(request, provider_id)
     return HtmlPage(
-        "provider_edit.html", {"provider": provider, **edit_context(request, provider_form(provider)), **CHOICES}
+        "provider_edit.html",
+        {"provider": provider, **edit_context(request, ProviderUpdate, provider_form(provider)), **CHOICES},
     )
 
 
@@ -91,7 +88,7 @@ async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
 
 
 def empty_form() -> Form:
-    """The form of a new provider, with what it has unless something else is said."""
+    """The form of a new provider with the default values."""
     return form_from(ProviderUpdate, Provider(id=UUID(int=0), created_at=datetime.now(UTC)))
 
 

@@ -1,12 +1,12 @@
-"""Requests: what API keys asked lately, newest first."""
+"""Request log: recent API requests, newest first."""
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
-from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.request_log import store
@@ -15,14 +15,14 @@ from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest
 pages = Pages()
 
 PAGE_SIZE = 100
-# How many are read at a time: few where much was asked in a second, many where little, and never so many that other
-# requests wait for long.
+# Batches of log entries that are read at a time: few first, in case they hold many requests each; then more, but never
+# so many that other requests wait for long.
 BATCH_SIZES = (20, 200, *[1000] * (MAX_KEPT_REQUESTS // 1000))
 STATUSES = {"2xx": "done", "4xx": "refused", "5xx": "failed"}
 
 
 class RequestCursor(NamedTuple):
-    """Where a request stands: its batch, and how many of the batch are older."""
+    """The position of a request in the log: its batch, and the number of older requests in the batch."""
 
     batch: UUID
     older: int
@@ -34,12 +34,11 @@ async def list_(request: PageRequest) -> HtmlPage:
     filters = {name: request.query.text(name)[:max_length] for name, max_length in max_lengths.items()}
     before = parse_cursor(request.query.text("before"))
     rows = await find_requests(request, request_filter(filters), before)
-    params = {name: value for name, value in filters.items() if value}
     older = None
     if len(rows) > PAGE_SIZE:
         cursor = rows[PAGE_SIZE - 1][0]
-        older = f"{PREFIX}/requests?{urlencode(params | {'before': f'{cursor.batch}.{cursor.older}'})}"
-    # Workers write down what each answered in a second: within that, their requests are put in order here.
+        older = with_query(f"{PREFIX}/requests", {**filters, "before": f"{cursor.batch}.{cursor.older}"})
+    # Each worker logs its requests about once a second: requests of several workers are put in order here.
     requests = sorted((entry for _, entry in rows[:PAGE_SIZE]), key=lambda each: each.timestamp, reverse=True)
     keys_by_id = {
         str(each.id): each for each in await api_key_store.list_by_plan_manager(request.db, request.plan_manager_id)
@@ -49,7 +48,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         "keys": keys_by_id,
         "older": older,
         "statuses": STATUSES,
-        "is_filtered": bool(params),
+        "is_filtered": any(filters.values()),
     }
     retention_days = request.settings.request_log_retention
     return HtmlPage(
@@ -65,7 +64,7 @@ async def list_(request: PageRequest) -> HtmlPage:
 
 
 def request_filter(filters: dict[str, str]) -> Callable[[LoggedRequest], bool]:
-    """Whether a request is one that is looked for."""
+    """A predicate for the requests that match all filters."""
     key, status, request_id = filters["key"], filters["status"].lower().rstrip("x"), filters["request_id"]
     words = filters["text"].lower().split()
 
@@ -83,7 +82,7 @@ def request_filter(filters: dict[str, str]) -> Callable[[LoggedRequest], bool]:
 async def find_requests(
     request: PageRequest, matches: Callable[[LoggedRequest], bool], before: RequestCursor | None
 ) -> list[tuple[RequestCursor, LoggedRequest]]:
-    """The requests of one page and one more, newest first, from the newest ones that are kept at all."""
+    """The requests of one page and one more, newest first, from the stored requests before the cursor."""
     rows: list[tuple[RequestCursor, LoggedRequest]] = []
     newest, scanned = before.batch if before else None, 0
     for size in BATCH_SIZES:
@@ -103,7 +102,7 @@ async def find_requests(
 
 
 def parse_cursor(text: str) -> RequestCursor | None:
-    """Where a list goes on; null at its beginning."""
+    """The cursor of a page; null for the first page."""
     batch, _, older = text.partition(".")
     batch_id = parse_uuid(batch)
     return RequestCursor(batch_id, int(older)) if batch_id and re.fullmatch("[0-9]{1,6}", older) else None

@@ -1,4 +1,4 @@
-"""Signing in and out, two-factor authentication, taking up an invitation, and which plan manager to work for."""
+"""Sign-in and sign-out, two-factor authentication, accepting an invitation, and selecting a plan manager."""
 
 from urllib.parse import quote
 from uuid import UUID
@@ -34,7 +34,7 @@ async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
     result = await sessions.sign_in(request.db, request.settings, email, password, request.address, request.user_agent)
     if isinstance(result, sessions.LoginError):
         return HtmlPage("sign_in.html", {"next": next_path, "retry_after": result.retry_after}, 401)
-    if request.session:  # in the same browser: nothing holds its token any more
+    if request.session:  # the browser forgets the token of its previous session
         await sessions.sign_out(request.db, request.session_token)
     if result.two_factor_pending:
         return Redirect(f"{PREFIX}/two-factor" + next_query(next_path), session_token=result.token)
@@ -101,20 +101,20 @@ async def choose_form(request: PageRequest) -> HtmlPage:
 async def choose(request: FormRequest) -> HtmlPage | Redirect:
     plan_manager_id = parse_uuid(request.form.text("plan_manager_id"))
     if plan_manager_id is None or plan_manager_id not in request.account.roles:
-        # Nothing is told of a plan manager that is none of theirs.
+        # The response does not reveal whether a plan manager of others exists.
         return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
     await sessions.switch_plan_manager(request.tx, request.account, plan_manager_id)
     return Redirect(HOME_URL, f"You work for {request.account.plan_manager_names[plan_manager_id]} now.")
 
 
 def plan_manager_choices(session: sessions.Session) -> list[tuple[UUID, str, str]]:
-    """Plan managers with their names and the role with each, by name."""
+    """The account's plan managers, each with its id, name and the account's role, sorted by name."""
     rows = [(each, session.plan_manager_names[each], role) for each, role in session.roles.items()]
     return sorted(rows, key=lambda each: (each[1].casefold(), each[0]))
 
 
 def next_url(path: str) -> str:
-    """Where somebody wanted to go, if that is a page of ours."""
+    """The page to continue with after sign-in: `path` if it is a page of the console, otherwise the first page."""
     return path if is_local_path(path) and not path.startswith((f"{PREFIX}/sign-in", f"{PREFIX}/assets")) else HOME_URL
 
 

@@ -1,13 +1,13 @@
-"""The team members of a participant: add, look at, edit, remove."""
+"""The team members of a participant: add, details, edit, remove."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
-from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
 from plankeeper.console.forms import Form
+from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, FieldError
@@ -19,7 +19,6 @@ from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMe
 
 pages = Pages()
 
-PAGE_SIZE = 50
 TEAM_PATH = "/participants/{participant_id}/team-members"
 PERMISSIONS = {
     "view_budget": "View budget",
@@ -38,7 +37,7 @@ CHOICES = {
 
 
 class HasPersonName(Protocol):
-    """Who has a first and a last name, or neither."""
+    """A person with an optional first and last name."""
 
     @property
     def first_name(self) -> str | None: ...
@@ -47,17 +46,15 @@ class HasPersonName(Protocol):
 
 
 async def team_context(request: PageRequest, participant_id: UUID) -> dict[str, Any]:
-    """The team as it stands on the participant's page: 50 members, who holds a contact priority before the others."""
+    """The team on the participant's page: one page of members, those with a contact priority first."""
     after = parse_uuid(request.query.text("after"))
     query = TeamMemberListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
     rows = await store.list_page(request.db, request.plan_manager_id, participant_id, query)
     page_url = f"{PREFIX}/participants/{participant_id}"
-    next_url = f"{page_url}?{urlencode({'after': str(rows[PAGE_SIZE - 1].id)})}#team" if len(rows) > PAGE_SIZE else None
     team = sorted(rows[:PAGE_SIZE], key=lambda each: each.contact_priority or 3)
     return {
         "team": [(each, member_name(each)) for each in team],
-        "next": next_url,
-        "first": f"{page_url}#team" if after else None,
+        **paginate_links(page_url, {}, rows, after, "#team"),
     }
 
 
@@ -82,7 +79,9 @@ async def get(request: PageRequest, participant_id: UUID, team_member_id: UUID) 
 @pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager")
 async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id, team_member_id)
-    return HtmlPage("team_member_edit.html", context | edit_context(request, member_form(context["member"])))
+    return HtmlPage(
+        "team_member_edit.html", context | edit_context(request, TeamMemberUpdate, member_form(context["member"]))
+    )
 
 
 @pages.post(TEAM_PATH + "/{team_member_id}/edit", role="manager", on_error=edit)
@@ -112,7 +111,7 @@ async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUI
 async def member_context(
     request: PageRequest, participant_id: UUID, team_member_id: UUID | None = None
 ) -> dict[str, Any]:
-    """What the pages of a team member show: whose team it is, the member, what there is to choose from."""
+    """The context of a team member's pages: the participant, the member, the options of the form."""
     participant = or_404(await get_summary(request.db, request.plan_manager_id, participant_id))
     context: dict[str, Any] = {"participant": participant, "name": display_name(participant), **CHOICES}
     if team_member_id:
@@ -122,7 +121,7 @@ async def member_context(
 
 
 def member_form(member: TeamMember) -> Form:
-    """A member in a form; without an email there are no permissions to choose from."""
+    """The form that edits a member, filled with the current values."""
     permissions = [each.name for each in member.permissions]
     return form_from(TeamMemberUpdate, member, permissions=permissions)
 
@@ -132,14 +131,14 @@ def member_name(member: TeamMember) -> str:
 
 
 def display_name(person: HasPersonName, default: str | None = None) -> str:
-    """What a person is called: first and last name, as far as they are known."""
+    """A person's first and last name, or else the default."""
     names = [each.strip() for each in (person.first_name, person.last_name) if each and each.strip()]
     return " ".join(names) or default or "No name"
 
 
 @asynccontextmanager
 async def translate_errors(request: FormRequest, participant_id: UUID) -> AsyncGenerator[None]:
-    """What the API refuses with an id, with a name and at its field."""
+    """Assigns the API's errors to the form's field, naming the conflicting member."""
     try:
         async with translate_constraints(request, routes.router.constraint_errors):
             yield

@@ -1,4 +1,4 @@
-"""Settings, webhooks: endpoints, their tests, their deliveries, replays."""
+"""Settings, webhooks: endpoints, test messages, deliveries, replays."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -48,7 +48,7 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
         request.db,
         request.plan_manager_id,
         endpoint_id,
-        parse_before(before),
+        parse_uuid(before),
         status if status in STATUSES else None,
         PAGE_SIZE + 1,
     )
@@ -117,7 +117,7 @@ async def delete(request: FormRequest, endpoint_id: UUID) -> Redirect:
     return Redirect(WEBHOOKS_URL, "The endpoint is deleted, with its deliveries.")
 
 
-async def _get_after_retry(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> PageResult:  # noqa: ARG001 - the path has it
+async def _get_after_retry(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> PageResult:  # noqa: ARG001 - a parameter of the path
     return await get(request, endpoint_id)
 
 
@@ -129,8 +129,3 @@ async def retry(request: FormRequest, endpoint_id: UUID, delivery_id: UUID) -> R
         raise NotFound
     await delivery_routes.retry(request.write_context, delivery_id)
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "The delivery is attempted again now.")
-
-
-def parse_before(text: str) -> UUID | None:
-    """Where a list of the newest goes on; null at its beginning."""
-    return parse_uuid(text) if text else None

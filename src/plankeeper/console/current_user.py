@@ -1,0 +1,43 @@
+"""The user of a request: the session behind the cookie, and the CSRF token that their forms carry."""
+
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from plankeeper.accounts import policy, sessions
+from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, unsign
+from plankeeper.console.csrf import new_csrf_token
+from plankeeper.database.client import Database
+
+
+@dataclass(slots=True)
+class CurrentUser:
+    """Until `load_session` is called, a user without a session."""
+
+    cookies: Cookies
+    session: sessions.Session | None = None
+    flash: str | None = None
+    csrf_token: str = ""
+
+    async def load_session(self, db: Database) -> None:
+        token = self.cookies.get("plankeeper")
+        self.session = await sessions.get_session(db, token) if token else None
+        if self.session:
+            self.csrf_token = self.session.csrf
+            self.flash = unsign(token, self.cookies.get("plankeeper-flash"))
+        else:
+            self.csrf_token = self.cookies.get("plankeeper-form") or new_csrf_token()
+
+    def has_role(self, role: str) -> bool:
+        """Whether the account has at least this role with the selected plan manager."""
+        session = self.session
+        if session is None or session.two_factor_pending or session.plan_manager_id is None:
+            return False
+        return policy.is_role_at_least(session.roles.get(session.plan_manager_id), role)
+
+    def set_page_cookies(self, response: Response) -> None:
+        """Sets the cookies that belong to every page: the CSRF token before sign-in, and no flash message any more."""
+        if self.csrf_token and self.session is None and not self.cookies.get("plankeeper-form"):
+            self.cookies.set(response, "plankeeper-form", self.csrf_token, FORM_COOKIE_MAX_AGE)
+        if self.cookies.get("plankeeper-flash"):
+            self.cookies.delete(response, "plankeeper-flash")
