@@ -27,6 +27,17 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
+GET = """
+    select id, note_type, plan_manager_id, badge_color, highlight_color
+    from note_types
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def get(db: Executor, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
+    return await db.one_or_none(NoteType, GET, plan_manager_id, note_type_id)
+
+
 GET_MANY = """
     select id, note_type, plan_manager_id, badge_color, highlight_color
     from note_types

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.account_managers import routes, service, store
+from plankeeper.account_managers import service, store
 from plankeeper.account_managers.schemas import (
     AccountManagerCreate,
     AccountManagerListQuery,
@@ -71,7 +71,8 @@ async def create(request: FormRequest) -> Redirect:
 
 @pages.get("/account-managers/{account_manager_id}/edit", role="manager")
 async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
-    manager = await routes.get(request.read_context, account_manager_id)
+    operator = request.settings.operator_name
+    manager = or_404(await store.get_visible(request.db, request.plan_manager_id, account_manager_id, operator))
     return HtmlPage(
         "account_manager_edit.html",
         {"manager": manager, **edit_context(request, form_from(AccountManagerCreate, manager))},
