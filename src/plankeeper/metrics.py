@@ -8,6 +8,7 @@ from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
     CollectorRegistry,
+    Counter,
     Gauge,
     generate_latest,
     multiprocess,
@@ -15,7 +16,6 @@ from prometheus_client import (
 
 from plankeeper.database.client import Database, Executor
 from plankeeper.events import store as event_store
-from plankeeper.webhooks.figures import ATTEMPTS
 
 _multiprocess: Any = multiprocess  # its functions have no types that a strict check can use
 
@@ -33,6 +33,7 @@ EVENT_LAG = Gauge(
     multiprocess_mode="livemax",
 )
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
+WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
 
 
 class InFlightCounter(Protocol):
@@ -77,6 +78,4 @@ def render() -> bytes:
     return generate_latest(registry())
 
 
-# Counted by the process that sends, shown by whichever is asked.
-SENT = ATTEMPTS
 CONTENT_TYPE = CONTENT_TYPE_LATEST

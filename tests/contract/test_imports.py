@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contract.sources import Module, imports, modules
 
 # Packages that import no feature package; `database` imports only itself.
-FOUNDATION = {"http", "database", "embedded_postgres", "events", "settings", "logs", ""}
+FOUNDATION = {"http", "database", "embedded_postgres", "events", "metrics", "settings", "logs", ""}
 # Packages that may import every feature package.
-TOP_LEVEL = {"app", "background", "metrics", "import_export", "cli", "console", "demo", "__main__"}
+TOP_LEVEL = {"app", "background", "import_export", "cli", "console", "demo", "__main__"}
 # Modules that only compute: they import nothing of the project.
 PURE_MODULES = {"rules", "warnings", "policy", "format", "signing", "retry_policy", "url_policy"}
 # Modules of a feature package that another feature package may import.

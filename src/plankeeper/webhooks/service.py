@@ -13,7 +13,6 @@ from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.http.schemas import apply_patch, to_json
 from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
-from plankeeper.webhooks.policy import OLD_SECRET_GRACE_PERIOD, new_secret, validate_url
 from plankeeper.webhooks.schemas import (
     ReplayRequest,
     ReplayResponse,
@@ -26,6 +25,8 @@ from plankeeper.webhooks.schemas import (
     WebhookTestResponse,
     without_secrets,
 )
+from plankeeper.webhooks.signing import OLD_SECRET_GRACE_PERIOD, new_secret
+from plankeeper.webhooks.url_policy import validate_url
 
 EARLIEST_REPLAY = datetime(2, 1, 1, tzinfo=UTC)  # an earlier time can leave PostgreSQL's range in another time zone
 
@@ -102,7 +103,7 @@ async def send_test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTest
 async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRequest) -> ReplayResponse:
     """Move an endpoint back in the feed, so that it receives the events since a time again; raises NotFound."""
     if request.since < EARLIEST_REPLAY:
-        raise ValidationError(since="must be a datetime of the years from 2 on")
+        raise ValidationError(since="must be a datetime in the year 2 or later")
     endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
     min_event_id = uuid7_lower_bound(request.since)
     start = await endpoint_store.find_replay_start(
