@@ -1,4 +1,4 @@
-"""Files that wait to be imported, in SQL."""
+"""Checked files in SQL."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ TRY_LOCK_IMPORT = "select pg_try_advisory_xact_lock(hashtextextended('import ' |
 
 
 async def try_lock_import(tx: Transaction, plan_manager_id: UUID) -> bool:
-    """Whether this transaction is the plan manager's one import now: two would wait for each other's rows."""
+    """Try to become the plan manager's only import: two at once could deadlock."""
     return await tx.one(bool, TRY_LOCK_IMPORT, plan_manager_id)
 
 
@@ -34,7 +34,7 @@ GET_SUMMARY = """
 
 
 async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
-    """A file that an account sent within the last hour."""
+    """A file that an account uploaded within the last hour."""
     return await db.one_or_none(ImportFileSummary, GET_SUMMARY, plan_manager_id, file_id, account_id)
 
 
@@ -47,7 +47,7 @@ POP = """
 
 
 async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFile | None:
-    """The same with what is in it, which is then gone: a file is imported once."""
+    """Delete a file and return it with its content: a file is imported only once."""
     return await tx.one_or_none(ImportFile, POP, plan_manager_id, file_id, account_id)
 
 
@@ -60,7 +60,7 @@ DELETE_ALL_BUT_NEWEST = """
 
 
 async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_id: UUID, keep_count: int) -> None:
-    """Of an account's files only the newest stay."""
+    """Delete all files of an account except the newest `keep_count`."""
     await tx.execute(DELETE_ALL_BUT_NEWEST, plan_manager_id, account_id, keep_count)
 
 
@@ -71,5 +71,5 @@ PURGE = """
 
 
 async def purge(db: Executor) -> None:
-    """Forget what nobody imported within an hour."""
+    """Delete files that nobody imported within an hour."""
     await db.execute(PURGE)

@@ -81,7 +81,7 @@ async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
 
 @pages.post("/account-managers/{account_manager_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
-    or_404(await service.get_for_update(request.write_context, account_manager_id))
+    or_404(await service.select_for_update(request.write_context, account_manager_id))
     operator = request.settings.operator_name
     manager = or_404(await store.get_visible(request.tx, request.plan_manager_id, account_manager_id, operator))
     current = form_from(AccountManagerCreate, manager)
