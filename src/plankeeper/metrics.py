@@ -8,6 +8,7 @@ from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
     CollectorRegistry,
+    Counter,
     Gauge,
     generate_latest,
     multiprocess,
@@ -17,7 +18,6 @@ from prometheus_client.registry import Collector
 from plankeeper.database.client import Database, Executor
 from plankeeper.events import store as event_store
 from plankeeper.http.instrumentation import DurationHistogramCollector
-from plankeeper.webhooks.figures import ATTEMPTS
 
 _multiprocess: Any = multiprocess  # the library does not annotate it
 
@@ -33,6 +33,7 @@ EVENT_LAG = Gauge(
     multiprocess_mode="livemax",
 )
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
+WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
 
 
 class InFlightCounter(Protocol):
@@ -78,6 +79,4 @@ def render() -> bytes:
     return generate_latest(registry())
 
 
-# Counted by the webhook worker; every process that serves metrics must know its name and its description.
-SENT = ATTEMPTS
 CONTENT_TYPE = CONTENT_TYPE_LATEST

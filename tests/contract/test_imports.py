@@ -1,18 +1,18 @@
-"""Law 6: app → slices → edge, database, events; rules know nothing; a slice uses another by its front doors."""
+"""Import direction: app → packages → http, database, events. A package imports only public modules of another."""
 
 from collections.abc import Iterator
 
 from contract.sources import Module, imports, modules
 
-# What every slice stands on. They know no slice; `database` knows nothing but itself.
-FOUNDATION = {"http", "database", "embedded_postgres", "events", "settings", "logs", ""}
-# What stands upon the slices, and may use all of them.
-TOP_LEVEL = {"app", "background", "metrics", "import_export", "cli", "console", "demo", "__main__"}
-# What a slice may be used through by another.
-# Computations alone: they import nothing of ours.
-PURE_MODULES = {"rules", "warnings", "policy", "format"}
+# Packages that import no feature package; `database` imports only itself.
+FOUNDATION = {"http", "database", "embedded_postgres", "events", "metrics", "settings", "logs", ""}
+# Packages that may import every feature package.
+TOP_LEVEL = {"app", "background", "import_export", "cli", "console", "demo", "__main__"}
+# Modules that only compute: they import nothing of the project.
+PURE_MODULES = {"rules", "warnings", "policy", "format", "signing", "retry_policy", "url_policy"}
+# Modules of a feature package that another feature package may import.
 PUBLIC_MODULES = PURE_MODULES | {"schemas", "store"}
-# What would make a rule more than a computation.
+# Modules that a pure module must not import.
 IO_MODULES = {
     "asyncio",
     "asyncpg",
@@ -27,11 +27,11 @@ IO_MODULES = {
     "time",
 }
 
-# Imports of the ground that reach up.
+# Imports of a foundation package from a feature package, with the reason.
 UPWARD_EXCEPTIONS: dict[tuple[str, str], str] = {}
-# Slices that use another otherwise than through its rules, shapes and store.
-# Feature packages that import the top level.
+# Feature modules that import the top level, with the reason.
 PROCESS_IMPORTS = {("webhooks.process", "background"): "the webhook worker's process runs the periodic tasks too"}
+# Imports of other modules of a feature package, with the reason.
 INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 
@@ -66,7 +66,7 @@ def test_every_package_is_classified() -> None:
     assert {"participants", "team_members", "api_keys", "users", "error_catalogue"} <= feature_packages()
     assert {name for name in FOUNDATION | TOP_LEVEL if name} <= {package_of(each.name) for each in modules()}
     participants = next(each for each in modules() if each.name == "participants.routes")
-    assert {"participants.store", "team_members.store", "http.routing"} <= set(own_imports(participants))
+    assert {"participants.store", "participants.service", "http.routing"} <= set(own_imports(participants))
 
 
 def test_rules_import_neither_the_project_nor_io() -> None:
@@ -135,3 +135,10 @@ def test_packages_import_only_public_modules_of_each_other() -> None:
 def test_only_entry_points_import_the_application() -> None:
     knowing = {module.name for module in modules() if "app" in set(own_imports(module))}
     assert {package_of(name) for name in knowing} <= {"cli"}
+
+
+def test_the_console_imports_services_and_no_routes() -> None:
+    console = [each for each in modules() if package_of(each.name) == "console"]
+    used = {(module.name, name) for module in console for name in own_imports(module)}
+    assert ("console.pages.participants", "participants.service") in used
+    assert {(module, name) for module, name in used if name.endswith(("routes", "_routes"))} == set()

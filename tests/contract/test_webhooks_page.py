@@ -8,8 +8,9 @@ import pytest
 from msgspec import Raw
 
 from plankeeper.webhooks.payload import build_body, build_headers
-from plankeeper.webhooks.policy import MAX_JITTER, RETRY_DELAYS, new_secret
+from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS
 from plankeeper.webhooks.schemas import Attempt
+from plankeeper.webhooks.signing import new_secret
 from support.pages import PROJECT, blocks, matches, section, table_rows
 
 PAGE = "docs/webhooks.md"

@@ -1,1 +1,1 @@
-"""The people at a plan manager who look after participants."""
+"""Account managers: the staff of a plan manager who are responsible for participants."""

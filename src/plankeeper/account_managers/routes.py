@@ -1,4 +1,4 @@
-"""Account managers: list and get. The contract makes them read-only: they are made by import and in the console."""
+"""Account managers: list and get. They are read-only in the API; imports and the console write them."""
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery

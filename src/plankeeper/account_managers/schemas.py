@@ -1,4 +1,4 @@
-"""Account managers over the wire, and as they are kept."""
+"""Schemas of account managers."""
 
 from typing import Annotated
 from uuid import UUID
@@ -21,7 +21,7 @@ class AccountManager(Struct):
 
 
 class AccountManagerRow(Struct, kw_only=True):
-    """An account manager as it is kept, hidden ones too. Import and export speak this shape."""
+    """A row of the table with the email, of hidden account managers too; also the format of exports."""
 
     id: UUID
     first_name: str | None = None
@@ -33,7 +33,7 @@ class AccountManagerRow(Struct, kw_only=True):
 
 
 class AccountManagerCreate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What people make one with: at least one of first name, last name and email."""
+    """The values of a new account manager: at least one of first name, last name and email."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
@@ -41,13 +41,13 @@ class AccountManagerCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AccountManagerUpdate(AccountManagerCreate):
-    """What people change; what is absent stays as it is, null clears."""
+    """The changes of an update. Omitted members keep their values; null clears a value."""
 
     active: bool | UnsetType = UNSET
 
 
 class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One line of an import; what is absent stays as it is."""
+    """A record of an import. Omitted members keep their values."""
 
     id: NewId | UnsetType = UNSET
     first_name: Text255 | None | UnsetType = UNSET
@@ -59,7 +59,7 @@ class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AccountManagerListQuery(UuidListQuery):
-    """Filters of the list."""
+    """Filters for the list."""
 
     active: bool | UnsetType = UNSET
-    email: Annotated[Text255 | UnsetType, Meta(description="Exact, but for case.")] = UNSET
+    email: Annotated[Text255 | UnsetType, Meta(description="Exact match that ignores case.")] = UNSET

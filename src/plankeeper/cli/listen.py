@@ -15,8 +15,9 @@ from plankeeper.events.schemas import Event
 from plankeeper.settings import Settings
 from plankeeper.webhooks import payload as messages
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
-from plankeeper.webhooks.policy import ANY_NETWORK, new_secret, validate_secret
 from plankeeper.webhooks.schemas import PayloadFormat
+from plankeeper.webhooks.signing import new_secret, validate_secret
+from plankeeper.webhooks.url_policy import ANY_NETWORK
 
 POLL_INTERVAL = 0.25  # seconds between two looks at the feed
 PAGE_SIZE = 100

@@ -1,4 +1,4 @@
-"""Recording: one event for one write, in the writer's transaction."""
+"""Record one event for each write, in the transaction of the write."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,7 +17,10 @@ from plankeeper.http.json import to_json
 async def record_event(
     ctx: WriteContext, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
 ) -> UUID | None:
-    """Record one event: its id. `type_` is `<kind>.<what happened>`; an update that changes nothing makes none."""
+    """Record one event and return its id, or None for an update that changes nothing.
+
+    `type_` is the kind of the resource and a past participle: `participant.updated`.
+    """
     row = build_event(ctx, type_, before, after, resource_id)
     if row is None:
         return None
@@ -26,15 +29,25 @@ async def record_event(
 
 
 async def record_events(ctx: WriteContext, changes: Iterable[tuple[str, Struct | None, Struct | None]]) -> None:
-    """Record the event of each change: its type, before and after."""
+    """Record the event of each change. A change is the type, the resource before and the resource after."""
     rows = [build_event(ctx, *change) for change in changes]
     await store.insert_many(ctx.tx, [row for row in rows if row])
+
+
+def is_changed(before: Struct | None, after: Struct | None) -> bool:
+    """Whether a write changes a resource. An update that changes nothing writes neither the row nor an event.
+
+    Equal JSON counts as equal: a patch holds an id as text where the row holds a UUID.
+    """
+    if before is None or after is None:
+        return before is not after
+    return before != after and to_json(before) != to_json(after)
 
 
 def build_event(
     ctx: WriteContext, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
 ) -> EventRow | None:
-    if before == after:
+    if not is_changed(before, after):
         return None
     previous = before if after is None else changed_fields(before, after) if before else None
     resource: Any = after or before
@@ -56,7 +69,7 @@ def build_event(
 
 
 def changed_fields(before: Struct, after: Struct) -> dict[str, Any]:
-    """The members of `before` that `after` has otherwise, as they were."""
+    """The members of `before` that differ in `after`, with their earlier values."""
     pairs = ((name, getattr(before, name), getattr(after, name)) for name in before.__struct_fields__)
     return {name: None if old is UNSET else old for name, old, new in pairs if old != new}
 

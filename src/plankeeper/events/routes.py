@@ -1,4 +1,4 @@
-"""The feed of events, and one event."""
+"""Events: list the feed, get an event."""
 
 from uuid import UUID
 
@@ -15,12 +15,12 @@ router = Router("events")
 
 @router.get("/events", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
-    """List events. The feed is walked by cursor only, in the order in which the writes were committed.
+    """List events in the order in which their writes were committed. This list supports cursors only.
 
-    Without `after` it starts at the beginning. A new event appears within a second of its write.
+    Without `after`, the list starts with the first event. A new event appears within a second of its write.
     """
     if query.offset:
-        raise ValidationError(offset="must be 0: events are walked by cursor only")
+        raise ValidationError(offset="must be 0: this list supports cursors only")
     arguments = (ctx.db, ctx.plan_manager_id, query.start, unset_to_none(query.type))
     if isinstance(query.resource_id, str):
         rows = await store.list_page_for_resource(*arguments, query.resource_id, query.limit + 1)
@@ -31,5 +31,5 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
 
 @router.get("/events/{event_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
-    """Get one event."""
+    """Get an event."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id))

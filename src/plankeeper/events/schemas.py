@@ -1,4 +1,4 @@
-"""What an event looks like."""
+"""Schemas of events."""
 
 from typing import Annotated
 from uuid import UUID
@@ -11,7 +11,7 @@ from plankeeper.http.schemas import AwareDatetime, Text255
 
 
 class ResourceRef(Struct):
-    """The resource that an event is about."""
+    """The resource that an event concerns."""
 
     kind: str
     id: str
@@ -21,7 +21,7 @@ _OBJECT_SCHEMA = {"type": ["object", "null"], "additionalProperties": True}
 
 
 class Event(Struct):
-    """One committed write."""
+    """A committed write."""
 
     id: UUID
     type: Annotated[str, Meta(examples=["participant.updated"])]
@@ -35,7 +35,7 @@ class Event(Struct):
     previous: Annotated[
         Raw | None,
         Meta(
-            description="The changed members as they were before; the whole resource for a deletion; else null.",
+            description="The earlier values of the changed members; the whole resource for a deletion; otherwise null.",
             extra_json_schema=_OBJECT_SCHEMA,
         ),
     ]
@@ -43,7 +43,7 @@ class Event(Struct):
 
 
 class EventRow(Struct):
-    """An event as it is written: the columns of its table."""
+    """A row of the table of events."""
 
     plan_manager_id: UUID
     id: UUID
@@ -57,18 +57,18 @@ class EventRow(Struct):
     data: str | None
     previous: str | None
     request_id: str | None
-    notify: bool  # whether webhooks tell of it
+    notify: bool  # whether webhooks report it
 
 
 class EventListQuery(UuidListQuery):
-    """Filters of the feed, which is walked by cursor only."""
+    """Filters for the feed, which supports cursors only."""
 
     type: Annotated[Text255 | UnsetType, Meta(description="An exact type, such as `participant.updated`.")] = UNSET
     resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET
 
 
 class EventFilter(Struct, frozen=True):
-    """What somebody looks for among the events; null: any. A name is compared without regard to case."""
+    """Filters of the console; None matches every event. The comparison of names ignores case."""
 
     type: str | None = None
     actor_kind: str | None = None
@@ -76,14 +76,14 @@ class EventFilter(Struct, frozen=True):
 
 
 class Backlog(Struct):
-    """Events without a position: how many, and the age of the oldest in seconds."""
+    """The number of events without a position, and the age of the oldest one in seconds."""
 
     waiting: int
     oldest_age_seconds: float
 
 
 class PositionsAssigned(Struct):
-    """Events that have got their positions: how many of which plan manager."""
+    """The number of events of a plan manager that got a position."""
 
     plan_manager_id: UUID
     events: int

@@ -1,4 +1,4 @@
-"""Puts committed events in order: one sequencer among all servers and workers, elected by an advisory lock."""
+"""Assign positions to committed events. An advisory lock elects one sequencer among all servers and workers."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from plankeeper.events import store
 
 log = logging.getLogger("plankeeper")
 
-POLL_INTERVAL = 0.05  # seconds between two looks at the outbox
+POLL_INTERVAL = 0.05  # seconds between two polls
 BATCH_SIZE = 5000
 PERIODIC_TASK_INTERVAL = 1.0  # seconds
 
@@ -21,20 +21,20 @@ PeriodicTask = Callable[[Executor], Awaitable[object]]
 
 
 class EventConsumer(Protocol):
-    """What is done with events as soon as they have their places, by the sequencer itself."""
+    """Handles events as soon as they have a position, in the sequencer's session."""
 
     async def start(self, session: Executor) -> None:
-        """The sequencer is a new one."""
+        """Prepare: called when a sequencer becomes the leader."""
 
     async def handle(self, session: Executor, plan_manager_ids: Iterable[UUID]) -> bool:
-        """These have new events: whether something was done, and more may be left."""
+        """Handle the new events of plan managers, and return whether more may be left."""
         ...
 
 
 async def run(db: Database, periodic_tasks: Sequence[PeriodicTask] = (), consumer: EventConsumer | None = None) -> None:
-    """Until cancelled: be the sequencer, or stand by to become it. The database may come and go.
+    """Sequence events until cancelled, or stand by to take over. Waits out failures of the database.
 
-    `periodic_tasks` are what else one server of all must do every second.
+    The leader also runs `periodic_tasks` every second.
     """
     while True:
         try:
@@ -42,14 +42,14 @@ async def run(db: Database, periodic_tasks: Sequence[PeriodicTask] = (), consume
                 await _run_as_leader(session, periodic_tasks, consumer)
         except Exception as error:
             if not is_unavailable(error):
-                log.exception("the sequencer failed, and starts again")
+                log.exception("the event sequencer failed and restarts")
         await asyncio.sleep(1)
 
 
 async def _run_as_leader(
     session: Executor, periodic_tasks: Sequence[PeriodicTask], consumer: EventConsumer | None
 ) -> None:
-    while not await store.try_lead(session):  # noqa: ASYNC110 - it is PostgreSQL that knows
+    while not await store.try_lead(session):  # noqa: ASYNC110 - only PostgreSQL knows the holder of the lock
         await asyncio.sleep(0.5)
     tasks_ran_at = time.monotonic()
     if consumer:

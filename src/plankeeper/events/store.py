@@ -1,14 +1,34 @@
-"""Events in SQL: written with what they tell of, put in order after the commit, read in that order."""
+"""Events in SQL: inserted in the transaction of their write, sequenced after the commit, read in sequence."""
 
 from collections.abc import Iterable
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.schemas import Backlog, Event, EventFilter, EventRow, PositionsAssigned
 
-INSERT = """
-    insert into events (plan_manager_id, id, type, created_at, actor_kind, actor_id, actor_name,
-        resource_kind, resource_id, data, previous, request_id, notify)
+COLUMNS: LiteralString = """
+        id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
+        data, previous, request_id"""
+
+# Cursors are ids of events ($2), pages are in the order of positions. A cursor whose event has been purged stands for
+# its nearest neighbour.
+IS_AFTER_CURSOR: LiteralString = """position > coalesce(
+            (select position from events where plan_manager_id = $1 and id = $2),
+            (select position from events where plan_manager_id = $1 and id <= $2 and position is not null
+                order by id desc limit 1),
+            0)"""
+IS_BEFORE_CURSOR: LiteralString = """position < coalesce(
+            (select position from events where plan_manager_id = $1 and id = $2),
+            (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
+                order by id limit 1),
+            9223372036854775807)"""
+MATCHES_FILTER: LiteralString = """($3::text is null or type = $3)
+        and ($4::text is null or actor_kind = $4)
+        and ($5::text is null or lower(actor_name) = lower($5))"""
+
+INSERT: LiteralString = f"""
+    insert into events (plan_manager_id, {COLUMNS}, notify)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 """
 
@@ -36,16 +56,11 @@ async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
     await tx.insert_rows("events", EventRow, rows)
 
 
-LIST_PAGE = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+LIST_PAGE: LiteralString = f"""
+    select {COLUMNS}
     from events
     where plan_manager_id = $1
-        and position > coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id <= $2 and position is not null
-                order by id desc limit 1),
-            0)
+        and {IS_AFTER_CURSOR}
         and ($3::text is null or type = $3)
     order by position
     limit $4
@@ -53,20 +68,15 @@ LIST_PAGE = """
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
-    """Events behind `after` in the order of their positions. An `after` that is gone stands for the one before."""
+    """The events after a cursor, in the order of their positions."""
     return await db.rows(Event, LIST_PAGE, plan_manager_id, after, type_, limit)
 
 
-LIST_PAGE_FOR_RESOURCE = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+LIST_PAGE_FOR_RESOURCE: LiteralString = f"""
+    select {COLUMNS}
     from events
     where plan_manager_id = $1
-        and position > coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id <= $2 and position is not null
-                order by id desc limit 1),
-            0)
+        and {IS_AFTER_CURSOR}
         and ($3::text is null or type = $3)
         and resource_id = $4
     order by position
@@ -77,47 +87,35 @@ LIST_PAGE_FOR_RESOURCE = """
 async def list_page_for_resource(
     db: Executor, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str, limit: int
 ) -> list[Event]:
-    """The same of one resource, read off its own index."""
+    """The events of one resource after a cursor. A separate statement, because the resource has its own index."""
     return await db.rows(Event, LIST_PAGE_FOR_RESOURCE, plan_manager_id, after, type_, resource_id, limit)
 
 
-LATEST = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+LATEST: LiteralString = f"""
+    select {COLUMNS}
     from events
     where plan_manager_id = $1
-        and position < coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
-                order by id limit 1),
-            9223372036854775807)
+        and {IS_BEFORE_CURSOR}
     order by position desc
     limit $3
 """
 
 
 async def latest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[Event]:
-    """Events newest first, those behind `before` alone where it is given."""
+    """The newest events first; with `before`, only those before it in the feed."""
     return await db.rows(Event, LATEST, plan_manager_id, before, limit)
 
 
-SEARCH_LATEST = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+SEARCH_LATEST: LiteralString = f"""
+    select {COLUMNS}
     from (
         select * from events
         where plan_manager_id = $1
-            and position < coalesce(
-                (select position from events where plan_manager_id = $1 and id = $2),
-                (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
-                order by id limit 1),
-                9223372036854775807)
+            and {IS_BEFORE_CURSOR}
         order by position desc
         limit $6
     ) as newest
-    where ($3::text is null or type = $3)
-        and ($4::text is null or actor_kind = $4)
-        and ($5::text is null or lower(actor_name) = lower($5))
+    where {MATCHES_FILTER}
     order by position desc
     limit $7
 """
@@ -126,7 +124,7 @@ SEARCH_LATEST = """
 async def search_latest(
     db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, scan_limit: int, limit: int
 ) -> list[Event]:
-    """Those of the latest so many that are sought. No index serves every filter, and a write should not pay for one."""
+    """The matching events among the latest `scan_limit`. An index for each filter would make every write slower."""
     return await db.rows(
         Event,
         SEARCH_LATEST,
@@ -140,37 +138,26 @@ async def search_latest(
     )
 
 
-SCAN_LIMIT_ID = """
+SCAN_LIMIT_ID: LiteralString = f"""
     select id from events
     where plan_manager_id = $1
-        and position < coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
-                order by id limit 1),
-            9223372036854775807)
+        and {IS_BEFORE_CURSOR}
     order by position desc
     limit 1 offset $3
 """
 
 
 async def scan_limit_id(db: Executor, plan_manager_id: UUID, before: UUID | None, scan_limit: int) -> UUID | None:
-    """The oldest of the latest so many; null where they are all there are."""
+    """The id of the oldest event among the latest `scan_limit`; None if there are fewer."""
     return await db.one_or_none(UUID, SCAN_LIMIT_ID, plan_manager_id, before, scan_limit - 1)
 
 
-LATEST_FOR_RESOURCE = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+LATEST_FOR_RESOURCE: LiteralString = f"""
+    select {COLUMNS}
     from events
     where plan_manager_id = $1
-        and position < coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
-                order by id limit 1),
-            9223372036854775807)
-        and ($3::text is null or type = $3)
-        and ($4::text is null or actor_kind = $4)
-        and ($5::text is null or lower(actor_name) = lower($5))
+        and {IS_BEFORE_CURSOR}
+        and {MATCHES_FILTER}
         and resource_id = $6
     order by position desc
     limit $7
@@ -180,7 +167,7 @@ LATEST_FOR_RESOURCE = """
 async def latest_for_resource(
     db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, resource_id: str, limit: int
 ) -> list[Event]:
-    """The same of one resource, read off its own index."""
+    """The latest matching events of one resource. A separate statement, because the resource has its own index."""
     return await db.rows(
         Event,
         LATEST_FOR_RESOURCE,
@@ -194,9 +181,8 @@ async def latest_for_resource(
     )
 
 
-UPDATES_BY_REQUEST = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+UPDATES_BY_REQUEST: LiteralString = f"""
+    select {COLUMNS}
     from events
     where plan_manager_id = $1 and id >= $2 and request_id = $3 and previous is not null
     order by id
@@ -207,13 +193,12 @@ UPDATES_BY_REQUEST = """
 async def updates_by_request(
     tx: Transaction, plan_manager_id: UUID, first_id: UUID, request_id: str, limit: int
 ) -> list[Event]:
-    """The first updates of a request that this transaction has recorded from an id on."""
+    """The first updates that this transaction has recorded for a request since `first_id`."""
     return await tx.rows(Event, UPDATES_BY_REQUEST, plan_manager_id, first_id, request_id, limit)
 
 
-GET = """
-    select id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
-        data, previous, request_id
+GET: LiteralString = f"""
+    select {COLUMNS}
     from events
     where plan_manager_id = $1 and id = $2
 """
@@ -232,7 +217,7 @@ LATEST_ID = """
 
 
 async def latest_id(db: Executor, plan_manager_id: UUID) -> UUID | None:
-    """The id of the last event of a feed; null where there is none."""
+    """The id of the last event in the feed; None for an empty feed."""
     return await db.one_or_none(UUID, LATEST_ID, plan_manager_id)
 
 
@@ -240,31 +225,31 @@ TRY_LEAD = "select pg_try_advisory_lock(7526541002)"
 
 
 async def try_lead(session: Executor) -> bool:
-    """Become the one sequencer of the whole cluster, for as long as the session lasts; false where another is."""
+    """Try to become the only sequencer of the database until the session ends."""
     return await session.one(bool, TRY_LEAD)
 
 
 ASSIGN_POSITIONS = """
     with waiting as materialized (
         -- tenants: all, on purpose; one order serves every feed
-        select ctid as place from events where position is null order by id limit $1
+        select ctid as row_id from events where position is null order by id limit $1
     ), numbered as materialized (
-        select place, nextval('event_positions') as position from waiting
-    ), placed as (
-        -- by the rows' places: by their keys a plan made while the table was empty read all of a tenant's events
+        select row_id, nextval('event_positions') as position from waiting
+    ), updated as (
+        -- by ctid: a plan by key that was made while the table was empty would read all events of a tenant
         update events set position = numbered.position
         from numbered
-        where events.ctid = numbered.place
+        where events.ctid = numbered.row_id
         returning events.plan_manager_id
     )
-    select plan_manager_id, count(*) as events from placed group by plan_manager_id
+    select plan_manager_id, count(*) as events from updated group by plan_manager_id
 """
 
 
 async def assign_positions(session: Executor, limit: int) -> list[PositionsAssigned]:
-    """Give the next positions to committed events that have none: how many of which plan manager.
+    """Assign the next positions to committed events without a position, and count them by plan manager.
 
-    Only one session does this at a time, so a position is visible only after all lower ones are.
+    Only one session does this at a time, so a position becomes visible only after all lower ones.
     """
     return await session.rows(PositionsAssigned, ASSIGN_POSITIONS, limit)
 
@@ -279,14 +264,14 @@ GET_BACKLOG = """
 
 
 async def get_backlog(session: Executor) -> Backlog:
-    """How many events wait for their position, and for how long the oldest of them."""
+    """The number of events without a position, and the age of the oldest one."""
     return await session.one(Backlog, GET_BACKLOG)
 
 
 PURGE = """
-    with gone as (
+    with deleted as (
         delete from events where ctid = any (array(
-            -- tenants: all, on purpose; ids of version 7 are in order of time
+            -- tenants: all, on purpose; UUIDs of version 7 are in chronological order
             select event.ctid
             from plan_managers owner cross join lateral (
                 select ctid from events
@@ -297,10 +282,10 @@ PURGE = """
         ))
         returning 1
     )
-    select count(*) from gone
+    select count(*) from deleted
 """
 
 
 async def purge(session: Executor, before_id: UUID, limit: int = 5000) -> int:
-    """Forget events whose ids are lower than `before_id` and that have their position, some at a time: how many."""
+    """Delete up to `limit` sequenced events with ids lower than `before_id`, and return their number."""
     return await session.one(int, PURGE, before_id, limit)

@@ -1,1 +1,1 @@
-"""Why participants leave: a small table of categories and subcategories, filled by import."""
+"""Exit reasons of participants: categories and subcategories, which are imported."""

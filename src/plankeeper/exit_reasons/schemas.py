@@ -1,4 +1,4 @@
-"""Exit reasons as they are kept, imported and exported."""
+"""Schemas of exit reasons."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from plankeeper.http.schemas import NewId, Text255, UuidText
 
 
 class ExitReason(Struct, kw_only=True):
-    """A reason for leaving; a subcategory names its category as its parent."""
+    """A reason for leaving. The parent of a subcategory is its category."""
 
     id: UUID
     name: str
@@ -16,7 +16,7 @@ class ExitReason(Struct, kw_only=True):
 
 
 class ExitReasonImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One line of an import. A new exit reason needs a name."""
+    """A record of an import. A new exit reason requires a name."""
 
     id: NewId | UnsetType = UNSET
     name: Text255 | UnsetType = UNSET

@@ -1,13 +1,16 @@
 """Exit reasons in SQL."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.exit_reasons.schemas import ExitReason
 
-LIST_ALL = """
-    select id, name, parent_id
+COLUMNS: LiteralString = "id, name, parent_id"
+
+LIST_ALL: LiteralString = f"""
+    select {COLUMNS}
     from exit_reasons
     where plan_manager_id = $1
     order by parent_id is not null, lower(name), id
@@ -16,12 +19,12 @@ LIST_ALL = """
 
 
 async def list_all(db: Executor, plan_manager_id: UUID, limit: int) -> list[ExitReason]:
-    """The first by name, categories before what belongs to them."""
+    """The first `limit` exit reasons by name, categories before subcategories."""
     return await db.rows(ExitReason, LIST_ALL, plan_manager_id, limit)
 
 
-SELECT_FOR_UPDATE = """
-    select id, name, parent_id
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {COLUMNS}
     from exit_reasons
     where plan_manager_id = $1 and id = any ($2)
     order by id
@@ -32,24 +35,24 @@ SELECT_FOR_UPDATE = """
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID | str]
 ) -> list[ExitReason]:
-    """Those of the ids that there are, locked until the transaction ends."""
+    """The rows that exist among the ids, locked until the transaction ends."""
     return await tx.rows(ExitReason, SELECT_FOR_UPDATE, plan_manager_id, exit_reason_ids)
 
 
-UPSERT = """
-    insert into exit_reasons (plan_manager_id, id, name, parent_id)
-    select $1, id, name, parent_id from json_populate_recordset(null::exit_reasons, $2)
+UPSERT: LiteralString = f"""
+    insert into exit_reasons (plan_manager_id, {COLUMNS})
+    select $1, {COLUMNS} from json_populate_recordset(null::exit_reasons, $2)
     on conflict (plan_manager_id, id) do update set name = excluded.name, parent_id = excluded.parent_id
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole exit reasons, new or not. `records` is a JSON list of ExitReason."""
+    """Insert exit reasons or replace existing ones. `records` is a JSON list of ExitReason."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-EXPORT = """
-    select id, name, parent_id
+EXPORT: LiteralString = f"""
+    select {COLUMNS}
     from exit_reasons
     where plan_manager_id = $1
     order by parent_id nulls first, id
@@ -57,5 +60,5 @@ EXPORT = """
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ExitReason]:
-    """Parents first, so that an import never meets a child without its parent."""
+    """Parents come first, so that an import finds the parent of every subcategory."""
     return tx.stream(ExitReason, EXPORT, plan_manager_id)

@@ -6,8 +6,8 @@ from uuid import UUID
 from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.routing import ConstraintErrorHandler
-from plankeeper.participants.routes import router as participants
-from plankeeper.team_members.routes import router as team_members
+from plankeeper.participants import service as participants
+from plankeeper.team_members import service as team_members
 
 
 def _invalid(**errors: str) -> ConstraintErrorHandler:
@@ -18,8 +18,8 @@ def _invalid(**errors: str) -> ConstraintErrorHandler:
 
 
 CONSTRAINT_ERRORS: Mapping[str, ConstraintErrorHandler] = {
-    **participants.constraint_errors,
-    **team_members.constraint_errors,
+    **participants.CONSTRAINT_ERRORS,
+    **team_members.CONSTRAINT_ERRORS,
     "team_members_participant_id_fkey": _invalid(participant_id="must be the id of a participant of this plan manager"),
     "users_email_key": _invalid(email="is another user's of this plan manager"),
     "exit_reasons_parent_id_fkey": _invalid(parent_id="must be the id of an exit reason in this file or known before"),

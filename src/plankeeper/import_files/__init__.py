@@ -1,1 +1,1 @@
-"""Files that were checked in the console, until they are imported or an hour has passed."""
+"""Files that the console has checked. They are kept for an hour, or until their import."""

@@ -1,4 +1,4 @@
-"""A file between its check and its import."""
+"""Schemas of files between their check and their import."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,18 +7,18 @@ from msgspec import Struct
 
 
 class ImportFile(Struct):
-    """A file that was checked; `made_by` is the account that sent it, and alone may import it."""
+    """A checked file. `created_by` is the account that uploaded it; only this account may import it."""
 
     id: UUID
     resource: str
     name: str
     content: bytes
-    made_by: UUID
+    created_by: UUID
     created_at: datetime
 
 
 class ImportFileSummary(Struct):
-    """The same without what is in it."""
+    """A checked file without its content."""
 
     id: UUID
     resource: str

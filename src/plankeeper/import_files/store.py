@@ -1,4 +1,4 @@
-"""Files that wait to be imported, in SQL."""
+"""Checked files in SQL."""
 
 from uuid import UUID
 
@@ -9,58 +9,58 @@ TRY_LOCK_IMPORT = "select pg_try_advisory_xact_lock(hashtextextended('import ' |
 
 
 async def try_lock_import(tx: Transaction, plan_manager_id: UUID) -> bool:
-    """Whether this transaction is the plan manager's one import now: two would wait for each other's rows."""
+    """Try to become the plan manager's only import: two at once could deadlock."""
     return await tx.one(bool, TRY_LOCK_IMPORT, plan_manager_id)
 
 
 INSERT = """
-    insert into import_files (plan_manager_id, id, resource, name, content, made_by, created_at)
+    insert into import_files (plan_manager_id, id, resource, name, content, created_by, created_at)
     values ($1, $2, $3, $4, $5, $6, $7)
 """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> None:
     await tx.execute(
-        INSERT, plan_manager_id, file.id, file.resource, file.name, file.content, file.made_by, file.created_at
+        INSERT, plan_manager_id, file.id, file.resource, file.name, file.content, file.created_by, file.created_at
     )
 
 
 GET_SUMMARY = """
     select id, resource, name, created_at
     from import_files
-    where plan_manager_id = $1 and id = $2 and made_by = $3
+    where plan_manager_id = $1 and id = $2 and created_by = $3
         and created_at > clock_timestamp() - interval '1 hour'
 """
 
 
 async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
-    """A file that an account sent within the last hour."""
+    """A file that an account uploaded within the last hour."""
     return await db.one_or_none(ImportFileSummary, GET_SUMMARY, plan_manager_id, file_id, account_id)
 
 
 POP = """
     delete from import_files
-    where plan_manager_id = $1 and id = $2 and made_by = $3
+    where plan_manager_id = $1 and id = $2 and created_by = $3
         and created_at > clock_timestamp() - interval '1 hour'
-    returning id, resource, name, content, made_by, created_at
+    returning id, resource, name, content, created_by, created_at
 """
 
 
 async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFile | None:
-    """The same with what is in it, which is then gone: a file is imported once."""
+    """Delete a file and return it with its content: a file is imported only once."""
     return await tx.one_or_none(ImportFile, POP, plan_manager_id, file_id, account_id)
 
 
 DELETE_ALL_BUT_NEWEST = """
     delete from import_files
-    where plan_manager_id = $1 and made_by = $2 and id <> all (array(
-        select id from import_files where plan_manager_id = $1 and made_by = $2 order by id desc limit $3
+    where plan_manager_id = $1 and created_by = $2 and id <> all (array(
+        select id from import_files where plan_manager_id = $1 and created_by = $2 order by id desc limit $3
     ))
 """
 
 
 async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_id: UUID, keep_count: int) -> None:
-    """Of an account's files only the newest stay."""
+    """Delete all files of an account except the newest `keep_count`."""
     await tx.execute(DELETE_ALL_BUT_NEWEST, plan_manager_id, account_id, keep_count)
 
 
@@ -71,5 +71,5 @@ PURGE = """
 
 
 async def purge(db: Executor) -> None:
-    """Forget what nobody imported within an hour."""
+    """Delete files that nobody imported within an hour."""
     await db.execute(PURGE)

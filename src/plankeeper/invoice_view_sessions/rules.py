@@ -1,17 +1,14 @@
-"""What a page may claim of a session: never more than can have been."""
+"""Limits for the durations that a browser reports: never more than the elapsed time allows."""
 
 from datetime import timedelta
 from typing import NamedTuple
 
-HEARTBEAT_TIMEOUT = timedelta(seconds=60)
-"""How long the console waits for a heartbeat before a session is over."""
-
-IDLE_PERIOD_SECONDS = 60
-"""Seconds without input after which nobody is engaged: so many must go by for each time of it."""
+HEARTBEAT_TIMEOUT = timedelta(seconds=60)  # without a heartbeat; then the session ends
+IDLE_PERIOD_SECONDS = 60  # without input; then the browser counts an idle period
 
 
 class Durations(NamedTuple):
-    """What was measured of a session up to a heartbeat; whole seconds."""
+    """The durations of a session up to a heartbeat, in whole seconds."""
 
     active_seconds: int
     engaged_seconds: int
@@ -19,10 +16,10 @@ class Durations(NamedTuple):
 
 
 def clamp(active_ms: int, engaged_ms: int, idle_count: int, elapsed: timedelta, previous: Durations) -> Durations:
-    """What a page has measured as far as it can be true, and never less than it said before.
+    """Limit reported durations to possible values, which never decrease.
 
-    `elapsed` is the session's time by the server's clock. Nobody is active for longer than the session lasts, or
-    engaged for longer than active, or idle more often than its time has minutes.
+    `elapsed` is the length of the session by the server's clock. It limits the active time, which limits the engaged
+    time; each idle period takes at least a minute.
     """
     seconds = max(0, int(elapsed.total_seconds()))
     active = max(previous.active_seconds, min(active_ms // 1000, seconds))

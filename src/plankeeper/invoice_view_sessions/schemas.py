@@ -1,4 +1,4 @@
-"""Invoice view sessions over the wire, and as they are kept."""
+"""Schemas of invoice view sessions."""
 
 from typing import Annotated
 from uuid import UUID
@@ -12,11 +12,11 @@ Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class InvoiceViewSession(Struct, kw_only=True):
-    """A record of a user viewing an invoice; durations are whole seconds. Import and export speak this shape too."""
+    """A record of a user viewing an invoice. Durations are whole seconds."""
 
     id: UUID
     invoice_id: UUID
-    user_id: Annotated[str, Meta(description="As it was recorded.")]
+    user_id: Annotated[str, Meta(description="The id at the time of the session.")]
     user_name: str
     session_started: AwareDatetime
     session_ended: Annotated[AwareDatetime | None, Meta(description="Null while the session is open.")] = None
@@ -29,7 +29,7 @@ class InvoiceViewSession(Struct, kw_only=True):
 
 
 class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One line of an import. A new session needs invoice_id, user_id, user_name and session_started."""
+    """A record of an import. A new session requires invoice_id, user_id, user_name and session_started."""
 
     id: NewId | UnsetType = UNSET
     invoice_id: UuidText | UnsetType = UNSET
@@ -46,14 +46,14 @@ class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True)
 
 
 class StaleSession(Struct):
-    """An open session that is not heard of any more."""
+    """An open session without recent heartbeats."""
 
     plan_manager_id: UUID
     id: UUID
 
 
 class InvoiceViewSessionListQuery(UuidListQuery):
-    """Filters of the list; they combine with AND."""
+    """Filters for the list. They combine with AND."""
 
     invoice_id: UuidText | UnsetType = UNSET
     user_id: Text255 | UnsetType = UNSET

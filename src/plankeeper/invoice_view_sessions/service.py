@@ -1,4 +1,4 @@
-"""Sessions that the console keeps: begun, kept by heartbeats, ended."""
+"""Invoice view sessions of the console: start, heartbeat, end."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -23,19 +23,19 @@ BATCH_SIZE = 500
 
 
 class ClientReport(Struct):
-    """What a page has measured of a session so far."""
+    """The durations of a session so far, as the browser measured them."""
 
     active_ms: int
     engaged_ms: int
     idle_count: int
 
 
-# Each writes an event, which webhooks are told of: a reader must not make them without end.
+# Each start writes an event and triggers webhooks, so a viewer may cause only a limited number.
 MAX_STARTS_PER_MINUTE = 60
 
 
 async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
-    """The account that acts looks at an invoice."""
+    """Start a session of the current account; raises NotFound for an unknown invoice."""
     if not await invoices.exists(ctx.tx, ctx.plan_manager_id, invoice_id):
         raise NotFound
     now = datetime.now(UTC)
@@ -44,7 +44,7 @@ async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
         await store.count_started_since(ctx.tx, ctx.plan_manager_id, first_id, ctx.actor.id or "")
         >= MAX_STARTS_PER_MINUTE
     ):
-        raise ApiError("rate_limit_exceeded", "You looked at too many invoices within a minute.")
+        raise ApiError("rate_limit_exceeded", "You viewed too many invoices within one minute. Try again later.")
     session = InvoiceViewSession(
         id=uuid7(),
         invoice_id=invoice_id,
@@ -64,9 +64,9 @@ async def start(ctx: WriteContext, invoice_id: UUID) -> InvoiceViewSession:
 
 
 async def heartbeat(ctx: WriteContext, session_id: UUID, report: ClientReport, *, is_last: bool = False) -> bool:
-    """A heartbeat, the last one where the page is closed: false where the session is over.
+    """Record a heartbeat; `is_last` closes the session. Returns False if the session has ended.
 
-    A heartbeat has no event: there are four a minute, and the session's end tells of all of them.
+    A heartbeat records no event: there are four a minute, and the event of the session's end has the totals.
     """
     before = or_404(await store.select_console_session_for_update(ctx.tx, ctx.plan_manager_id, session_id))
     if before.user_id != ctx.actor.id:
@@ -86,7 +86,7 @@ async def heartbeat(ctx: WriteContext, session_id: UUID, report: ClientReport, *
 
 
 async def end_stale(db: Database, settings: Settings) -> None:
-    """End what no heartbeat has come of, where it was last heard of."""
+    """End the sessions without recent heartbeats, at the time of their last heartbeat."""
     async with db.transaction() as tx:
         for each in await store.select_stale_for_update(tx, datetime.now(UTC) - HEARTBEAT_TIMEOUT, BATCH_SIZE):
             ctx = WriteContext(tx, each.plan_manager_id, settings, SYSTEM)
@@ -111,7 +111,7 @@ def _apply_report(before: InvoiceViewSession, report: ClientReport, now: datetim
 
 
 async def _end(ctx: WriteContext, before: InvoiceViewSession, after: InvoiceViewSession) -> None:
-    """Over since it was last heard of."""
+    """End a session at the time of its last heartbeat."""
     ended = replace(after, session_ended=after.last_heartbeat)
     await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([ended]))
     await record_event(ctx, "invoice_view_session.ended", before, ended)

@@ -2,15 +2,19 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, StaleSession
 
-LIST_PAGE = """
-    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+COLUMNS: LiteralString = """
+        id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
+        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count"""
+
+LIST_PAGE: LiteralString = f"""
+    select {COLUMNS}
     from invoice_view_sessions
     where plan_manager_id = $1 and id > $2
         and ($3::uuid is null or invoice_id = $3)
@@ -23,7 +27,7 @@ LIST_PAGE = """
 async def list_page(
     db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
 ) -> list[InvoiceViewSession]:
-    """The rows of one page and one more, which tells whether there are more."""
+    """The rows of one page, and one more if another page follows."""
     return await db.rows(
         InvoiceViewSession,
         LIST_PAGE,
@@ -49,9 +53,8 @@ async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionLi
     return await db.one(int, COUNT, plan_manager_id, unset_to_none(query.invoice_id), unset_to_none(query.user_id))
 
 
-GET = """
-    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+GET: LiteralString = f"""
+    select {COLUMNS}
     from invoice_view_sessions
     where plan_manager_id = $1 and id = $2
 """
@@ -61,9 +64,8 @@ async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceV
     return await db.one_or_none(InvoiceViewSession, GET, plan_manager_id, session_id)
 
 
-SELECT_FOR_UPDATE = """
-    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {COLUMNS}
     from invoice_view_sessions
     where plan_manager_id = $1 and id = any ($2)
     order by id
@@ -74,7 +76,7 @@ SELECT_FOR_UPDATE = """
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID | str]
 ) -> list[InvoiceViewSession]:
-    """Those of the ids that there are, locked until the transaction ends."""
+    """The rows that exist among the ids, locked until the transaction ends."""
     return await tx.rows(InvoiceViewSession, SELECT_FOR_UPDATE, plan_manager_id, session_ids)
 
 
@@ -85,28 +87,24 @@ COUNT_STARTED_SINCE = """
 
 
 async def count_started_since(tx: Transaction, plan_manager_id: UUID, first_id: UUID, user_id: str) -> int:
-    """How many sessions with ids from one on the console began for a user."""
+    """The number of sessions that the console started for a user since `first_id`."""
     return await tx.one(int, COUNT_STARTED_SINCE, plan_manager_id, first_id, user_id)
 
 
-INSERT = """
-    insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
-        session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
-        engaged_duration_seconds, idle_count, in_console)
-    select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count, true
+INSERT: LiteralString = f"""
+    insert into invoice_view_sessions (plan_manager_id, {COLUMNS}, in_console)
+    select $1, {COLUMNS}, true
     from json_populate_recordset(null::invoice_view_sessions, $2)
 """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Add sessions that the console keeps. `records` is a JSON list of InvoiceViewSession."""
+    """Insert sessions of the console. `records` is a JSON list of InvoiceViewSession."""
     await tx.execute(INSERT, plan_manager_id, records)
 
 
-SELECT_CONSOLE_SESSION_FOR_UPDATE = """
-    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+SELECT_CONSOLE_SESSION_FOR_UPDATE: LiteralString = f"""
+    select {COLUMNS}
     from invoice_view_sessions
     where plan_manager_id = $1 and id = $2 and in_console
     for update
@@ -116,7 +114,7 @@ SELECT_CONSOLE_SESSION_FOR_UPDATE = """
 async def select_console_session_for_update(
     tx: Transaction, plan_manager_id: UUID, session_id: UUID
 ) -> InvoiceViewSession | None:
-    """A session that the console keeps, locked until the transaction ends."""
+    """A session of the console, locked until the transaction ends."""
     return await tx.one_or_none(InvoiceViewSession, SELECT_CONSOLE_SESSION_FOR_UPDATE, plan_manager_id, session_id)
 
 
@@ -131,16 +129,13 @@ SELECT_STALE_FOR_UPDATE = """
 
 
 async def select_stale_for_update(tx: Transaction, before: datetime, limit: int) -> list[StaleSession]:
-    """Open sessions that the console keeps and has not heard of since a moment, whosever they are; locked."""
+    """Lock open sessions of the console without a heartbeat since `before`, of all plan managers."""
     return await tx.rows(StaleSession, SELECT_STALE_FOR_UPDATE, before, limit)
 
 
-UPSERT = """
-    insert into invoice_view_sessions (plan_manager_id, id, invoice_id, user_id, user_name, session_started,
-        session_ended, last_heartbeat, duration_seconds, created_at, active_duration_seconds,
-        engaged_duration_seconds, idle_count)
-    select $1, id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+UPSERT: LiteralString = f"""
+    insert into invoice_view_sessions (plan_manager_id, {COLUMNS})
+    select $1, {COLUMNS}
     from json_populate_recordset(null::invoice_view_sessions, $2)
     on conflict (plan_manager_id, id) do update set
         invoice_id = excluded.invoice_id, user_id = excluded.user_id, user_name = excluded.user_name,
@@ -152,13 +147,12 @@ UPSERT = """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole sessions, new or not. `records` is a JSON list of InvoiceViewSession."""
+    """Insert sessions or replace existing ones. `records` is a JSON list of InvoiceViewSession."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-EXPORT = """
-    select id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
-        duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count
+EXPORT: LiteralString = f"""
+    select {COLUMNS}
     from invoice_view_sessions
     where plan_manager_id = $1
     order by id

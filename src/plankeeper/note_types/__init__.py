@@ -1,1 +1,1 @@
-"""Kinds of notes, with the colours that they are shown in."""
+"""Note types and their colours."""

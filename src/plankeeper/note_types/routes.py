@@ -1,21 +1,13 @@
 """Note types: list, create, get, update, delete."""
 
-from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.json import to_json
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, apply_patch
-from plankeeper.note_types import store
-from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeRow, NoteTypeUpdate
+from plankeeper.http.schemas import EmptyResponse
+from plankeeper.note_types import service, store
+from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
 
-
-async def _get_for_update(ctx: WriteContext, note_type_id: int) -> NoteTypeRow | None:
-    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [note_type_id])
-    return rows[0] if rows else None
-
-
-router = Router("note_types", lock=_get_for_update)
+router = Router("note_types", lock=service.select_for_update)
 
 
 @router.get("/note-types", scope=READ, extension=True)
@@ -29,37 +21,23 @@ async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType]:
 @router.post("/note-types", scope=WRITE, status=201)
 async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     """Create a note type."""
-    [new_id] = await store.next_ids(ctx.tx, 1)
-    after = await _upsert(ctx, apply_patch(new, NoteTypeRow(id=new_id, note_type=new.note_type)))
-    await record_event(ctx, "note_type.created", None, after)
-    return after
+    return await service.create(ctx, new)
 
 
 @router.get("/note-types/{note_type_id}", scope=READ, etag=True)
 async def get(ctx: ReadContext, note_type_id: int) -> NoteType:
     """Get a note type."""
-    return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [note_type_id])), None))
+    return or_404(await store.get(ctx.db, ctx.plan_manager_id, note_type_id))
 
 
 @router.put("/note-types/{note_type_id}", scope=WRITE, extension=True)
 async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -> NoteType:
-    """Update a note type. Absent members stay as they are; null clears a colour."""
-    row = or_404(await _get_for_update(ctx, note_type_id))
-    [before] = await store.get_many(ctx.tx, ctx.plan_manager_id, [note_type_id])
-    after = await _upsert(ctx, apply_patch(change, row))
-    await record_event(ctx, "note_type.updated", before, after)
-    return after
+    """Update a note type. Omitted members keep their values; null clears a colour."""
+    return await service.update(ctx, note_type_id, change)
 
 
 @router.delete("/note-types/{note_type_id}", scope=WRITE, extension=True)
 async def delete(ctx: WriteContext, note_type_id: int) -> EmptyResponse:
-    """Delete a note type for good."""
-    before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, note_type_id))
-    await record_event(ctx, "note_type.deleted", before, None)
+    """Delete a note type permanently."""
+    await service.delete(ctx, note_type_id)
     return EmptyResponse()
-
-
-async def _upsert(ctx: WriteContext, row: NoteTypeRow) -> NoteType:
-    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([row]))
-    [after] = await store.get_many(ctx.tx, ctx.plan_manager_id, [row.id])
-    return after

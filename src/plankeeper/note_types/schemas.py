@@ -1,4 +1,4 @@
-"""Note types over the wire, and as they are kept."""
+"""Schemas of note types."""
 
 from typing import Annotated
 from uuid import UUID
@@ -13,7 +13,7 @@ Color = Annotated[Text255 | None | UnsetType, Meta(description="Any string, such
 
 
 class NoteType(Struct):
-    """A kind of note."""
+    """A type of note."""
 
     id: int
     note_type: str
@@ -23,7 +23,7 @@ class NoteType(Struct):
 
 
 class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a create takes."""
+    """The body of a create."""
 
     note_type: Title
     badge_color: Color = UNSET
@@ -31,7 +31,7 @@ class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NoteTypeUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What an update takes. Absent members stay as they are; null clears a colour."""
+    """The body of an update. Omitted members keep their values; null clears a colour."""
 
     note_type: Title | UnsetType = UNSET
     badge_color: Color = UNSET
@@ -39,7 +39,7 @@ class NoteTypeUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NoteTypeRow(Struct, kw_only=True):
-    """A note type as it is kept. Import and export speak this shape."""
+    """A row of the table; also the format of exports."""
 
     id: int
     note_type: str
@@ -48,10 +48,10 @@ class NoteTypeRow(Struct, kw_only=True):
 
 
 class NoteTypeImport(NoteTypeCreate):
-    """One line of an import."""
+    """A record of an import."""
 
     id: Annotated[int, Meta(ge=1, le=2**53)] | UnsetType = UNSET
 
 
 class NoteTypeListQuery(NumberListQuery):
-    """The list has no filters."""
+    """The query of the list, which has no filters."""

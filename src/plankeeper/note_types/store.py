@@ -1,13 +1,17 @@
 """Note types in SQL."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow
 
-LIST_PAGE = """
-    select id, note_type, plan_manager_id, badge_color, highlight_color
+COLUMNS: LiteralString = "id, note_type, plan_manager_id, badge_color, highlight_color"
+ROW_COLUMNS: LiteralString = "id, note_type, badge_color, highlight_color"
+
+LIST_PAGE: LiteralString = f"""
+    select {COLUMNS}
     from note_types
     where plan_manager_id = $1 and id > $2
     order by id
@@ -16,7 +20,7 @@ LIST_PAGE = """
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
-    """The rows of one page and one more, which tells whether there are more."""
+    """The rows of one page, and one more if another page follows."""
     return await db.rows(NoteType, LIST_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
 
 
@@ -27,8 +31,19 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
-GET_MANY = """
-    select id, note_type, plan_manager_id, badge_color, highlight_color
+GET: LiteralString = f"""
+    select {COLUMNS}
+    from note_types
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def get(db: Executor, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
+    return await db.one_or_none(NoteType, GET, plan_manager_id, note_type_id)
+
+
+GET_MANY: LiteralString = f"""
+    select {COLUMNS}
     from note_types
     where plan_manager_id = $1 and id = any ($2)
     order by id
@@ -36,12 +51,12 @@ GET_MANY = """
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
-    """Those of the ids that there are."""
+    """The note types that exist among the ids."""
     return await db.rows(NoteType, GET_MANY, plan_manager_id, note_type_ids)
 
 
-SELECT_FOR_UPDATE = """
-    select id, note_type, badge_color, highlight_color
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {ROW_COLUMNS}
     from note_types
     where plan_manager_id = $1 and id = any ($2)
     order by id
@@ -50,7 +65,7 @@ SELECT_FOR_UPDATE = """
 
 
 async def select_for_update(tx: Transaction, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteTypeRow]:
-    """Those of the ids that there are, locked until the transaction ends."""
+    """The rows that exist among the ids, locked until the transaction ends."""
     return await tx.rows(NoteTypeRow, SELECT_FOR_UPDATE, plan_manager_id, note_type_ids)
 
 
@@ -58,13 +73,13 @@ NEXT_IDS = "select nextval('note_type_ids') from generate_series(1, $1)"
 
 
 async def next_ids(tx: Transaction, count: int) -> list[int]:
-    """New ids from the one sequence."""
+    """Take new ids from the sequence, which all plan managers share."""
     return await tx.rows(int, NEXT_IDS, count)
 
 
-UPSERT = """
-    insert into note_types (plan_manager_id, id, note_type, badge_color, highlight_color)
-    select $1, id, note_type, badge_color, highlight_color
+UPSERT: LiteralString = f"""
+    insert into note_types (plan_manager_id, {ROW_COLUMNS})
+    select $1, {ROW_COLUMNS}
     from json_populate_recordset(null::note_types, $2)
     on conflict (plan_manager_id, id) do update set
         note_type = excluded.note_type, badge_color = excluded.badge_color,
@@ -73,7 +88,7 @@ UPSERT = """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole note types, new or not. `records` is a JSON list of NoteTypeRow."""
+    """Insert note types or replace existing ones. `records` is a JSON list of NoteTypeRow."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
@@ -85,24 +100,24 @@ ADVANCE_ID_SEQUENCE = """
 
 
 async def advance_id_sequence(tx: Transaction, plan_manager_id: UUID) -> None:
-    """Move the sequence past ids that came from outside; never back."""
+    """Advance the sequence past imported ids. The sequence never goes back."""
     await tx.execute(ADVANCE_ID_SEQUENCE, plan_manager_id)
 
 
-DELETE = """
+DELETE: LiteralString = f"""
     delete from note_types
     where plan_manager_id = $1 and id = $2
-    returning id, note_type, plan_manager_id, badge_color, highlight_color
+    returning {COLUMNS}
 """
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
-    """Delete a note type; answers what it was."""
+    """Delete a note type, and return the deleted note type."""
     return await tx.one_or_none(NoteType, DELETE, plan_manager_id, note_type_id)
 
 
-EXPORT = """
-    select id, note_type, badge_color, highlight_color
+EXPORT: LiteralString = f"""
+    select {ROW_COLUMNS}
     from note_types
     where plan_manager_id = $1
     order by id

@@ -1,27 +1,16 @@
 """Providers: list, create, get, update, delete."""
 
-from datetime import UTC, datetime
 from uuid import UUID
 
-from uuid_utils.compat import uuid7
-
-from plankeeper.events.recorder import record_event
 from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.json import to_json
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
-from plankeeper.http.schemas import EmptyResponse, apply_patch
-from plankeeper.providers import store
+from plankeeper.http.schemas import EmptyResponse
+from plankeeper.providers import service, store
 from plankeeper.providers.queries import count, list_page
 from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderSummary, ProviderUpdate, ProviderViewQuery
 
-
-async def _select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | None:
-    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [provider_id])
-    return rows[0] if rows else None
-
-
-router = Router("providers", lock=_select_for_update)
+router = Router("providers", lock=service.select_for_update)
 
 
 @router.get("/providers", scope=READ, extension=True)
@@ -38,10 +27,7 @@ async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSumm
 @router.post("/providers", scope=WRITE)
 async def create(ctx: WriteContext, query: ProviderViewQuery, change: ProviderUpdate) -> ProviderSummary | Provider:
     """Create a provider."""
-    after = apply_patch(change, Provider(id=uuid7(), created_at=datetime.now(UTC)))
-    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
-    await record_event(ctx, "provider.created", None, after)
-    return _apply_view(after, query)
+    return _apply_view(await service.create(ctx, change), query)
 
 
 @router.get(
@@ -56,20 +42,14 @@ async def get(ctx: ReadContext, provider_id: UUID, query: ProviderViewQuery) -> 
 async def update(
     ctx: WriteContext, provider_id: UUID, query: ProviderViewQuery, change: ProviderUpdate
 ) -> ProviderSummary | Provider:
-    """Update a provider. Absent members stay as they are; null clears."""
-    before = or_404(await _select_for_update(ctx, provider_id))
-    after = apply_patch(change, before)
-    if after != before:
-        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
-        await record_event(ctx, "provider.updated", before, after)
-    return _apply_view(after, query)
+    """Update a provider. Omitted members keep their values; null clears a value."""
+    return _apply_view(await service.update(ctx, provider_id, change), query)
 
 
 @router.delete("/providers/{provider_id}", scope=WRITE)
 async def delete(ctx: WriteContext, provider_id: UUID) -> EmptyResponse:
-    """Delete a provider for good. Its invoices stay, and keep its id."""
-    before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
-    await record_event(ctx, "provider.deleted", before, None)
+    """Delete a provider permanently. Its invoices remain and keep its id."""
+    await service.delete(ctx, provider_id)
     return EmptyResponse()
 
 

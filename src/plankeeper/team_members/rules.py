@@ -1,4 +1,4 @@
-"""What a set of permissions means (specification, section 3; decisions on team members)."""
+"""The meaning of a set of permissions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -11,11 +11,11 @@ NO_ACCESS: PermissionSlug = "no_access"
 
 
 def effective_permissions(slugs: Iterable[PermissionSlug]) -> list[PermissionSlug]:
-    """The permissions that a list grants: a set, in which no access outweighs all others; none at all is no access."""
+    """The permissions that a list grants, sorted. `no_access` overrides all others; an empty list means no access."""
     unique = sorted(set(slugs))
     return [NO_ACCESS] if NO_ACCESS in unique or not unique else unique
 
 
 def requires_email(slugs: Sequence[PermissionSlug]) -> bool:
-    """Whether a list names a permission that only a member with an email can hold, even beside no_access."""
+    """Whether a list contains a permission that requires an email, even together with `no_access`."""
     return any(slug != NO_ACCESS for slug in slugs)

@@ -1,4 +1,4 @@
-"""Team members over the wire, and as they are kept."""
+"""Schemas of team members."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -21,7 +21,7 @@ def _default_permissions() -> list[PermissionSlug]:
 
 
 class Permission(Struct):
-    """A permission that a team member holds."""
+    """A permission of a team member."""
 
     id: UUID
     name: PermissionSlug
@@ -53,13 +53,13 @@ class TeamMember(Struct):
 
 
 class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What an update takes. Absent members stay as they are; null clears. The email cannot be changed."""
+    """The body of an update. Omitted members keep their values; null clears a value. The email cannot be changed."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     role: Text255 | None | UnsetType = UNSET
     permissions: Annotated[
-        list[PermissionSlug] | UnsetType, Meta(description="Replaces the whole set; an empty list is no access.")
+        list[PermissionSlug] | UnsetType, Meta(description="Replaces all permissions; an empty list means no access.")
     ] = UNSET
     phone_number: Text50 | None | UnsetType = UNSET
     note: LongText | None | UnsetType = UNSET
@@ -73,13 +73,13 @@ class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TeamMemberCreate(TeamMemberUpdate):
-    """What a create takes: at least one of first_name, last_name and email."""
+    """The body of a create: at least one of first_name, last_name and email."""
 
     email: Email | None | UnsetType = UNSET
 
 
 class TeamMemberRow(Struct, kw_only=True):
-    """A team member as it is kept; permissions are slugs. Import and export speak this shape."""
+    """A row of the table with the email and the names of the permissions; also the format of exports."""
 
     participant_id: UUID | str
     id: UUID | str
@@ -102,7 +102,7 @@ class TeamMemberRow(Struct, kw_only=True):
 
 
 class TeamMemberImport(TeamMemberCreate):
-    """One line of an import. It names its participant by id or by number."""
+    """A record of an import. It identifies the participant by id or by number."""
 
     participant_id: UuidText | UnsetType = UNSET
     participant_number: Text50 | UnsetType = UNSET
@@ -112,4 +112,4 @@ class TeamMemberImport(TeamMemberCreate):
 
 
 class TeamMemberListQuery(UuidListQuery):
-    """The list has no filters."""
+    """The query of the list, which has no filters."""

@@ -1,25 +1,49 @@
-"""Team members in SQL. The email belongs to the user, everything else to the membership."""
+"""Team members in SQL. The email is a column of the user, everything else of the membership."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRow
 
-LIST_PAGE = """
-    select member.id, member.user_id, member.pm_profile_id, member.participant_id, member.first_name,
-        member.last_name, users.email, member.role, member.phone_number, member.note,
-        member.secondary_email, member.secondary_phone_number, member.address_line_1, member.city,
-        member.state, member.postcode, member.contact_priority, (
+TABLE_COLUMNS: LiteralString = """participant_id, id, user_id, pm_profile_id, first_name, last_name, role,
+        phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state, postcode,
+        contact_priority"""
+
+# What the resource (COLUMNS) and the row of an import or an export (ROW_COLUMNS) share.
+MEMBER_COLUMNS: LiteralString = """member.first_name, member.last_name, users.email, member.role,
+        member.phone_number, member.note, member.secondary_email, member.secondary_phone_number,
+        member.address_line_1, member.city, member.state, member.postcode, member.contact_priority"""
+FROM_MEMBER_PERMISSIONS: LiteralString = """
+            from team_member_permissions granted
+            join permissions permission on permission.id = granted.permission_id
+            where granted.plan_manager_id = $1 and granted.participant_id = member.participant_id
+                and granted.team_member_id = member.id"""
+
+COLUMNS: LiteralString = f"""
+        member.id, member.user_id, member.pm_profile_id, member.participant_id, {MEMBER_COLUMNS}, (
             select json_agg(json_build_object('id', permission.id, 'name', permission.name,
                 'label', permission.label, 'order', permission."order") order by permission."order")
-            from team_member_permissions held
-            join permissions permission on permission.id = held.permission_id
-            where held.plan_manager_id = $1 and held.participant_id = member.participant_id
-                and held.team_member_id = member.id
-        ) as permissions
+            {FROM_MEMBER_PERMISSIONS}
+        ) as permissions"""
+ROW_COLUMNS: LiteralString = f"""
+        member.participant_id, member.id, member.user_id, member.pm_profile_id, {MEMBER_COLUMNS}, (
+            select array_agg(permission.name order by permission.name)
+            {FROM_MEMBER_PERMISSIONS}
+        ) as permissions"""
+FROM_MEMBERS: LiteralString = """
     from team_members member
-    join users on users.plan_manager_id = $1 and users.id = member.user_id
+    join users on users.plan_manager_id = $1 and users.id = member.user_id"""
+FROM_SELECTED_MEMBERS: LiteralString = """
+    from unnest($2::uuid[], $3::uuid[]) as selected (participant_id, id)
+    join team_members member on member.plan_manager_id = $1
+        and member.participant_id = selected.participant_id and member.id = selected.id
+    join users on users.plan_manager_id = $1 and users.id = member.user_id"""
+
+LIST_PAGE: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_MEMBERS}
     where member.plan_manager_id = $1 and member.participant_id = $2 and member.id > $3
     order by member.id
     limit $4 offset $5
@@ -29,7 +53,7 @@ LIST_PAGE = """
 async def list_page(
     db: Executor, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery
 ) -> list[TeamMember]:
-    """The rows of one page and one more, which tells whether there are more."""
+    """The rows of one page, and one more if another page follows."""
     return await db.rows(
         TeamMember, LIST_PAGE, plan_manager_id, participant_id, query.start, query.limit + 1, query.offset
     )
@@ -42,22 +66,22 @@ async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> in
     return await db.one(int, COUNT, plan_manager_id, participant_id)
 
 
-GET_MANY = """
-    select member.id, member.user_id, member.pm_profile_id, member.participant_id, member.first_name,
-        member.last_name, users.email, member.role, member.phone_number, member.note,
-        member.secondary_email, member.secondary_phone_number, member.address_line_1, member.city,
-        member.state, member.postcode, member.contact_priority, (
-            select json_agg(json_build_object('id', permission.id, 'name', permission.name,
-                'label', permission.label, 'order', permission."order") order by permission."order")
-            from team_member_permissions held
-            join permissions permission on permission.id = held.permission_id
-            where held.plan_manager_id = $1 and held.participant_id = member.participant_id
-                and held.team_member_id = member.id
-        ) as permissions
-    from unnest($2::uuid[], $3::uuid[]) as wanted (participant_id, id)
-    join team_members member on member.plan_manager_id = $1
-        and member.participant_id = wanted.participant_id and member.id = wanted.id
-    join users on users.plan_manager_id = $1 and users.id = member.user_id
+GET: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_MEMBERS}
+    where member.plan_manager_id = $1 and member.participant_id = $2 and member.id = $3
+"""
+
+
+async def get(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID | str, member_id: UUID | str
+) -> TeamMember | None:
+    return await db.one_or_none(TeamMember, GET, plan_manager_id, participant_id, member_id)
+
+
+GET_MANY: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_SELECTED_MEMBERS}
 """
 
 
@@ -67,25 +91,13 @@ async def get_many(
     participant_ids: Sequence[UUID | str],
     member_ids: Sequence[UUID | str],
 ) -> list[TeamMember]:
-    """Those of the members that there are; the two sequences go together, pair by pair."""
+    """The members that exist among the pairs of a participant id and a member id."""
     return await db.rows(TeamMember, GET_MANY, plan_manager_id, participant_ids, member_ids)
 
 
-SELECT_FOR_UPDATE = """
-    select member.participant_id, member.id, member.user_id, member.pm_profile_id, member.first_name,
-        member.last_name, users.email, member.role, member.phone_number, member.note,
-        member.secondary_email, member.secondary_phone_number, member.address_line_1, member.city,
-        member.state, member.postcode, member.contact_priority, (
-            select array_agg(permission.name order by permission.name)
-            from team_member_permissions held
-            join permissions permission on permission.id = held.permission_id
-            where held.plan_manager_id = $1 and held.participant_id = member.participant_id
-                and held.team_member_id = member.id
-        ) as permissions
-    from unnest($2::uuid[], $3::uuid[]) as wanted (participant_id, id)
-    join team_members member on member.plan_manager_id = $1
-        and member.participant_id = wanted.participant_id and member.id = wanted.id
-    join users on users.plan_manager_id = $1 and users.id = member.user_id
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {ROW_COLUMNS}
+    {FROM_SELECTED_MEMBERS}
     for update of member
 """
 
@@ -96,7 +108,7 @@ async def select_for_update(
     participant_ids: Sequence[UUID | str],
     member_ids: Sequence[UUID | str],
 ) -> list[TeamMemberRow]:
-    """Those of the members that there are, locked until the transaction ends; the sequences go together."""
+    """The members that exist among the pairs of ids, locked until the transaction ends."""
     return await tx.rows(TeamMemberRow, SELECT_FOR_UPDATE, plan_manager_id, participant_ids, member_ids)
 
 
@@ -107,25 +119,19 @@ GET_PRIORITY_HOLDER = """
 
 
 async def get_priority_holder(db: Executor, plan_manager_id: UUID, participant_id: UUID, priority: int) -> UUID | None:
-    """The member that holds a contact priority."""
+    """The id of the member with a contact priority."""
     return await db.one_or_none(UUID, GET_PRIORITY_HOLDER, plan_manager_id, participant_id, priority)
 
 
-INSERT = """
-    insert into team_members (
-        plan_manager_id, participant_id, id, user_id, pm_profile_id, first_name, last_name, role,
-        phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state,
-        postcode, contact_priority
-    )
-    select $1, participant_id, id, user_id, pm_profile_id, first_name, last_name, role,
-        phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state,
-        postcode, contact_priority
+INSERT: LiteralString = f"""
+    insert into team_members (plan_manager_id, {TABLE_COLUMNS})
+    select $1, {TABLE_COLUMNS}
     from json_populate_recordset(null::team_members, $2)
 """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Add new members. `records` is a JSON list of TeamMemberRow; their permissions follow with `set_permissions`."""
+    """Insert members without permissions. `records` is a JSON list of TeamMemberRow."""
     await tx.execute(INSERT, plan_manager_id, records)
 
 
@@ -143,7 +149,7 @@ UPDATE_MANY = """
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write members anew that there are. `records` is a JSON list of TeamMemberRow."""
+    """Update existing members. `records` is a JSON list of TeamMemberRow."""
     await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
@@ -156,31 +162,32 @@ CLEAR_CHANGED_PRIORITIES = """
 
 
 async def clear_changed_priorities(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Take the contact priorities from members that are about to be written anew, so that two can swap theirs."""
+    """Clear the contact priorities that an update is about to change, so that two members can swap priorities."""
     await tx.execute(CLEAR_CHANGED_PRIORITIES, plan_manager_id, records)
 
 
 SET_PERMISSIONS = """
-    with wanted as (
+    with requested as (
         select record.participant_id, record.id as team_member_id, permission.id as permission_id
         from json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[])
         join permissions permission on permission.name = any (record.permissions)
     ), revoked as (
-        delete from team_member_permissions held
+        delete from team_member_permissions granted
         using json_to_recordset($2) as record (participant_id uuid, id uuid)
-        where held.plan_manager_id = $1 and held.participant_id = record.participant_id
-            and held.team_member_id = record.id
-            and not exists (select from wanted where wanted.participant_id = held.participant_id
-                and wanted.team_member_id = held.team_member_id and wanted.permission_id = held.permission_id)
+        where granted.plan_manager_id = $1 and granted.participant_id = record.participant_id
+            and granted.team_member_id = record.id
+            and not exists (select from requested where requested.participant_id = granted.participant_id
+                and requested.team_member_id = granted.team_member_id
+                and requested.permission_id = granted.permission_id)
     )
     insert into team_member_permissions (plan_manager_id, participant_id, team_member_id, permission_id)
-    select $1, participant_id, team_member_id, permission_id from wanted
+    select $1, participant_id, team_member_id, permission_id from requested
     on conflict do nothing
 """
 
 
 async def set_permissions(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Give members the permissions of their records, and take all others away."""
+    """Replace the permissions of members with the permissions in their records."""
     await tx.execute(SET_PERMISSIONS, plan_manager_id, records)
 
 
@@ -197,7 +204,7 @@ SELECT_IDS_FOR_UPDATE = """
 
 
 async def select_ids_for_update(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> list[UUID]:
-    """The ids of a participant's team, locked until the transaction ends."""
+    """The ids of a participant's team members, locked until the transaction ends."""
     return await tx.rows(UUID, SELECT_IDS_FOR_UPDATE, plan_manager_id, participant_id)
 
 
@@ -208,19 +215,9 @@ async def delete_team(tx: Transaction, plan_manager_id: UUID, participant_id: UU
     await tx.execute(DELETE_TEAM, plan_manager_id, participant_id)
 
 
-EXPORT = """
-    select member.participant_id, member.id, member.user_id, member.pm_profile_id, member.first_name,
-        member.last_name, users.email, member.role, member.phone_number, member.note,
-        member.secondary_email, member.secondary_phone_number, member.address_line_1, member.city,
-        member.state, member.postcode, member.contact_priority, (
-            select array_agg(permission.name order by permission.name)
-            from team_member_permissions held
-            join permissions permission on permission.id = held.permission_id
-            where held.plan_manager_id = $1 and held.participant_id = member.participant_id
-                and held.team_member_id = member.id
-        ) as permissions
-    from team_members member
-    join users on users.plan_manager_id = $1 and users.id = member.user_id
+EXPORT: LiteralString = f"""
+    select {ROW_COLUMNS}
+    {FROM_MEMBERS}
     where member.plan_manager_id = $1
     order by member.participant_id, member.id
 """

@@ -1,1 +1,1 @@
-"""Webhooks: events sent, signed, to addresses that a plan manager names."""
+"""Webhooks: signed messages about events, sent to the endpoints of a plan manager."""

@@ -1,4 +1,4 @@
-"""What came of attempts is written down, and an endpoint that cannot be reached for good is disabled."""
+"""Save the results of attempts, and disable endpoints that fail permanently."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,36 +12,36 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, endpoint_store
-from plankeeper.webhooks.policy import DISABLE_AFTER, HTTP_GONE
+from plankeeper.webhooks.retry_policy import DISABLE_AFTER, HTTP_GONE
 from plankeeper.webhooks.schemas import DeliveryUpdate, WebhookEndpointRow, without_secrets
 
-_GONE_REASON = "it answered 410 Gone"
-_FAILING_REASON = f"it has only failed for {DISABLE_AFTER.days} days"
+_GONE_REASON = "it responded with 410 Gone"
+_FAILING_REASON = f"every attempt has failed for {DISABLE_AFTER.days} days"
 
 
 async def record_attempts(
     db: Database, settings: Settings, updates: Sequence[DeliveryUpdate], clock_offset: timedelta
 ) -> None:
-    """Write down many attempts in one transaction."""
-    plan_manager_ids: dict[UUID, UUID] = {each.job.webhook_endpoint_id: each.job.plan_manager_id for each in updates}
-    succeeded_ids = {each.job.webhook_endpoint_id for each in updates if each.status == "succeeded"}
-    gone_ids = {each.job.webhook_endpoint_id for each in updates if each.attempt.status_code == HTTP_GONE}
+    """Save many attempts in one transaction, and disable the endpoints that fail permanently."""
+    plan_manager_ids: dict[UUID, UUID] = {
+        update.job.webhook_endpoint_id: update.job.plan_manager_id for update in updates
+    }
+    succeeded_ids = {update.job.webhook_endpoint_id for update in updates if update.status == "succeeded"}
+    gone_ids = {update.job.webhook_endpoint_id for update in updates if update.attempt.status_code == HTTP_GONE}
     endpoint_ids = list(plan_manager_ids)
     async with db.transaction() as tx:
-        # Endpoints are locked before their deliveries, here as in every request.
+        # Lock endpoints before their deliveries, as every request does: otherwise the two could deadlock.
         failing_ids = await delivery_queue.update_endpoint_health(
             tx,
-            [plan_manager_ids[each] for each in endpoint_ids],
+            [plan_manager_ids[id_] for id_ in endpoint_ids],
             endpoint_ids,
-            [each in succeeded_ids for each in endpoint_ids],
-            [each in gone_ids for each in endpoint_ids],
+            [id_ in succeeded_ids for id_ in endpoint_ids],
+            [id_ in gone_ids for id_ in endpoint_ids],
             DISABLE_AFTER,
             clock_offset,
         )
         reasons = dict.fromkeys(failing_ids, _FAILING_REASON) | dict.fromkeys(gone_ids, _GONE_REASON)
-        endpoints = [
-            await endpoint_store.select_for_update(tx, plan_manager_ids[each], each) for each in sorted(reasons)
-        ]
+        endpoints = [await endpoint_store.select_for_update(tx, plan_manager_ids[id_], id_) for id_ in sorted(reasons)]
         await delivery_queue.save_attempts(tx, updates, clock_offset)
         for endpoint in endpoints:
             if endpoint and endpoint.active:
@@ -51,7 +51,7 @@ async def record_attempts(
 
 
 async def _disable(ctx: WriteContext, endpoint: WebhookEndpointRow, reason: str) -> None:
-    """Stop sending to an endpoint, and tell of it by an event."""
+    """Disable an endpoint, cancel its pending deliveries and record an event."""
     disabled = msgspec.structs.replace(endpoint, active=False, disabled_reason=reason)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([disabled]))
     await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, endpoint.id)

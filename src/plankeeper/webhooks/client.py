@@ -1,4 +1,4 @@
-"""One attempt: the name is resolved, every address checked, and the connection made to an address that was checked."""
+"""The HTTP client for webhooks: it resolves the host name, checks every address and connects to a checked address."""
 
 import asyncio
 import random
@@ -16,15 +16,18 @@ from urllib.parse import urlsplit
 import httpcore
 
 from plankeeper.webhooks.dns import ResolveHost, Resolver
-from plankeeper.webhooks.policy import ATTEMPT_TIMEOUT, IPNetwork, is_blocked, parse_ip, validate_url
+from plankeeper.webhooks.url_policy import IPNetwork, is_blocked, parse_ip, validate_url
+
+ATTEMPT_TIMEOUT = 15.0  # seconds for one attempt
 
 if "sniffio" not in sys.modules and find_spec("sniffio") is None:
-    # httpcore asks for it with each of its locks. Where it is not installed, the search took a third of an attempt.
+    # httpcore tries to import sniffio for each of its locks. Without this entry, the failing import takes a third of
+    # the processor time of an attempt.
     sys.modules["sniffio"] = cast("Any", None)
 
 
 class AttemptResult(NamedTuple):
-    """What came of an attempt. `error` is a sentence for people; it tells nothing of an address or of an answer."""
+    """The result of an attempt. `error` is a message for people that reveals no address and no response body."""
 
     status_code: int | None
     error: str | None
@@ -37,7 +40,7 @@ class AttemptResult(NamedTuple):
 
 
 class AddressNotAllowedError(Exception):
-    """The address may not be called."""
+    """The URL or an address of its host is not allowed."""
 
 
 _EXPECTED_ERRORS = (
@@ -52,7 +55,7 @@ _EXPECTED_ERRORS = (
 
 
 class PublicAddressBackend(httpcore.AsyncNetworkBackend):
-    """Connects to public addresses alone; of a name all must be, and the one that was checked is the one called."""
+    """Connects only to hosts whose addresses are all public, and only to an address that was checked."""
 
     def __init__(self, allowed_networks: Sequence[IPNetwork], resolve: ResolveHost) -> None:
         self._allowed_networks = allowed_networks
@@ -63,22 +66,22 @@ class PublicAddressBackend(httpcore.AsyncNetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - as httpcore has it
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         ip_literal = parse_ip(host)
-        addresses = [ip_literal] if ip_literal else [parse_ip(each) for each in await self._resolve(host, port)]
-        if not addresses or any(each is None or is_blocked(each, self._allowed_networks) for each in addresses):
+        addresses = [ip_literal] if ip_literal else [parse_ip(text) for text in await self._resolve(host, port)]
+        if not addresses or any(ip is None or is_blocked(ip, self._allowed_networks) for ip in addresses):
             raise AddressNotAllowedError
-        address = random.choice(addresses)  # noqa: S311 - who has several wants them all used
+        address = random.choice(addresses)  # noqa: S311 - spreads the load over the host's addresses
         return await self._inner.connect_tcp(
             str(address), port, timeout=timeout, local_address=local_address, socket_options=socket_options
         )
 
 
 class WebhookClient:
-    """Sends each message over a connection of its own: one that is kept would lead to yesterday's address."""
+    """Sends each message over a new connection, so that the address is checked for every message."""
 
     def __init__(
         self,
@@ -95,14 +98,14 @@ class WebhookClient:
         )
 
     def validate_url(self, url: str) -> str | None:
-        """What is wrong with an address, before its name is looked up."""
+        """The error message for an invalid URL; None for a valid one. Does not resolve the host name."""
         return validate_url(url, self._allowed_networks)
 
     async def close(self) -> None:
         await self._pool.aclose()
 
     async def post(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> AttemptResult:
-        """One POST, never followed elsewhere; what goes wrong is told as a sentence."""
+        """Send one POST request. Does not follow redirects; returns errors instead of raising them."""
         started = time.monotonic()
         try:
             async with asyncio.timeout(ATTEMPT_TIMEOUT):
@@ -110,10 +113,10 @@ class WebhookClient:
         except _EXPECTED_ERRORS as error:
             return AttemptResult(None, _describe_error(error), _elapsed_ms(started))
         result = AttemptResult(status, None, _elapsed_ms(started), retry_after)
-        return result if result.succeeded else result._replace(error=f"the answer was {status}")
+        return result if result.succeeded else result._replace(error=f"the response status was {status}")
 
     async def _send(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> tuple[int, float | None]:
-        """The status, and the seconds of Retry-After. Of the answer's body nothing is read."""
+        """Return the status and the seconds of Retry-After. Does not read the response body."""
         if self.validate_url(url):
             raise AddressNotAllowedError
         target = _target(url)
@@ -131,8 +134,8 @@ class WebhookClient:
                 )
             )
         except BaseException:
-            for each in streams:  # httpcore forgets to close one that runs out of time while TLS is negotiated
-                await each.aclose()
+            for stream in streams:  # httpcore does not close a connection whose TLS handshake times out
+                await stream.aclose()
             raise
         await response.aclose()
         response_headers = {name.lower(): value for name, value in response.headers}
@@ -140,7 +143,7 @@ class WebhookClient:
 
 
 def _target(url: str) -> httpcore.URL:
-    """The parts as they were checked: httpcore would part the URL by itself, and lose what follows a semicolon."""
+    """Build the URL from the parts that were checked: httpcore's own parser drops the text after a semicolon."""
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return httpcore.URL(scheme=parts.scheme, host=parts.hostname or "", port=parts.port, target=path)
@@ -157,16 +160,16 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, AddressNotAllowedError):
         return "the address is not allowed"
     if isinstance(error, (TimeoutError, httpcore.TimeoutException)):
-        return f"no answer within {ATTEMPT_TIMEOUT:g} s"
-    if any(isinstance(each, ssl.SSLError) for each in causes):
-        return "the certificate was not accepted"
-    if any(isinstance(each, (socket.gaierror, UnicodeError)) for each in causes):
-        return "the name has no address"
+        return f"no response within {ATTEMPT_TIMEOUT:g} s"
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "the certificate is not valid"
+    if any(isinstance(cause, (socket.gaierror, UnicodeError)) for cause in causes):
+        return "the host name has no address"
     return "the connection failed"
 
 
 def _parse_retry_after(retry_after: bytes | None) -> float | None:
-    """The seconds of Retry-After, which is a number or a date; null where it is neither."""
+    """The seconds of Retry-After, which is a number or a date; None for anything else."""
     text = (retry_after or b"").decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return float(text) if len(text) < 10 else None

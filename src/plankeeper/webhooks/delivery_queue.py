@@ -1,4 +1,4 @@
-"""Deliveries in SQL, from where the work is done: made of events, claimed by workers, settled, forgotten."""
+"""Deliveries in SQL, for the workers: created from events, claimed, updated after an attempt, purged."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -10,48 +10,48 @@ from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate
 
 FAN_OUT = """
     with endpoint as materialized (
-        select plan_manager_id, id, event_types, fanned_out_to from webhook_endpoints
+        select plan_manager_id, id, event_types, last_position from webhook_endpoints
         where plan_manager_id = any ($1) and active order by plan_manager_id, id for no key update
     ), ready as materialized (
         select endpoint.*, $2 - (select count(*) from (select from webhook_deliveries
             where webhook_endpoint_id = endpoint.id and status = 'pending' and next_attempt_at <= clock_timestamp()
-            limit $2) due) as room from endpoint
+            limit $2) due) as capacity from endpoint
     ), new_event as materialized (
         select ready.plan_manager_id, ready.id as webhook_endpoint_id, event.id, event.type, event.position, notify
             and event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*'] as subscribed
         from ready cross join lateral (
             select id, type, position, notify from events
-            where plan_manager_id = ready.plan_manager_id and position > ready.fanned_out_to
-            order by position limit case when ready.room > $2 / 2 then ready.room else 0 end) event
+            where plan_manager_id = ready.plan_manager_id and position > ready.last_position
+            order by position limit case when ready.capacity > $2 / 2 then ready.capacity else 0 end) event
     ), inserted as (
         insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
             next_attempt_at, created_at)
         select plan_manager_id, time_ordered_uuid(), webhook_endpoint_id, id, type, 'pending', clock_timestamp(),
             statement_timestamp() from (select * from new_event where subscribed order by position) matching
     ), advanced as (
-        update webhook_endpoints target set fanned_out_to = newest.position
+        update webhook_endpoints target set last_position = newest.position
         from (select webhook_endpoint_id, max(position) as position from new_event group by 1) newest
         where target.plan_manager_id = any ($1) and target.id = newest.webhook_endpoint_id returning target.id
     )
     select ready.plan_manager_id, bool_or(advanced.id is not null) as has_moved
     from ready left join advanced on advanced.id = ready.id
-    where advanced.id is not null or ready.room <= $2 / 2 group by ready.plan_manager_id
+    where advanced.id is not null or ready.capacity <= $2 / 2 group by ready.plan_manager_id
 """
 
 
 async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
-    """Turn events into deliveries, in the order of the feed: the plan managers that may have more events waiting.
+    """Create deliveries from events, in the order of the feed. Return the plan managers that may have events left.
 
-    An endpoint gets no more than `max_pending` deliveries to make: what it is behind with waits in the feed, so that
-    neither a flood of writes nor a slow endpoint makes work before there is time for it. It gets more when half of
-    them are made, so that many come at once.
+    An endpoint has at most `max_pending` due deliveries. Further events stay in the feed, so that neither a burst of
+    writes nor a slow endpoint fills the queue. The endpoint gets new deliveries when half of them are done, so that
+    one statement creates many.
     """
     return await session.rows(FanOutProgress, FAN_OUT, plan_manager_ids, max_pending)
 
 
 CLAIM_DUE = """
     with recursive pending as (
-        -- tenants: all, on purpose; one probe of the index for each endpoint that has something pending
+        -- tenants: all, on purpose; one probe of the index for each endpoint with pending deliveries
         (select webhook_endpoint_id as id, plan_manager_id from webhook_deliveries where status = 'pending'
             order by webhook_endpoint_id limit 1)
         union all
@@ -64,13 +64,13 @@ CLAIM_DUE = """
         from pending
         join webhook_endpoints endpoint on endpoint.plan_manager_id = pending.plan_manager_id
             and endpoint.id = pending.id
-        left join unnest($1::uuid[], $2::bigint[]) as busy (id, places) on busy.id = pending.id
+        left join unnest($1::uuid[], $2::bigint[]) as busy (id, attempts) on busy.id = pending.id
         cross join lateral (
             select delivery.plan_manager_id, delivery.id from webhook_deliveries delivery
             where status = 'pending' and webhook_endpoint_id = pending.id
                 and next_attempt_at <= clock_timestamp() + $5::interval
             order by next_attempt_at limit greatest(case when endpoint.failing_since is null then $3::bigint
-                else 1 end - coalesce(busy.places, 0), 0) for update skip locked
+                else 1 end - coalesce(busy.attempts, 0), 0) for update skip locked
         ) candidate
         limit $4
     )
@@ -83,10 +83,10 @@ CLAIM_DUE = """
 async def claim_due(
     db: Executor, in_flight: Mapping[UUID, int], max_per_endpoint: int, limit: int, clock_offset: timedelta
 ) -> list[DeliveryKey]:
-    """Deliveries that are due, oldest first for each endpoint, and for each no more than it has places left.
+    """Claim due deliveries, the oldest of each endpoint first, up to its limit of concurrent attempts.
 
-    `in_flight` says how many this worker is sending to which endpoint; one that has only failed lately has one place.
-    What is claimed comes up again in a minute, unless it is settled before: so what a dead worker had is taken over.
+    `in_flight` counts this worker's attempts by endpoint. A failing endpoint has a limit of one. A claim is a lease
+    of one minute: other workers then take over the deliveries of a worker that has stopped.
     """
     return await db.rows(
         DeliveryKey, CLAIM_DUE, list(in_flight), list(in_flight.values()), max_per_endpoint, limit, clock_offset
@@ -94,16 +94,16 @@ async def claim_due(
 
 
 LOAD_JOBS = """
-    select delivery.plan_manager_id, delivery.id, delivery.made, delivery.event_id, delivery.event_type,
+    select delivery.plan_manager_id, delivery.id, delivery.attempt_count, delivery.event_id, delivery.event_type,
         event.created_at as event_created_at, event.resource_kind, event.resource_id,
         case when endpoint.payload = 'full' then event.data end as data,
         delivery.webhook_endpoint_id, endpoint.url, endpoint.payload, endpoint.secret,
         case when endpoint.old_secret_until > clock_timestamp() + $3::interval then endpoint.old_secret end
             as old_secret
-    -- Laterals with a limit: each row is looked up by its key, whatever PostgreSQL thinks of how many there are.
+    -- Laterals with a limit: PostgreSQL looks each row up by its key, whatever number of rows it estimates.
     from unnest($1::uuid[], $2::uuid[]) as claimed (plan_manager_id, id)
     cross join lateral (
-        select plan_manager_id, id, made, event_id, event_type, webhook_endpoint_id from webhook_deliveries
+        select plan_manager_id, id, attempt_count, event_id, event_type, webhook_endpoint_id from webhook_deliveries
         where plan_manager_id = claimed.plan_manager_id and id = claimed.id limit 1
     ) delivery
     cross join lateral (
@@ -119,7 +119,7 @@ LOAD_JOBS = """
 
 
 async def load_jobs(db: Executor, keys: Sequence[DeliveryKey], clock_offset: timedelta) -> list[DeliveryJob]:
-    """What must be known to send what was claimed, oldest first."""
+    """Load the claimed deliveries with the values that the worker needs, oldest first."""
     return await db.rows(
         DeliveryJob, LOAD_JOBS, [each.plan_manager_id for each in keys], [each.id for each in keys], clock_offset
     )
@@ -128,20 +128,20 @@ async def load_jobs(db: Executor, keys: Sequence[DeliveryKey], clock_offset: tim
 SAVE_ATTEMPTS = """
     with result as (
         select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::interval[])
-            as result (plan_manager_id, id, made, status, attempt, wait)
+            as result (plan_manager_id, id, attempt_count, status, attempt, wait)
         order by plan_manager_id, id
     ), job as materialized (
-        -- A lateral with a limit: looked up by its key, and not found among all that is pending.
+        -- A lateral with a limit: a look-up by key, without a scan of the pending deliveries.
         select result.*
         from result cross join lateral (
             select from webhook_deliveries
-            where plan_manager_id = result.plan_manager_id and id = result.id and made = result.made
+            where plan_manager_id = result.plan_manager_id and id = result.id and attempt_count = result.attempt_count
                 and status = 'pending'
             limit 1
             for no key update
         ) delivery
     )
-    update webhook_deliveries delivery set status = job.status, made = job.made + 1,
+    update webhook_deliveries delivery set status = job.status, attempt_count = job.attempt_count + 1,
         next_attempt_at = clock_timestamp() + $7::interval + job.wait, attempts = attempts || job.attempt::jsonb
     from job
     where delivery.plan_manager_id = job.plan_manager_id and delivery.id = job.id
@@ -149,12 +149,12 @@ SAVE_ATTEMPTS = """
 
 
 async def save_attempts(tx: Transaction, updates: Sequence[DeliveryUpdate], clock_offset: timedelta) -> None:
-    """Write down attempts; one that another worker has made meanwhile stays as that one told it."""
+    """Save attempts. Skips an attempt if another worker has saved one for the delivery since the claim."""
     await tx.execute(
         SAVE_ATTEMPTS,
         [each.job.plan_manager_id for each in updates],
         [each.job.id for each in updates],
-        [each.job.made for each in updates],
+        [each.job.attempt_count for each in updates],
         [each.status for each in updates],
         [to_json(each.attempt) for each in updates],
         [each.delay for each in updates],
@@ -164,17 +164,17 @@ async def save_attempts(tx: Transaction, updates: Sequence[DeliveryUpdate], cloc
 
 UPDATE_ENDPOINT_HEALTH = """
     with candidate as (
-        select endpoint.plan_manager_id, endpoint.id, result.good
+        select endpoint.plan_manager_id, endpoint.id, result.succeeded
         from webhook_endpoints endpoint
-        join unnest($1::uuid[], $2::uuid[], $3::bool[], $4::bool[]) as result (plan_manager_id, id, good, gone)
+        join unnest($1::uuid[], $2::uuid[], $3::bool[], $4::bool[]) as result (plan_manager_id, id, succeeded, gone)
             on result.plan_manager_id = endpoint.plan_manager_id and result.id = endpoint.id
-        where result.gone or case when result.good then failing_since is not null else active
+        where result.gone or case when result.succeeded then failing_since is not null else active
             and (failing_since is null or failing_since <= clock_timestamp() + $6::interval - $5::interval) end
         order by endpoint.plan_manager_id, endpoint.id
         for no key update of endpoint
     ), updated as (
         update webhook_endpoints endpoint set failing_since =
-            case when not candidate.good then coalesce(failing_since, clock_timestamp() + $6::interval) end
+            case when not candidate.succeeded then coalesce(failing_since, clock_timestamp() + $6::interval) end
         from candidate
         where endpoint.plan_manager_id = candidate.plan_manager_id and endpoint.id = candidate.id
         returning endpoint.id, endpoint.failing_since
@@ -192,9 +192,9 @@ async def update_endpoint_health(
     disable_after: timedelta,
     clock_offset: timedelta,
 ) -> list[UUID]:
-    """Note how attempts at endpoints ended: the endpoints that have only failed for as long as `disable_after`.
+    """Record since when endpoints fail. Return the endpoints without a successful attempt for `disable_after`.
 
-    One statement locks them all in the order in which the sequencer does, so that neither waits for the other in turn.
+    One statement locks all endpoints in the same order as the sequencer: otherwise the two could deadlock.
     """
     return await tx.rows(
         UUID, UPDATE_ENDPOINT_HEALTH, plan_manager_ids, endpoint_ids, succeeded, gone, disable_after, clock_offset
@@ -215,7 +215,7 @@ CANCEL_PENDING = """
 
 
 async def cancel_pending(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> None:
-    """Nothing more goes to an endpoint."""
+    """Cancel the pending deliveries of an endpoint."""
     await tx.execute(CANCEL_PENDING, plan_manager_id, endpoint_id)
 
 
@@ -230,5 +230,5 @@ PURGE = """
 
 
 async def purge(session: Executor, retention_days: int, limit: int = 5000) -> None:
-    """Forget deliveries that are older than so many days, some at a time."""
+    """Delete up to `limit` deliveries older than `retention_days`."""
     await session.execute(PURGE, retention_days, limit)

@@ -1,13 +1,17 @@
-"""Deliveries in SQL, from where they are looked at: lists, tests, retries."""
+"""Deliveries in SQL, for the API and the console: lists, tests and retries."""
 
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
-LIST_PAGE = """
-    select id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at
+COLUMNS: LiteralString = """
+        id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at"""
+
+LIST_PAGE: LiteralString = f"""
+    select {COLUMNS}
     from webhook_deliveries
     where plan_manager_id = $1 and webhook_endpoint_id = $2 and id > $3
         and ($4::text is null or status = $4)
@@ -20,7 +24,7 @@ LIST_PAGE = """
 async def list_page(
     db: Executor, plan_manager_id: UUID, endpoint_id: UUID, query: DeliveryListQuery
 ) -> list[WebhookDelivery]:
-    """The rows of one page and one more, which tells whether there are more."""
+    """The rows of one page, and one more if another page follows."""
     return await db.rows(
         WebhookDelivery,
         LIST_PAGE,
@@ -34,8 +38,8 @@ async def list_page(
     )
 
 
-LATEST = """
-    select id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at
+LATEST: LiteralString = f"""
+    select {COLUMNS}
     from webhook_deliveries
     where plan_manager_id = $1 and webhook_endpoint_id = $2
         and id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
@@ -48,7 +52,7 @@ LATEST = """
 async def latest(
     db: Executor, plan_manager_id: UUID, endpoint_id: UUID, before: UUID | None, status: str | None, limit: int
 ) -> list[WebhookDelivery]:
-    """Deliveries newest first, those behind `before` alone where it is given."""
+    """The newest deliveries first; with `before`, only those older than it."""
     return await db.rows(WebhookDelivery, LATEST, plan_manager_id, endpoint_id, before, status, limit)
 
 
@@ -75,7 +79,7 @@ INSERT = """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, event_id: UUID, event_type: str) -> None:
-    """A delivery of one event to one endpoint, whether it asked for that type or not."""
+    """Insert a delivery of an event, whatever event types the endpoint receives."""
     await tx.execute(INSERT, plan_manager_id, endpoint_id, event_id, event_type)
 
 
@@ -83,17 +87,17 @@ GET_ENDPOINT_ID = "select webhook_endpoint_id from webhook_deliveries where plan
 
 
 async def get_endpoint_id(tx: Transaction, plan_manager_id: UUID, delivery_id: UUID) -> UUID | None:
-    """The endpoint of a delivery; null where there is no such delivery."""
+    """The id of a delivery's endpoint; None for an unknown delivery."""
     return await tx.one_or_none(UUID, GET_ENDPOINT_ID, plan_manager_id, delivery_id)
 
 
-RETRY = """
+RETRY: LiteralString = f"""
     update webhook_deliveries set status = 'pending', next_attempt_at = clock_timestamp()
     where plan_manager_id = $1 and id = $2
-    returning id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at
+    returning {COLUMNS}
 """
 
 
 async def retry(tx: Transaction, plan_manager_id: UUID, delivery_id: UUID) -> WebhookDelivery | None:
-    """One more attempt at once, whatever came of the delivery before; null where it is gone."""
+    """Schedule another attempt now, whatever the status; None for an unknown delivery."""
     return await tx.one_or_none(WebhookDelivery, RETRY, plan_manager_id, delivery_id)

@@ -1,14 +1,19 @@
 """Webhook endpoints in SQL."""
 
 from datetime import datetime
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.pagination import UuidListQuery
 from plankeeper.webhooks.schemas import ReplayStart, WebhookEndpoint, WebhookEndpointRow
 
-LIST_PAGE = """
-    select id, url, description, event_types, payload, active, disabled_reason, created_at
+COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at"
+ROW_COLUMNS: LiteralString = f"""{COLUMNS},
+        secret, old_secret, old_secret_until, failing_since, last_position"""
+
+LIST_PAGE: LiteralString = f"""
+    select {COLUMNS}
     from webhook_endpoints
     where plan_manager_id = $1 and id > $2
     order by id
@@ -17,7 +22,7 @@ LIST_PAGE = """
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
-    """The rows of one page and one more, which tells whether there are more."""
+    """The rows of one page, and one more if another page follows."""
     return await db.rows(WebhookEndpoint, LIST_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
 
 
@@ -28,8 +33,8 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
-GET = """
-    select id, url, description, event_types, payload, active, disabled_reason, created_at
+GET: LiteralString = f"""
+    select {COLUMNS}
     from webhook_endpoints
     where plan_manager_id = $1 and id = $2
 """
@@ -39,9 +44,8 @@ async def get(db: Executor, plan_manager_id: UUID, endpoint_id: UUID) -> Webhook
     return await db.one_or_none(WebhookEndpoint, GET, plan_manager_id, endpoint_id)
 
 
-SELECT_FOR_UPDATE = """
-    select id, url, description, event_types, payload, active, disabled_reason, created_at, secret, old_secret,
-        old_secret_until, failing_since, fanned_out_to
+SELECT_FOR_UPDATE: LiteralString = f"""
+    select {ROW_COLUMNS}
     from webhook_endpoints
     where plan_manager_id = $1 and id = $2
     for update
@@ -57,41 +61,40 @@ LOCK_PLAN_MANAGER = "select id from plan_managers where id = $1 for no key updat
 
 
 async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
-    """Nobody else makes an endpoint until the transaction ends. A statement of its own: the next one must see what
-    was committed while this one waited.
+    """Keep other transactions from creating an endpoint until this one ends.
+
+    This is a separate statement, so that the next one sees what other transactions committed in the meantime.
     """
     await tx.execute(LOCK_PLAN_MANAGER, plan_manager_id)
 
 
-UPSERT = """
-    insert into webhook_endpoints (plan_manager_id, id, url, description, event_types, payload, active,
-        disabled_reason, created_at, secret, old_secret, old_secret_until, failing_since, fanned_out_to)
-    select $1, id, url, description, event_types, payload, active, disabled_reason, created_at, secret,
-        old_secret, old_secret_until, failing_since, fanned_out_to
+UPSERT: LiteralString = f"""
+    insert into webhook_endpoints (plan_manager_id, {ROW_COLUMNS})
+    select $1, {ROW_COLUMNS}
     from json_populate_recordset(null::webhook_endpoints, $2)
     on conflict (plan_manager_id, id) do update set
         url = excluded.url, description = excluded.description, event_types = excluded.event_types,
         payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
         secret = excluded.secret, old_secret = excluded.old_secret,
         old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
-        fanned_out_to = excluded.fanned_out_to
+        last_position = excluded.last_position
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write a whole endpoint, new or not. `records` is a JSON list of WebhookEndpointRow."""
+    """Insert endpoints or replace existing ones. `records` is a JSON list of WebhookEndpointRow."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-DELETE = """
+DELETE: LiteralString = f"""
     delete from webhook_endpoints
     where plan_manager_id = $1 and id = $2
-    returning id, url, description, event_types, payload, active, disabled_reason, created_at
+    returning {COLUMNS}
 """
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
-    """Delete an endpoint with its deliveries; answers what it was."""
+    """Delete an endpoint with its deliveries, and return the deleted endpoint."""
     return await tx.one_or_none(WebhookEndpoint, DELETE, plan_manager_id, endpoint_id)
 
 
@@ -99,7 +102,7 @@ LATEST_POSITION = "select case when is_called then last_value else 0 end from ev
 
 
 async def latest_position(tx: Transaction) -> int:
-    """The highest position that any feed has; events without one come behind it."""
+    """The highest position of any event. Events without a position get higher ones."""
     return await tx.one(int, LATEST_POSITION)
 
 
@@ -116,9 +119,9 @@ FIND_REPLAY_START = """
 async def find_replay_start(
     tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, since: datetime, min_event_id: UUID
 ) -> ReplayStart:
-    """Where the events since a moment begin in the feed, and how many of them an endpoint wants.
+    """Find the position before the first event since a time, and the number of events for an endpoint.
 
-    `min_event_id` is no greater than the id of any event of that moment.
+    `min_event_id` is at most the id of any event since that time.
     """
     return await tx.one(ReplayStart, FIND_REPLAY_START, plan_manager_id, endpoint_id, since, min_event_id)
 

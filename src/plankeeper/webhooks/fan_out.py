@@ -1,4 +1,4 @@
-"""The sequencer's next step: events that have their place become deliveries to the endpoints that want them."""
+"""Create the deliveries of sequenced events, for the endpoints that receive their types."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -6,21 +6,21 @@ from uuid import UUID
 from plankeeper.database.client import Executor
 from plankeeper.webhooks import delivery_queue, endpoint_store
 
-MAX_PENDING = 500  # deliveries that may wait for a worker, of one endpoint
+MAX_PENDING = 500  # deliveries of one endpoint that wait for a worker
 
 
 class FanOut:
-    """Remembers who has events that are no deliveries yet, so that a quiet database is not searched for them."""
+    """Remembers the plan managers that have events without deliveries, so that an idle database is not queried."""
 
     def __init__(self) -> None:
         self._pending: set[UUID] = set()
 
     async def start(self, session: Executor) -> None:
-        """The one before may have stopped between an event's place and its deliveries."""
+        """Check every plan manager: the previous sequencer may have stopped between an event and its deliveries."""
         self._pending.update(await endpoint_store.plan_managers_with_endpoints(session))
 
     async def handle(self, session: Executor, plan_manager_ids: Iterable[UUID]) -> bool:
-        """Whether any endpoint went on: it may have more before it."""
+        """Return whether any endpoint advanced, so that more events may be left for it."""
         self._pending.update(plan_manager_ids)
         if not self._pending:
             return False

@@ -1,4 +1,4 @@
-"""A delivery as it goes over the wire (Standard Webhooks 1.0.0)."""
+"""Headers and body of a webhook message (Standard Webhooks 1.0.0)."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,14 +7,14 @@ from msgspec import Raw
 
 from plankeeper import __version__
 from plankeeper.http.json import to_json
-from plankeeper.webhooks.policy import sign_message
 from plankeeper.webhooks.schemas import PayloadFormat
+from plankeeper.webhooks.signing import sign_message
 
 Headers = list[tuple[str, str]]
 
 
 def build_headers(message_id: str, timestamp: int, body: bytes, secrets: list[str]) -> Headers:
-    """The headers of one attempt: `timestamp` is its moment, in seconds since 1970."""
+    """The headers of one attempt. `timestamp` is the time of the attempt in seconds since 1970."""
     return [
         ("content-type", "application/json"),
         ("user-agent", f"Plankeeper/{__version__}"),
@@ -33,7 +33,7 @@ def build_body(
     payload_format: PayloadFormat,
     data: Raw | None,
 ) -> bytes:
-    """What an event's message says: which resource, and in full how it was after the write."""
+    """The body of a message: the resource's kind and id; in the format `full` also the resource after the write."""
     content: dict[str, object] = {
         "plan_manager_id": plan_manager_id,
         "resource": {"kind": resource_kind, "id": resource_id},

@@ -1,4 +1,4 @@
-"""The composition root of the process that sends webhooks; nothing else."""
+"""The entry point of the webhook worker's process."""
 
 import asyncio
 import os
@@ -12,13 +12,13 @@ from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.cpu_backoff import CpuBackoff
 from plankeeper.webhooks.worker import Worker
 
-DNS_THREADS = 64  # threads that wait for answers to questions for names: a slow server of names delays few
+DNS_THREADS = 64  # threads for host name look-ups: a slow name server delays only a few attempts
 POOL_SIZE = 4
 NICENESS = 10
 
 
 def run_as_sidecar() -> None:
-    """The main of the process that `serve` starts: requests go before webhooks where there is too little for both."""
+    """The main function of the process that `serve` starts. It has a lower priority than the API."""
     import uvloop
 
     os.nice(NICENESS)
@@ -32,9 +32,9 @@ async def _run_until_parent_exits(settings: Settings) -> None:
 
 
 async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None = None) -> None:
-    """Send webhooks until SIGTERM or SIGINT; what is being sent then is finished."""
+    """Send webhooks until SIGTERM or SIGINT, then finish the attempts in flight."""
     loop = asyncio.get_running_loop()
-    loop.set_default_executor(ThreadPoolExecutor(DNS_THREADS, "names"))
+    loop.set_default_executor(ThreadPoolExecutor(DNS_THREADS, "dns"))
     db = Database(settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout)
     client = WebhookClient(settings.webhook_allowed_networks)
     worker = Worker(db, client, settings, cpu_backoff=cpu_backoff)

@@ -1,4 +1,4 @@
-"""Webhook endpoints and deliveries over the wire, and as they are kept."""
+"""Schemas of webhook endpoints and deliveries."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -24,26 +24,28 @@ EventTypes = Annotated[list[EventTypePattern], Meta(min_length=1, max_length=50)
 
 
 class WebhookEndpoint(Struct):
-    """An address that events are sent to."""
+    """A URL that receives events."""
 
     id: UUID
     url: str
     description: str | None
-    event_types: Annotated[list[str], Meta(description="`*`, all of a kind (`participant.*`), or exact types.")]
-    payload: Annotated[PayloadFormat, Meta(description="`thin`: which resource; `full`: the resource itself.")]
+    event_types: Annotated[list[str], Meta(description="`*`, every type of a kind (`participant.*`) or exact types.")]
+    payload: Annotated[
+        PayloadFormat, Meta(description="`thin`: kind and id of the resource; `full`: also the resource.")
+    ]
     active: bool
-    disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper stopped sending; null otherwise.")]
+    disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper disabled the endpoint; null otherwise.")]
     created_at: AwareDatetime
 
 
 class WebhookEndpointWithSecret(WebhookEndpoint):
-    """An endpoint with its secret, which is shown this once."""
+    """An endpoint with its secret. No other response contains the secret."""
 
     secret: str
 
 
 class WebhookEndpointRow(Struct, kw_only=True):
-    """An endpoint as it is kept."""
+    """A row of the table of endpoints."""
 
     id: UUID
     url: str
@@ -57,16 +59,16 @@ class WebhookEndpointRow(Struct, kw_only=True):
     old_secret: str | None = None
     old_secret_until: AwareDatetime | None = None
     failing_since: AwareDatetime | None = None
-    fanned_out_to: int = 0
+    last_position: int = 0
 
 
 def without_secrets(row: WebhookEndpointRow) -> WebhookEndpoint:
-    """An endpoint as anybody of the plan manager may see it: without its secrets."""
+    """Convert a row to the resource that the API returns, without the secrets."""
     return msgspec.convert(row, WebhookEndpoint, from_attributes=True)
 
 
 class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a create takes."""
+    """The body of a create."""
 
     url: Url
     description: LongText | None | UnsetType = UNSET
@@ -75,37 +77,37 @@ class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class WebhookEndpointUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What an update takes: what is absent stays as it is."""
+    """The body of an update. Omitted members keep their values."""
 
     url: Url | UnsetType = UNSET
     description: LongText | None | UnsetType = UNSET
     event_types: EventTypes | UnsetType = UNSET
     payload: PayloadFormat | UnsetType = UNSET
     active: Annotated[
-        bool | UnsetType, Meta(description="`true` starts again, also what Plankeeper stopped; `false` pauses.")
+        bool | UnsetType, Meta(description="`true` resumes a paused or disabled endpoint; `false` pauses it.")
     ] = UNSET
 
 
 class ReplayRequest(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a replay takes."""
+    """The body of a replay."""
 
-    since: Annotated[AwareDatetime, Meta(description="Events from this moment on are sent again.")]
+    since: Annotated[AwareDatetime, Meta(description="Sends the events since this time again.")]
 
 
 class ReplayResponse(Struct):
-    """How many events a replay sends again."""
+    """The number of events that a replay sends again."""
 
     events: int
 
 
 class WebhookTestResponse(Struct):
-    """The event that a test sends."""
+    """The id of the event that a test sends."""
 
     event_id: UUID
 
 
 class ReplayStart(Struct):
-    """Where a replay begins: behind a position of the feed, with so many events."""
+    """The start of a replay: the position before its first event, and the number of its events."""
 
     position: int
     events: int
@@ -121,7 +123,7 @@ class Attempt(Struct):
 
 
 class WebhookDelivery(Struct):
-    """One event on its way to one endpoint."""
+    """One event for one endpoint, with the attempts to send it."""
 
     id: UUID
     webhook_endpoint_id: UUID
@@ -134,7 +136,7 @@ class WebhookDelivery(Struct):
 
 
 class DeliveryListQuery(UuidListQuery):
-    """Filters of the deliveries of an endpoint."""
+    """Filters for the deliveries of an endpoint."""
 
     status: DeliveryStatus | UnsetType = UNSET
     event_type: Text255 | UnsetType = UNSET
@@ -148,11 +150,11 @@ class DeliveryKey(Struct):
 
 
 class DeliveryJob(Struct):
-    """A delivery that a worker is to send now: all that it needs to know."""
+    """A claimed delivery with the values that the worker needs to send it."""
 
     plan_manager_id: UUID
     id: UUID
-    made: int  # attempts before this one
+    attempt_count: int  # attempts before this one
     event_id: UUID
     event_type: str
     event_created_at: datetime
@@ -167,14 +169,14 @@ class DeliveryJob(Struct):
 
 
 class FanOutProgress(Struct):
-    """A plan manager whose endpoints may be behind the feed; `has_moved`: some of them went on just now."""
+    """A plan manager with endpoints that may have events left; `has_moved`: an endpoint has advanced."""
 
     plan_manager_id: UUID
     has_moved: bool
 
 
 class DeliveryUpdate(Struct):
-    """What came of an attempt: the delivery's status from now on, and how long its next attempt waits."""
+    """The result of an attempt: the new status of the delivery, and the delay until the next attempt."""
 
     job: DeliveryJob
     status: DeliveryStatus

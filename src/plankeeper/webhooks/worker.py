@@ -1,4 +1,4 @@
-"""Sends what is due. Any number of workers on any number of machines share the work through the database."""
+"""The webhook worker: claims due deliveries and sends them. Any number of workers share the work."""
 
 import asyncio
 import logging
@@ -10,28 +10,30 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from plankeeper.database.client import Database, is_unavailable
+from plankeeper.metrics import WEBHOOK_ATTEMPTS
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, payload
 from plankeeper.webhooks.attempts import record_attempts
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from plankeeper.webhooks.cpu_backoff import CpuBackoff
-from plankeeper.webhooks.figures import ATTEMPTS
-from plankeeper.webhooks.policy import HTTP_GONE, retry_delay
+from plankeeper.webhooks.retry_policy import HTTP_GONE, retry_delay
 from plankeeper.webhooks.schemas import Attempt, DeliveryJob, DeliveryUpdate
 
 log = logging.getLogger("plankeeper")
 
-POLL_INTERVAL = 0.05  # seconds between two looks when nothing was due
-MIN_POLL_INTERVAL = 0.005  # seconds between two looks when places became free
-FLUSH_INTERVAL = 0.02  # seconds for which what came of attempts is gathered
-MAX_PER_ENDPOINT = 8  # attempts at a time to one endpoint: a slow one delays nobody else's
-MAX_IN_FLIGHT = 400  # attempts at a time in all
-DRAIN_TIMEOUT = 10.0  # seconds
+POLL_INTERVAL = 0.05  # seconds between two polls when no delivery is due
+MIN_POLL_INTERVAL = 0.005  # seconds between two polls after attempts have finished
+FLUSH_INTERVAL = 0.02  # seconds between two writes of results
+MAX_PER_ENDPOINT = 8  # concurrent attempts to one endpoint: a slow endpoint does not delay the others
+MAX_IN_FLIGHT = 400  # concurrent attempts in all
+DRAIN_TIMEOUT = 10.0  # seconds that a stopping worker waits for attempts in flight
 
 
 class Worker:
-    """Claims deliveries, sends them, and writes down what came of them. `clock_offset` moves its clock, in tests; with
-    `cpu_backoff` it steps back where others need the processor.
+    """Claims deliveries, sends them and saves the results.
+
+    `clock_offset` shifts the clock in tests. With `cpu_backoff`, the worker pauses while other processes need the
+    processor.
     """
 
     def __init__(
@@ -55,8 +57,9 @@ class Worker:
         self.stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Until `stopping` is set; what is being sent then is finished, for up to DRAIN_TIMEOUT. The database may come
-        and go.
+        """Work until `stopping` is set, then finish the attempts in flight for up to DRAIN_TIMEOUT seconds.
+
+        The worker waits out failures of the database.
         """
         flush_task = asyncio.create_task(self._flush_periodically())
         while not self.stopping.is_set():
@@ -68,18 +71,17 @@ class Worker:
                     await asyncio.sleep(self._cpu_backoff.delay())
             except Exception as error:
                 if not is_unavailable(error):
-                    log.exception("deliveries cannot be claimed")
+                    log.exception("cannot claim webhook deliveries")
                 await asyncio.sleep(1)
         if self._tasks:
-            await asyncio.wait(
-                self._tasks, timeout=DRAIN_TIMEOUT
-            )  # what is left comes up again when its lease runs out
+            # Other workers take over unfinished deliveries when their leases expire.
+            await asyncio.wait(self._tasks, timeout=DRAIN_TIMEOUT)
         self._is_drained = True
-        await flush_task  # not cancelled: what is being written down would be lost
+        await flush_task  # not cancelled: that would lose the results of a write in progress
         await self.flush()
 
     async def poll(self) -> int:
-        """Claim what is due and there is room for, and begin to send it: how many."""
+        """Claim due deliveries up to the free capacity, start to send them and return their number."""
         capacity = MAX_IN_FLIGHT - len(self._tasks)
         if capacity <= 0:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -93,7 +95,7 @@ class Worker:
         return len(keys)
 
     async def flush(self) -> None:
-        """Settle what has been sent. What cannot be written in time is sent again: its lease runs out."""
+        """Save the results of attempts. A delivery without a saved result is sent again when its lease expires."""
         updates, self._updates = self._updates, []
         if not updates:
             return
@@ -103,10 +105,10 @@ class Worker:
             if is_unavailable(error):
                 self._updates = updates + self._updates
             else:
-                log.exception("what came of deliveries cannot be written down")
+                log.exception("cannot save the results of webhook deliveries")
 
     async def _wait_for_work(self) -> None:
-        """Until it is time to look again; where there is a place again, that is soon."""
+        """Wait for the next poll, which comes early if an attempt finishes."""
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_INTERVAL):
                 await self._slot_freed.wait()
@@ -120,14 +122,14 @@ class Worker:
     async def _deliver(self, job: DeliveryJob) -> None:
         try:
             body = build_job_body(job)
-            secrets = [each for each in (job.secret, job.old_secret) if each]
+            secrets = [secret for secret in (job.secret, job.old_secret) if secret]
             timestamp = int(time.time() + self._clock_offset.total_seconds())
             headers = payload.build_headers(str(job.event_id), timestamp, body, secrets)
             result = await self._client.post(job.url, headers, body)
-            ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
+            WEBHOOK_ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
             self._updates.append(build_delivery_update(job, result, datetime.now(UTC) + self._clock_offset))
         except Exception:
-            log.exception("a delivery failed")  # its lease runs out in a minute, and it is tried again
+            log.exception("a webhook delivery failed")  # sent again when its lease of a minute expires
         finally:
             self._slot_freed.set()
             self._in_flight[job.webhook_endpoint_id] -= 1
@@ -136,7 +138,7 @@ class Worker:
 
 
 def build_job_body(job: DeliveryJob) -> bytes:
-    """The same bytes on every attempt, as long as the endpoint asks for the same."""
+    """The body of a delivery: the same bytes for every attempt, unless the endpoint changes its payload format."""
     return payload.build_body(
         job.event_type,
         job.event_created_at,
@@ -152,7 +154,7 @@ def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime
     attempt = Attempt(now, result.status_code, result.error, result.duration_ms)
     if result.succeeded:
         return DeliveryUpdate(job, "succeeded", attempt, None)
-    delay = retry_delay(job.made + 1, random.random(), result.retry_after)  # noqa: S311 - jitter
+    delay = retry_delay(job.attempt_count + 1, random.random(), result.retry_after)  # noqa: S311 - jitter
     if delay is None or result.status_code == HTTP_GONE:
         return DeliveryUpdate(job, "failed", attempt, None)
     return DeliveryUpdate(job, "pending", attempt, delay)

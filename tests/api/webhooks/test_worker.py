@@ -91,7 +91,7 @@ def test_a_failing_delivery_has_ten_attempts_on_schedule(
         was, delivery = delivery, single(list_deliveries(api, endpoint))
         assert len(delivery["attempts"]) == len(receiver.received) == made
         attempt = delivery["attempts"][-1]
-        assert (attempt["status_code"], attempt["error"]) == (500, "the answer was 500")
+        assert (attempt["status_code"], attempt["error"]) == (500, "the response status was 500")
         assert parse_time(attempt["at"]) >= parse_time(due)
         if made > 1:
             waited = parse_time(due) - parse_time(was["attempts"][-1]["at"])
@@ -144,7 +144,7 @@ def test_any_status_but_2xx_is_a_failure_and_redirects_are_not_followed(
     delivery = single(list_deliveries(api, endpoint))
     attempt = single(delivery["attempts"])
     assert (delivery["status"], attempt["status_code"], attempt["error"]) == (
-        "pending", status, f"the answer was {status}",
+        "pending", status, f"the response status was {status}",
     )  # fmt: skip
     assert (len(receiver.received), elsewhere.connections) == (1, 0)
 
@@ -206,7 +206,7 @@ def test_410_fails_the_delivery_and_disables_the_endpoint(
     assert (gone["next_attempt_at"], [each["status_code"] for each in gone["attempts"]]) == (None, [410])
     rest = list_deliveries(api, endpoint, status="cancelled")
     assert [each["next_attempt_at"] for each in rest] == [None] * 5
-    assert_disabled(api, endpoint, "it answered 410 Gone")
+    assert_disabled(api, endpoint, "it responded with 410 Gone")
     emit_events(server, api)
     wait_for_deliveries(api, healthy, 1)
     assert poll_once(server, DAY) == 1
@@ -225,7 +225,7 @@ def test_an_endpoint_that_fails_for_five_days_is_disabled(
     assert poll_once(server, 5 * DAY - MINUTE) == 1
     assert api.get(f"/webhook-endpoints/{endpoint['id']}").json()["active"] is True
     assert poll_once(server, 5 * DAY + MINUTE) == 1
-    assert_disabled(api, endpoint, "it has only failed for 5 days")
+    assert_disabled(api, endpoint, "every attempt has failed for 5 days")
     assert {each["status"] for each in list_deliveries(api, endpoint)} == {"cancelled"}
     # What was attempted is still told.
     assert sum(len(each["attempts"]) for each in list_deliveries(api, endpoint)) == len(receiver.received)

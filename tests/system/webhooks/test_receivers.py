@@ -17,7 +17,7 @@ import pytest
 
 from plankeeper.http.json import to_json
 from plankeeper.webhooks.payload import build_headers
-from plankeeper.webhooks.policy import new_secret
+from plankeeper.webhooks.signing import new_secret
 from support.folder import temporary_folder
 from support.pages import PROJECT
 from support.program import ServeProcess, environment, run_program

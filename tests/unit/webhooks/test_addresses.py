@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plankeeper.webhooks.client import PublicAddressBackend, WebhookClient
-from plankeeper.webhooks.policy import ANY_NETWORK, is_blocked, validate_url
+from plankeeper.webhooks.url_policy import ANY_NETWORK, is_blocked, validate_url
 
-INVALID_SCHEME = "must begin with https://"
-PRIVATE_ADDRESS = "must not be an address of a private network"
-INVALID_HOST = "must have a host name of letters, digits and hyphens"
-INVALID_IP = "must have a host name, or an address in its usual form"
-INVALID_PORT = "must have port 443, 80, or one above 1023"
+INVALID_SCHEME = "must start with https://"
+PRIVATE_ADDRESS = "must not be an address in a private network"
+INVALID_HOST = "must have a host name that consists of letters, digits and hyphens"
+INVALID_IP = "must have a host name or an IP address in its standard notation"
+INVALID_PORT = "must have port 443, port 80 or a port above 1023"
 HAS_CREDENTIALS = "must not contain credentials"
 HAS_FRAGMENT = "must not contain a fragment"
-INVALID_CHARACTERS = "must be ASCII without spaces and backslashes: percent-encode what is not"
+INVALID_CHARACTERS = "must be ASCII without spaces and backslashes: percent-encode other characters"
 INVALID_URL = "must be a URL, such as https://example.com/hooks"
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.0", "172.15.0.1", "172.32.0.1", "192.0.1.1",

@@ -24,7 +24,7 @@ HOST_NAME = "hooks.example.com"
 BODY = b'{"type":"participant.created"}'
 ADDRESS_NOT_ALLOWED = "the address is not allowed"
 CONNECTION_FAILED = "the connection failed"
-CERTIFICATE_REJECTED = "the certificate was not accepted"
+CERTIFICATE_REJECTED = "the certificate is not valid"
 CRLF = b"\r\n"
 
 CA = trustme.CA()
@@ -133,7 +133,9 @@ async def test_only_2xx_is_success(webhook_client: WebhookClient, receiver: Rece
     receiver.respond = lambda _headers, _body: (status, {}, b"secret")
     outcome = await attempt(webhook_client, receiver.url)
     succeeded = status < 300
-    assert outcome == AttemptResult(status, None if succeeded else f"the answer was {status}", outcome.duration_ms)
+    assert outcome == AttemptResult(
+        status, None if succeeded else f"the response status was {status}", outcome.duration_ms
+    )
     assert outcome.succeeded == succeeded
 
 
@@ -144,7 +146,7 @@ async def test_a_redirect_is_a_failure_and_never_followed(
     first, second = receivers(), receivers()
     first.respond = lambda _headers, _body: (status, {"location": f"{second.url}/there"}, b"")
     outcome = await attempt(webhook_client, first.url)
-    assert outcome == AttemptResult(status, f"the answer was {status}", outcome.duration_ms)
+    assert outcome == AttemptResult(status, f"the response status was {status}", outcome.duration_ms)
     assert not outcome.succeeded
     assert (len(first.received), second.connections) == (1, 0)
 
@@ -200,7 +202,7 @@ async def test_retry_after_is_honoured(
 async def test_an_invalid_retry_after_is_ignored(webhook_client: WebhookClient, receiver: Receiver, value: str) -> None:
     receiver.respond = lambda _headers, _body: (503, {"Retry-After": value}, b"")
     outcome = await attempt(webhook_client, receiver.url)
-    assert outcome == AttemptResult(503, "the answer was 503", outcome.duration_ms)
+    assert outcome == AttemptResult(503, "the response status was 503", outcome.duration_ms)
 
 
 async def test_proxy_environment_variables_are_ignored(
@@ -300,8 +302,8 @@ async def test_a_stored_address_that_became_forbidden_is_not_called(
 @pytest.mark.parametrize(
     "error, message",
     [
-        (socket.gaierror(-2, "Name or service not known"), "the name has no address"),
-        (UnicodeError("label empty or too long"), "the name has no address"),
+        (socket.gaierror(-2, "Name or service not known"), "the host name has no address"),
+        (UnicodeError("label empty or too long"), "the host name has no address"),
         (OSError("too many open files"), CONNECTION_FAILED),
     ],
 )
@@ -407,7 +409,7 @@ async def test_a_receiver_that_does_not_respond_in_time_fails_and_is_disconnecte
     monkeypatch.setattr(client, "ATTEMPT_TIMEOUT", 0.3)
     async with raw_server(behave) as url:
         outcome = await asyncio.wait_for(attempt(webhook_client, url.replace("http:", f"{scheme}:")), 10)
-    assert outcome == AttemptResult(None, "no answer within 0.3 s", outcome.duration_ms)
+    assert outcome == AttemptResult(None, "no response within 0.3 s", outcome.duration_ms)
 
 
 async def test_slow_dns_counts_towards_the_timeout(
@@ -419,7 +421,7 @@ async def test_slow_dns_counts_towards_the_timeout(
         await asyncio.sleep(60)
         return ["127.0.0.1"]
 
-    assert (await attempt(new_webhook_client(resolve), f"https://{HOST_NAME}/")).error == "no answer within 0.3 s"
+    assert (await attempt(new_webhook_client(resolve), f"https://{HOST_NAME}/")).error == "no response within 0.3 s"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.webhooks.payload import build_headers
-from plankeeper.webhooks.policy import MAX_JITTER, RETRY_DELAYS, SECRET_PREFIX, new_secret, retry_delay, validate_secret
+from plankeeper.webhooks.retry_policy import MAX_JITTER, RETRY_DELAYS, retry_delay
+from plankeeper.webhooks.signing import SECRET_PREFIX, new_secret, validate_secret
 
 BODY = b'{"type":"participant.created","data":{"name":"Zo\xc3\xab"}}'
 SECRET, OLD_SECRET = new_secret(), new_secret()

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from plankeeper.account_managers import routes, service, store
+from plankeeper.account_managers import service, store
 from plankeeper.account_managers.schemas import (
     AccountManagerCreate,
     AccountManagerListQuery,
@@ -62,7 +62,8 @@ async def create(request: FormRequest) -> Redirect:
 
 @pages.get("/account-managers/{account_manager_id}/edit", role="manager")
 async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
-    manager = await routes.get(request.read_context, account_manager_id)
+    operator = request.settings.operator_name
+    manager = or_404(await store.get_visible(request.db, request.plan_manager_id, account_manager_id, operator))
     return HtmlPage(
         "account_manager_edit.html",
         {"manager": manager, **edit_context(request, AccountManagerCreate, form_from(AccountManagerCreate, manager))},
@@ -71,7 +72,7 @@ async def edit(request: PageRequest, account_manager_id: UUID) -> HtmlPage:
 
 @pages.post("/account-managers/{account_manager_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
-    or_404(await service.get_for_update(request.write_context, account_manager_id))
+    or_404(await service.select_for_update(request.write_context, account_manager_id))
     operator = request.settings.operator_name
     manager = or_404(await store.get_visible(request.tx, request.plan_manager_id, account_manager_id, operator))
     current = form_from(AccountManagerCreate, manager)

@@ -8,10 +8,11 @@ from plankeeper.console.forms import validate_struct
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.templating import humanize
+from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
-from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, routes
+from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, store
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
-from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery
+from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery, InvoiceWithLines
 from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
 
 pages = Pages()
@@ -60,7 +61,7 @@ async def list_(request: PageRequest) -> HtmlPage:
 
 @pages.get("/invoices/{invoice_id}", role="viewer")
 async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
-    invoice = await routes.get(request.read_context, invoice_id)
+    invoice = await get_or_404(request, invoice_id)
     state = invoice.state_management
     reasons = (
         await ignored_warnings_store.list_for_invoice(request.db, request.plan_manager_id, invoice_id)
@@ -79,7 +80,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
 @pages.get("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager")
 async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage | Redirect:
     get_warning(code)
-    invoice = await routes.get(request.read_context, invoice_id)
+    invoice = await get_or_404(request, invoice_id)
     if code not in active_warnings(invoice):
         return warning_gone(invoice_id)
     return HtmlPage(
@@ -104,6 +105,11 @@ async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redir
     if not await ignored_warnings.restore(request.write_context, invoice_id, code):
         return warning_gone(invoice_id)
     return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{explain_warning(code).title}” counts again on this invoice.")
+
+
+async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines:
+    rows = await store.get_many(request.db, request.plan_manager_id, [invoice_id])
+    return or_404(next(iter(rows), None))
 
 
 def warning_gone(invoice_id: UUID) -> Redirect:

@@ -6,8 +6,8 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound
-from plankeeper.note_types import routes, store
-from plankeeper.note_types.schemas import NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
+from plankeeper.note_types import service, store
+from plankeeper.note_types.schemas import NoteType, NoteTypeCreate, NoteTypeListQuery, NoteTypeUpdate
 
 pages = Pages()
 
@@ -32,13 +32,13 @@ async def new(_request: PageRequest) -> HtmlPage:
 
 @pages.post("/note-types", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
-    created = await routes.create(request.write_context, validate_struct(NoteTypeCreate, _form_values(request.form)))
+    created = await service.create(request.write_context, validate_struct(NoteTypeCreate, _form_values(request.form)))
     return Redirect(NOTE_TYPES_URL, f"The note type {created.note_type} is there.")
 
 
 @pages.get("/note-types/{note_type_id}/edit", role="manager")
 async def edit(request: PageRequest, note_type_id: str) -> HtmlPage:
-    note_type = await routes.get(request.read_context, _parse_id(note_type_id))
+    note_type = await get_or_404(request, note_type_id)
     return HtmlPage(
         "note_type_edit.html",
         {"note_type": note_type, **edit_context(request, NoteTypeUpdate, form_from(NoteTypeUpdate, note_type))},
@@ -48,25 +48,25 @@ async def edit(request: PageRequest, note_type_id: str) -> HtmlPage:
 @pages.post("/note-types/{note_type_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, note_type_id: str) -> Redirect:
     id_ = _parse_id(note_type_id)
-    or_404(next(iter(await store.select_for_update(request.tx, request.plan_manager_id, [id_])), None))
-    [note_type] = await store.get_many(request.tx, request.plan_manager_id, [id_])
-    current = form_from(NoteTypeUpdate, note_type)
+    current = form_from(NoteTypeUpdate, or_404(await service.select_for_update(request.write_context, id_)))
     require_unchanged(request, current)
-    updated = await routes.update(request.write_context, id_, changes_in(NoteTypeUpdate, request.form, current))
+    updated = await service.update(request.write_context, id_, changes_in(NoteTypeUpdate, request.form, current))
     return Redirect(NOTE_TYPES_URL, f"The note type {updated.note_type} is saved.")
 
 
 @pages.get("/note-types/{note_type_id}/delete", role="manager")
 async def delete_form(request: PageRequest, note_type_id: str) -> HtmlPage:
-    return HtmlPage(
-        "note_type_delete.html", {"note_type": await routes.get(request.read_context, _parse_id(note_type_id))}
-    )
+    return HtmlPage("note_type_delete.html", {"note_type": await get_or_404(request, note_type_id)})
 
 
 @pages.post("/note-types/{note_type_id}/delete", role="manager")
 async def delete(request: FormRequest, note_type_id: str) -> Redirect:
-    await routes.delete(request.write_context, _parse_id(note_type_id))
+    await service.delete(request.write_context, _parse_id(note_type_id))
     return Redirect(NOTE_TYPES_URL, "The note type is deleted.")
+
+
+async def get_or_404(request: PageRequest, note_type_id: str) -> NoteType:
+    return or_404(await store.get(request.db, request.plan_manager_id, _parse_id(note_type_id)))
 
 
 def _form_values(form: Form) -> dict[str, object]:

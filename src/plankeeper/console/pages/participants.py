@@ -18,14 +18,13 @@ from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES
-from plankeeper.participants import queries, routes, search, store
+from plankeeper.participants import queries, search, service, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
     Participant,
     ParticipantListQuery,
     ParticipantRow,
     ParticipantUpdate,
-    ViewQuery,
 )
 from plankeeper.team_members import store as team_store
 
@@ -69,8 +68,8 @@ async def new(request: PageRequest) -> HtmlPage:
 @pages.post("/participants", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
     change = changes_in(ParticipantUpdate, request.form, empty_form())
-    async with translate_constraints(request, routes.router.constraint_errors):
-        created = await routes.create(request.write_context, ViewQuery(), change)
+    async with translate_constraints(request, service.CONSTRAINT_ERRORS):
+        created = await service.create(request.write_context, change)
     return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} is added.")
 
 
@@ -103,8 +102,8 @@ async def update(request: FormRequest, participant_id: UUID) -> Redirect:
     current = participant_form(or_404(next(iter(rows), None)))
     require_unchanged(request, current)
     change = changes_in(ParticipantUpdate, request.form, current)
-    async with translate_constraints(request, routes.router.constraint_errors):
-        await routes.update(request.write_context, participant_id, ViewQuery(), change)
+    async with translate_constraints(request, service.CONSTRAINT_ERRORS):
+        await service.update(request.write_context, participant_id, change)
     return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "The changes are saved.")
 
 
@@ -121,7 +120,7 @@ async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
 @pages.post("/participants/{participant_id}/delete", role="manager")
 async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
     participant = or_404(await store.get_summary(request.tx, request.plan_manager_id, participant_id))
-    await routes.delete(request.write_context, participant_id)
+    await service.delete(request.write_context, participant_id)
     return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} is deleted.")
 
 

@@ -12,8 +12,8 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES
-from plankeeper.providers import queries, routes, search, store
-from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate, ProviderViewQuery
+from plankeeper.providers import queries, search, service, store
+from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
 
 pages = Pages()
 
@@ -41,9 +41,7 @@ async def new(request: PageRequest) -> HtmlPage:
 
 @pages.post("/providers", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
-    created = await routes.create(
-        request.write_context, ProviderViewQuery(), changes_in(ProviderUpdate, request.form, empty_form())
-    )
+    created = await service.create(request.write_context, changes_in(ProviderUpdate, request.form, empty_form()))
     return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'The provider'} is added.")
 
 
@@ -67,7 +65,7 @@ async def update(request: FormRequest, provider_id: UUID) -> Redirect:
     current = provider_form(or_404(next(iter(rows), None)))
     require_unchanged(request, current)
     change = changes_in(ProviderUpdate, request.form, current)
-    await routes.update(request.write_context, provider_id, ProviderViewQuery(), change)
+    await service.update(request.write_context, provider_id, change)
     return Redirect(f"{PROVIDERS_URL}/{provider_id}", "The changes are saved.")
 
 
@@ -79,7 +77,7 @@ async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
 @pages.post("/providers/{provider_id}/delete", role="manager")
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
     provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
-    await routes.delete(request.write_context, provider_id)
+    await service.delete(request.write_context, provider_id)
     return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'The provider'} is deleted.")
 
 

@@ -11,10 +11,10 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, FieldError
-from plankeeper.http.parsing import UuidOr404, parse_uuid
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES
 from plankeeper.participants.store import get_summary
-from plankeeper.team_members import routes, store
+from plankeeper.team_members import service, store
 from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberListQuery, TeamMemberUpdate
 
 pages = Pages()
@@ -67,7 +67,7 @@ async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
 async def create(request: FormRequest, participant_id: UUID) -> Redirect:
     change = changes_in(TeamMemberCreate, request.form, Form())
     async with translate_errors(request, participant_id):
-        member = await routes.create(request.write_context, participant_id, change)
+        member = await service.create(request.write_context, participant_id, change)
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is on the team now.")
 
 
@@ -86,13 +86,12 @@ async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID)
 
 @pages.post(TEAM_PATH + "/{team_member_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
-    ids = ([participant_id], [team_member_id])
-    await store.select_for_update(request.tx, request.plan_manager_id, *ids)
-    current = or_404(next(iter(await store.get_many(request.tx, request.plan_manager_id, *ids)), None))
+    await service.select_for_update(request.write_context, participant_id, team_member_id)
+    current = or_404(await store.get(request.tx, request.plan_manager_id, participant_id, team_member_id))
     require_unchanged(request, member_form(current))
     change = changes_in(TeamMemberUpdate, request.form, member_form(current))
     async with translate_errors(request, participant_id):
-        member = await routes.update(request.write_context, participant_id, UuidOr404(team_member_id), change)
+        member = await service.update(request.write_context, participant_id, team_member_id, change)
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"The changes to {member_name(member)} are saved.")
 
 
@@ -104,7 +103,7 @@ async def remove_form(request: PageRequest, participant_id: UUID, team_member_id
 @pages.post(TEAM_PATH + "/{team_member_id}/remove", role="manager")
 async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     member = (await member_context(request, participant_id, team_member_id))["member"]
-    await routes.delete(request.write_context, participant_id, UuidOr404(team_member_id))
+    await service.delete(request.write_context, participant_id, team_member_id)
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is off the team.")
 
 
@@ -115,7 +114,8 @@ async def member_context(
     participant = or_404(await get_summary(request.db, request.plan_manager_id, participant_id))
     context: dict[str, Any] = {"participant": participant, "name": display_name(participant), **CHOICES}
     if team_member_id:
-        context["member"] = member = await routes.get(request.read_context, participant_id, UuidOr404(team_member_id))
+        member = or_404(await store.get(request.db, request.plan_manager_id, participant_id, team_member_id))
+        context["member"] = member
         context["member_name"] = member_name(member)
     return context
 
@@ -140,7 +140,7 @@ def display_name(person: HasPersonName, default: str | None = None) -> str:
 async def translate_errors(request: FormRequest, participant_id: UUID) -> AsyncGenerator[None]:
     """Assigns the API's errors to the form's field, naming the conflicting member."""
     try:
-        async with translate_constraints(request, routes.router.constraint_errors):
+        async with translate_constraints(request, service.CONSTRAINT_ERRORS):
             yield
     except ApiError as error:
         field_error = await _field_error(request, participant_id, error.code)
@@ -165,10 +165,10 @@ async def _field_error(request: FormRequest, participant_id: UUID, code: str) ->
 async def _priority_holder_name(request: FormRequest, participant_id: UUID) -> str:
     priority = int(request.form.text("contact_priority"))
     holder_id = await store.get_priority_holder(request.tx, request.plan_manager_id, participant_id, priority)
-    members = (
-        await store.get_many(request.tx, request.plan_manager_id, [participant_id], [holder_id]) if holder_id else []
-    )
-    return member_name(members[0]) if members else "Somebody else"
+    if holder_id is None:
+        return "Somebody else"
+    holder = await store.get(request.tx, request.plan_manager_id, participant_id, holder_id)
+    return member_name(holder) if holder else "Somebody else"
 
 
 async def _name_of_email_holder(request: FormRequest, participant_id: UUID) -> str:

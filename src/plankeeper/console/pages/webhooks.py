@@ -10,8 +10,8 @@ from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.webhooks import delivery_routes, delivery_store, endpoint_routes, endpoint_store
-from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpointCreate, WebhookEndpointUpdate
+from plankeeper.webhooks import delivery_store, endpoint_store, service
+from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpoint, WebhookEndpointCreate, WebhookEndpointUpdate
 
 pages = Pages()
 
@@ -36,13 +36,13 @@ async def create(request: FormRequest) -> HtmlPage:
     values: dict[str, Any] = {"url": request.form.text("url"), "payload": request.form.text("payload") or "thin"}
     values["description"] = request.form.text("description") or None
     values["event_types"] = request.form.text("event_types").replace(",", " ").split() or ["*"]
-    created = await endpoint_routes.create(request.write_context, validate_struct(WebhookEndpointCreate, values))
+    created = await service.create(request.write_context, validate_struct(WebhookEndpointCreate, values))
     return HtmlPage("webhook_created.html", {"endpoint": created, "is_new": True})
 
 
 @pages.get("/settings/webhooks/{endpoint_id}", role="viewer")
 async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
-    endpoint = or_404(await endpoint_store.get(request.db, request.plan_manager_id, endpoint_id))
+    endpoint = await get_or_404(request, endpoint_id)
     status, before = request.query.text("status"), request.query.text("before")
     rows = await delivery_store.latest(
         request.db,
@@ -59,19 +59,19 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
 
 @pages.post("/settings/webhooks/{endpoint_id}/test", role="manager", on_error=get)
 async def test(request: FormRequest, endpoint_id: UUID) -> Redirect:
-    await endpoint_routes.test(request.write_context, endpoint_id)
+    await service.send_test(request.write_context, endpoint_id)
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "A test is on its way. Reload this page to see what came of it.")
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/pause", role="manager")
 async def pause(request: FormRequest, endpoint_id: UUID) -> Redirect:
-    await endpoint_routes.update(request.write_context, endpoint_id, WebhookEndpointUpdate(active=False))
+    await service.update(request.write_context, endpoint_id, WebhookEndpointUpdate(active=False))
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Nothing more is sent to this endpoint until you resume it.")
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/resume", role="manager")
 async def resume(request: FormRequest, endpoint_id: UUID) -> Redirect:
-    await endpoint_routes.update(request.write_context, endpoint_id, WebhookEndpointUpdate(active=True))
+    await service.update(request.write_context, endpoint_id, WebhookEndpointUpdate(active=True))
     return Redirect(
         f"{WEBHOOKS_URL}/{endpoint_id}", "Events are sent again from now on. A replay sends the missed ones."
     )
@@ -88,36 +88,40 @@ async def replay(request: FormRequest, endpoint_id: UUID) -> Redirect:
     since = parsed.replace(tzinfo=parsed.tzinfo or request.settings.time_zone)
     if since > datetime.now(UTC):
         raise ValidationError(since="must not be in the future")
-    result = await endpoint_routes.replay(request.write_context, endpoint_id, ReplayRequest(since=since))
+    result = await service.replay(request.write_context, endpoint_id, ReplayRequest(since=since))
     messages = {0: "No events are", 1: "1 event is"}.get(result.events, f"{result.events:,} events are")
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", f"{messages} sent again.")
 
 
 @pages.get("/settings/webhooks/{endpoint_id}/rotate-secret", role="manager")
 async def rotate_form(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
-    return HtmlPage("webhook_rotate.html", {"endpoint": await endpoint_routes.get(request.read_context, endpoint_id)})
+    return HtmlPage("webhook_rotate.html", {"endpoint": await get_or_404(request, endpoint_id)})
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/rotate-secret", role="manager")
 async def rotate_secret(request: FormRequest, endpoint_id: UUID) -> HtmlPage:
     return HtmlPage(
         "webhook_created.html",
-        {"endpoint": await endpoint_routes.rotate_secret(request.write_context, endpoint_id), "is_new": False},
+        {"endpoint": await service.rotate_secret(request.write_context, endpoint_id), "is_new": False},
     )
 
 
 @pages.get("/settings/webhooks/{endpoint_id}/delete", role="manager")
 async def delete_form(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
-    return HtmlPage("webhook_delete.html", {"endpoint": await endpoint_routes.get(request.read_context, endpoint_id)})
+    return HtmlPage("webhook_delete.html", {"endpoint": await get_or_404(request, endpoint_id)})
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/delete", role="manager")
 async def delete(request: FormRequest, endpoint_id: UUID) -> Redirect:
-    await endpoint_routes.delete(request.write_context, endpoint_id)
+    await service.delete(request.write_context, endpoint_id)
     return Redirect(WEBHOOKS_URL, "The endpoint is deleted, with its deliveries.")
 
 
-async def _get_after_retry(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> PageResult:  # noqa: ARG001 - a parameter of the path
+async def get_or_404(request: PageRequest, endpoint_id: UUID) -> WebhookEndpoint:
+    return or_404(await endpoint_store.get(request.db, request.plan_manager_id, endpoint_id))
+
+
+async def _get_after_retry(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> PageResult:  # noqa: ARG001 - the path has it
     return await get(request, endpoint_id)
 
 
@@ -127,5 +131,5 @@ async def _get_after_retry(request: PageRequest, endpoint_id: UUID, delivery_id:
 async def retry(request: FormRequest, endpoint_id: UUID, delivery_id: UUID) -> Redirect:
     if await delivery_store.get_endpoint_id(request.tx, request.plan_manager_id, delivery_id) != endpoint_id:
         raise NotFound
-    await delivery_routes.retry(request.write_context, delivery_id)
+    await service.retry_delivery(request.write_context, delivery_id)
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "The delivery is attempted again now.")

@@ -1,0 +1,92 @@
+"""Operations on participants that the API and the console share."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from plankeeper.account_managers.store import get_visible
+from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.events.recorder import is_changed, record_event, record_events
+from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
+from plankeeper.http.json import to_json
+from plankeeper.http.schemas import apply_patch
+from plankeeper.participants import store
+from plankeeper.participants.schemas import (
+    Participant,
+    ParticipantRow,
+    ParticipantUpdate,
+    reference_ids,
+    with_references,
+)
+from plankeeper.team_members import store as team_store
+
+
+async def _unknown_reference(_db: Executor, _plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+    column = violation.constraint.removeprefix("participants_").removesuffix("_fkey")
+    resource = "account manager" if column == "account_manager_id" else "exit reason"
+    return ValidationError(FieldError(column, f"must be the id of an {resource} of this plan manager"))
+
+
+CONSTRAINT_ERRORS = {
+    "participants_account_manager_id_fkey": _unknown_reference,
+    "participants_exit_reason_category_id_fkey": _unknown_reference,
+    "participants_exit_reason_subcategory_id_fkey": _unknown_reference,
+}
+
+
+async def select_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantRow | None:
+    """Lock a participant until the transaction ends."""
+    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id])
+    return rows[0] if rows else None
+
+
+async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
+    new = apply_patch(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
+    await _require_visible_account_manager(ctx, change)
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    [after] = await _with_references(ctx, new)
+    await record_event(ctx, "participant.created", None, after)
+    return after
+
+
+async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpdate) -> Participant:
+    """Apply the members that are set; raises NotFound."""
+    old = or_404(await select_for_update(ctx, participant_id))
+    new = apply_patch(change, old)
+    if not is_changed(old, new):
+        [unchanged] = await _with_references(ctx, old)
+        return unchanged
+    await _require_visible_account_manager(ctx, change)
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    before, after = await _with_references(ctx, old, new)
+    await record_event(ctx, "participant.updated", before, after)
+    return after
+
+
+async def delete(ctx: WriteContext, participant_id: UUID) -> None:
+    """Delete a participant with its team members; raises NotFound. Its invoices are kept."""
+    old = or_404(await select_for_update(ctx, participant_id))
+    [before] = await _with_references(ctx, old)
+    member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
+    team = await team_store.get_many(ctx.tx, ctx.plan_manager_id, [participant_id] * len(member_ids), member_ids)
+    await team_store.delete_team(ctx.tx, ctx.plan_manager_id, participant_id)
+    await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
+    await record_events(ctx, [("team_member.deleted", member, None) for member in team])
+    await record_event(ctx, "participant.deleted", before, None)
+
+
+async def _with_references(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:
+    ids = reference_ids(*rows)
+    names = await store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
+    return [with_references(row, names) for row in rows]
+
+
+async def _require_visible_account_manager(ctx: WriteContext, change: ParticipantUpdate) -> None:
+    """Reject an account manager that the list hides: the foreign key accepts it."""
+    manager_id = change.account_manager_id
+    if not isinstance(manager_id, str):
+        return
+    if await get_visible(ctx.tx, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
+        raise ValidationError(account_manager_id="must be the id of an account manager that the list shows")

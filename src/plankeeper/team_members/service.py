@@ -1,0 +1,105 @@
+"""Operations on team members that the API and the console share."""
+
+import re
+from uuid import UUID
+
+from msgspec import UNSET
+from uuid_utils.compat import uuid7
+
+from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.events.recorder import is_changed, record_event
+from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.errors import ApiError, NotFound, ValidationError
+from plankeeper.http.json import to_json
+from plankeeper.http.schemas import apply_patch, unset_to_none
+from plankeeper.participants.store import select_for_share
+from plankeeper.team_members import store
+from plankeeper.team_members.rules import effective_permissions, requires_email
+from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberRow, TeamMemberUpdate
+from plankeeper.users.store import get_or_create as get_or_create_user
+
+
+async def _priority_taken_error(db: Executor, plan_manager_id: UUID, violation: ConstraintViolation) -> ApiError:
+    """Name the member that has the priority. The detail of PostgreSQL's error has the participant and the priority."""
+    match = re.search(r"=\(\S+, (\S+), (\d)\)", violation.detail)
+    holder_id = await store.get_priority_holder(db, plan_manager_id, UUID(match[1]), int(match[2])) if match else None
+    subject = f"Team member {holder_id} holds" if holder_id else "Another team member held"
+    return ApiError(
+        "contact_priority_taken", f"{subject} contact priority {match[2] if match else ''} of this participant."
+    )
+
+
+async def _member_exists_error(_db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation) -> ApiError:
+    return ApiError("team_member_exists")
+
+
+async def _participant_not_found_error(
+    _db: Executor, _plan_manager_id: UUID, _violation: ConstraintViolation
+) -> ApiError:
+    return NotFound()
+
+
+CONSTRAINT_ERRORS = {
+    "team_members_contact_priority_key": _priority_taken_error,
+    "team_members_user_id_key": _member_exists_error,
+    "team_members_pkey": _member_exists_error,
+    "team_members_participant_id_fkey": _participant_not_found_error,
+}
+
+
+async def select_for_update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) -> TeamMemberRow | None:
+    """Lock a team member until the transaction ends."""
+    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, [participant_id], [team_member_id])
+    return rows[0] if rows else None
+
+
+async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate) -> TeamMember:
+    participant = or_404(await select_for_share(ctx.tx, ctx.plan_manager_id, participant_id))
+    email = unset_to_none(new.email)
+    if not any((unset_to_none(new.first_name), unset_to_none(new.last_name), email)):
+        raise ValidationError(first_name="at least one of first_name, last_name and email is required")
+    if email and email.lower() == (participant.email or "").lower():
+        raise ValidationError(email="must differ from the participant's own email")
+    permissions = new.permissions or []
+    if not email and requires_email(permissions):
+        raise ApiError("permission_requires_email")
+    user_id = await get_or_create_user(ctx.tx, ctx.plan_manager_id, uuid7(), email)
+    profile_id = None if email else uuid7()
+    defaults = TeamMemberRow(
+        participant_id=participant_id, id=profile_id or user_id, user_id=user_id, pm_profile_id=profile_id
+    )
+    row = apply_patch(new, defaults)
+    row.permissions = effective_permissions(permissions)
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([row]))
+    after = await _save_permissions(ctx, row)
+    await record_event(ctx, "team_member.created", None, after)
+    return after
+
+
+async def update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID, change: TeamMemberUpdate) -> TeamMember:
+    """Apply the members that are set; raises NotFound."""
+    old = or_404(await select_for_update(ctx, participant_id, team_member_id))
+    if change.permissions is not UNSET and old.email is None and requires_email(change.permissions):
+        raise ApiError("permission_requires_email")
+    new = apply_patch(change, old)
+    new.permissions = effective_permissions(new.permissions)
+    before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id))
+    if not is_changed(old, new):
+        return before
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    after = await _save_permissions(ctx, new)
+    await record_event(ctx, "team_member.updated", before, after)
+    return after
+
+
+async def delete(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) -> None:
+    """Remove a team member; raises NotFound."""
+    or_404(await select_for_update(ctx, participant_id, team_member_id))
+    before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id))
+    await store.delete(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id)
+    await record_event(ctx, "team_member.deleted", before, None)
+
+
+async def _save_permissions(ctx: WriteContext, row: TeamMemberRow) -> TeamMember:
+    await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([row]))
+    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, row.participant_id, row.id))

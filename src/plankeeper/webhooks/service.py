@@ -1,0 +1,143 @@
+"""Operations on webhook endpoints and deliveries that the API and the console share."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import msgspec
+from uuid_utils.compat import uuid7
+
+from plankeeper.events.recorder import is_changed, record_event
+from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.http.json import to_json
+from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.http.schemas import apply_patch
+from plankeeper.webhooks import delivery_queue, delivery_store, endpoint_store
+from plankeeper.webhooks.schemas import (
+    ReplayRequest,
+    ReplayResponse,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookEndpointCreate,
+    WebhookEndpointRow,
+    WebhookEndpointUpdate,
+    WebhookEndpointWithSecret,
+    WebhookTestResponse,
+    without_secrets,
+)
+from plankeeper.webhooks.signing import OLD_SECRET_GRACE_PERIOD, new_secret
+from plankeeper.webhooks.url_policy import validate_url
+
+EARLIEST_REPLAY = datetime(2, 1, 1, tzinfo=UTC)  # an earlier time can leave PostgreSQL's range in another time zone
+
+
+async def select_for_update(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookEndpointRow | None:
+    """Lock an endpoint until the transaction ends."""
+    return await endpoint_store.select_for_update(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
+
+
+async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
+    """Create an endpoint, which receives the events from now on. Only this result contains the secret."""
+    _require_valid_url(ctx, new.url)
+    await endpoint_store.lock_plan_manager(ctx.tx, ctx.plan_manager_id)
+    if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
+        raise ApiError("too_many_webhook_endpoints")
+    defaults = WebhookEndpointRow(
+        id=uuid7(),
+        url=new.url,
+        event_types=["*"],
+        created_at=datetime.now(UTC),
+        secret=new_secret(),
+        last_position=await endpoint_store.latest_position(ctx.tx),
+    )
+    endpoint = apply_patch(new, defaults)
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
+    await record_event(ctx, "webhook_endpoint.created", None, without_secrets(endpoint))
+    return _with_secret(endpoint)
+
+
+async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
+    """Apply the members that are set; raises NotFound. Pausing an endpoint cancels its pending deliveries."""
+    old = or_404(await select_for_update(ctx, webhook_endpoint_id))
+    if isinstance(change.url, str):
+        _require_valid_url(ctx, change.url)
+    new = apply_patch(change, old)
+    if not is_changed(old, new):
+        return without_secrets(old)
+    if new.active and not old.active:
+        # Only a replay sends the events of the pause.
+        position = await endpoint_store.latest_position(ctx.tx)
+        new = msgspec.structs.replace(new, disabled_reason=None, failing_since=None, last_position=position)
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    if old.active and not new.active:
+        await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
+    await record_event(ctx, "webhook_endpoint.updated", without_secrets(old), without_secrets(new))
+    return without_secrets(new)
+
+
+async def delete(ctx: WriteContext, webhook_endpoint_id: UUID) -> None:
+    """Delete an endpoint with its deliveries; raises NotFound."""
+    before = or_404(await endpoint_store.delete(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id))
+    await record_event(ctx, "webhook_endpoint.deleted", before, None)
+
+
+async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookEndpointWithSecret:
+    """Replace the secret; raises NotFound. The old secret also signs until OLD_SECRET_GRACE_PERIOD has passed."""
+    old = or_404(await select_for_update(ctx, webhook_endpoint_id))
+    until = datetime.now(UTC) + OLD_SECRET_GRACE_PERIOD
+    new = msgspec.structs.replace(old, secret=new_secret(), old_secret=old.secret, old_secret_until=until)
+    await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    await record_event(ctx, "webhook_endpoint.secret_rotated", None, without_secrets(new))
+    return _with_secret(new)
+
+
+async def send_test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
+    """Deliver a test event to this endpoint only, whatever event types it receives; raises NotFound."""
+    endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
+    type_ = "webhook_endpoint.tested"
+    event_id = or_404(await record_event(replace(ctx, notify=False), type_, None, without_secrets(endpoint)))
+    await delivery_store.insert(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, event_id, type_)
+    return WebhookTestResponse(event_id)
+
+
+async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRequest) -> ReplayResponse:
+    """Move an endpoint back in the feed, so that it receives the events since a time again; raises NotFound."""
+    if request.since < EARLIEST_REPLAY:
+        raise ValidationError(since="must be a datetime in the year 2 or later")
+    endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
+    min_event_id = uuid7_lower_bound(request.since)
+    start = await endpoint_store.find_replay_start(
+        ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id
+    )
+    position = min(start.position, endpoint.last_position) if start.events else endpoint.last_position
+    await endpoint_store.upsert(
+        ctx.tx, ctx.plan_manager_id, to_json([msgspec.structs.replace(endpoint, last_position=position)])
+    )
+    await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(endpoint))
+    return ReplayResponse(start.events)
+
+
+async def retry_delivery(ctx: WriteContext, webhook_delivery_id: UUID) -> WebhookDelivery:
+    """Attempt a delivery again now, whatever its status; raises NotFound."""
+    endpoint_id = or_404(await delivery_store.get_endpoint_id(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
+    _require_active(or_404(await select_for_update(ctx, endpoint_id)))
+    delivery = or_404(await delivery_store.retry(ctx.tx, ctx.plan_manager_id, webhook_delivery_id))
+    await record_event(replace(ctx, notify=False), "webhook_delivery.retried", None, delivery)
+    return delivery
+
+
+def _require_active(endpoint: WebhookEndpointRow) -> WebhookEndpointRow:
+    if not endpoint.active:
+        raise ApiError("webhook_endpoint_inactive")
+    return endpoint
+
+
+def _require_valid_url(ctx: WriteContext, url: str) -> None:
+    error = validate_url(url, ctx.settings.webhook_allowed_networks)
+    if error:
+        raise ValidationError(url=error)
+
+
+def _with_secret(row: WebhookEndpointRow) -> WebhookEndpointWithSecret:
+    return msgspec.convert(row, WebhookEndpointWithSecret, from_attributes=True)
