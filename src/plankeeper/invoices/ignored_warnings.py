@@ -37,12 +37,12 @@ async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
 async def _select_for_update(ctx: WriteContext, invoice_id: UUID) -> InvoiceWithLines:
     """The invoice, locked until the transaction ends; raises NotFound."""
     await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
-    return or_404(next(iter(await store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])), None))
+    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
 
 
 async def _save_ignored_codes(ctx: WriteContext, before: InvoiceWithLines, codes: list[str]) -> None:
     """An invoice is checked when it is saved: what counts as an error follows from what is found now."""
     await ignored_warnings_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])
-    [after] = await store.get_many(ctx.tx, ctx.plan_manager_id, [before.id])
+    after = await store.get(ctx.tx, ctx.plan_manager_id, before.id)
     await record_event(ctx, "invoice.updated", before, after)
