@@ -102,12 +102,11 @@ class FilteredList:
                 filters.append(each)
         return filters
 
-    def statements(self) -> Iterator[LiteralString]:
-        """Every statement that the list can run."""
+    def statements(self) -> Iterator[tuple[tuple[str, ...], LiteralString, LiteralString]]:
+        """For each set of fields that a query can use: the fields, the page's and the total's statement."""
         for size in range(len(self.fields) + 1):
             for names in combinations(self.fields, size):
-                yield self.page_statement(names)
-                yield self.count_statement(names)
+                yield names, self.page_statement(names), self.count_statement(names)
 
     def _compose_page(self, names: tuple[str, ...]) -> LiteralString:
         filters = self.filters_of(names)
