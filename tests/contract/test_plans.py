@@ -153,8 +153,9 @@ LIST_CASES = {
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices": (
-        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "invoice_number=INV-500", f"participant_id={DEEP_CURSOR[:-6]}000500",
-        f"provider_id={DEEP_CURSOR[:-6]}000500", "claim_status=on_hold", "claim_status=paid&after=0",
+        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "invoice_number=INV-500",
+        f"participant_id={DEEP_CURSOR[:-6]}000500", f"provider_id={DEEP_CURSOR[:-6]}000500",
+        "claim_status=on_hold", "claim_status=paid&after=0",
         "approval_status=pending", "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices with warnings": (

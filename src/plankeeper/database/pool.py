@@ -142,7 +142,7 @@ class Pool:
             self._hand_over(connection)
 
     def _hand_over(self, connection: Connection | None) -> None:
-        """Pass a connection, or a slot without one, to the longest waiter. Without waiters, keep it or free the slot."""
+        """Pass a connection, or a slot without one, to the longest waiter; otherwise keep it or free the slot."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
