@@ -24,7 +24,7 @@ class InvoiceWarning(NamedTuple):
 WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
     {
         "missing_invoice_number": InvoiceWarning(
-            "invoice", "No invoice number", "The invoice has no number, so it cannot be told from another."
+            "invoice", "No invoice number", "The invoice has no number, so it cannot be distinguished from others."
         ),
         "missing_participant": InvoiceWarning(
             "invoice", "No participant", "The invoice names no participant, or one who is not on record."
