@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
+from uuid_utils.compat import uuid7
 
 from contract.sources import filtered_lists
-from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FilteredList
-from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import queries as invoices
 from plankeeper.invoices.schemas import InvoiceListQuery
@@ -27,7 +25,7 @@ from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers import queries as providers
 from plankeeper.providers import search as provider_search
 from plankeeper.providers.schemas import ProviderListQuery
-from support.folder import temporary_folder
+from support.cluster import SharedCluster, shared_cluster
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
@@ -103,7 +101,7 @@ def to_sql_literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-# PostgreSQL's programs: the embedded server, and the oldest supported version, from the package of Debian 12.
+# The folders of PostgreSQL's programs: the embedded server's, and the oldest supported version's in Debian.
 SERVERS = {"embedded": None, "15": Path("/usr/lib/postgresql/15/bin")}
 
 
@@ -111,19 +109,19 @@ SERVERS = {"embedded": None, "15": Path("/usr/lib/postgresql/15/bin")}
 def large_database(request: pytest.FixtureRequest) -> Iterator[str]:
     """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
     bin_dir = SERVERS[request.param]
-    if bin_dir and not bin_dir.is_dir() and "CI" not in os.environ:
+    if bin_dir is None:
+        yield _fill(request.getfixturevalue("cluster"))
+        return
+    if not bin_dir.is_dir() and "CI" not in os.environ:
         pytest.skip(f"{bin_dir} does not exist: install the package postgresql-15")
-    with temporary_folder() as folder, Cluster(folder, bin_dir) as cluster:
-        schema.migrate(cluster.dsn)
-        asyncio.run(_run_script(cluster.dsn, FILL_SQL))
-        asyncio.run(_run_script(cluster.dsn, "vacuum analyze"))
-        yield cluster.dsn
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
+    with shared_cluster(f"{run}-{request.param}", bin_dir) as cluster:
+        yield _fill(cluster)
 
 
-async def _run_script(dsn: str, script: str) -> None:
-    connection = await asyncpg.connect(dsn)
-    await connection.execute(script)
-    await connection.close()
+def _fill(cluster: SharedCluster) -> str:
+    # Vacuum marks a page as visible to all transactions only after its rows are on disk.
+    return cluster.prepared_database("crowded", "set synchronous_commit = on", FILL_SQL, "vacuum analyze")
 
 
 def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -143,28 +141,50 @@ LISTS: dict[str, tuple[type[Any], Any, Any]] = {
 # A total without filters, or with a value that most rows have, is counted over an index: there is no other way.
 LIST_CASES = {
     "participants": (
-        "limit=20", "limit=1000&after=0", f"limit=20&after={DEEP_CURSOR}", "status=Lead", "state=nsw", "state=tas",
-        "status=Lead&state=act", f"status=Active&state=nsw&after={DEEP_CURSOR}", "participant_number=430050000",
-        "email=P50000@example.com", f"account_manager={MANAGER}", f"account_manager={MANAGER}&status=Active",
+        "limit=20",
+        "limit=1000&after=0",
+        f"limit=20&after={DEEP_CURSOR}",
+        "status=Lead",
+        "state=nsw",
+        "state=tas",
+        "status=Lead&state=act",
+        f"status=Active&state=nsw&after={DEEP_CURSOR}",
+        "participant_number=430050000",
+        "email=P50000@example.com",
+        f"account_manager={MANAGER}",
+        f"account_manager={MANAGER}&status=Active",
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "providers": (
-        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "abn=51824803556", "email=P50000@example.com",
+        "limit=20",
+        f"limit=1000&after={DEEP_CURSOR}",
+        "abn=51824803556",
+        "email=P50000@example.com",
         "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices": (
-        "limit=20", f"limit=1000&after={DEEP_CURSOR}", "invoice_number=INV-500",
-        f"participant_id={DEEP_CURSOR[:-6]}000500", f"provider_id={DEEP_CURSOR[:-6]}000500",
-        "claim_status=on_hold", "claim_status=paid&after=0",
-        "approval_status=pending", "updated_since=2024-03-10T00:00:00Z",
+        "limit=20",
+        f"limit=1000&after={DEEP_CURSOR}",
+        "invoice_number=INV-500",
+        f"participant_id={DEEP_CURSOR[:-6]}000500",
+        f"provider_id={DEEP_CURSOR[:-6]}000500",
+        "claim_status=on_hold",
+        "claim_status=paid&after=0",
+        "approval_status=pending",
+        "updated_since=2024-03-10T00:00:00Z",
     ),
     "invoices with warnings": (
-        "limit=50&after=0", f"limit=50&after={DEEP_CURSOR}", "invoice_number=INV-500&after=0",
-        f"participant_id={DEEP_CURSOR[:-6]}000501&after=0", f"provider_id={DEEP_CURSOR[:-6]}000501&after=0",
-        "claim_status=on_hold&after=0", "claim_status=paid&after=0", "approval_status=pending&after=0",
+        "limit=50&after=0",
+        f"limit=50&after={DEEP_CURSOR}",
+        "invoice_number=INV-500&after=0",
+        f"participant_id={DEEP_CURSOR[:-6]}000501&after=0",
+        f"provider_id={DEEP_CURSOR[:-6]}000501&after=0",
+        "claim_status=on_hold&after=0",
+        "claim_status=paid&after=0",
+        "approval_status=pending&after=0",
         "approval_status=not_required&limit=1000&after=0",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from plankeeper.database.client import (
 )
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_mapping import columns
-from plankeeper.embedded_postgres.cluster import Cluster
+from support.cluster import SharedCluster
 
 # Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
@@ -60,14 +60,25 @@ CONNECTING_MODULES = {
 }
 # The types of PostgreSQL, and the types of the values that asyncpg returns for them.
 PYTHON_TYPES: dict[str, Any] = {
-    "uuid": UUID, "text": str, "int4": int, "int8": int, "bool": bool, "date": date, "timestamptz": datetime,
-    "float8": float, "numeric": Decimal, "bytea": bytes, "json": Raw, "varchar": str, "text[]": list[str],
+    "uuid": UUID,
+    "text": str,
+    "int4": int,
+    "int8": int,
+    "bool": bool,
+    "date": date,
+    "timestamptz": datetime,
+    "float8": float,
+    "numeric": Decimal,
+    "bytea": bytes,
+    "json": Raw,
+    "varchar": str,
+    "text[]": list[str],
     "uuid[]": list[UUID],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
-async def connection(cluster: Cluster) -> AsyncIterator[Any]:
+async def connection(cluster: SharedCluster) -> AsyncIterator[Any]:
     opened: Any = await asyncpg.connect(cluster.dsn, statement_cache_size=0)
     yield opened
     await opened.close()
@@ -135,7 +146,7 @@ def test_a_connection_can_keep_every_statement_prepared() -> None:
     assert len(texts) <= STATEMENT_CACHE_SIZE <= 1000
 
 
-async def test_the_pool_bounds_the_statement_cache(cluster: Cluster) -> None:
+async def test_the_pool_bounds_the_statement_cache(cluster: SharedCluster) -> None:
     async with Database(cluster.dsn).open() as db, db.transaction() as tx:
         config = tx._connection._config  # noqa: SLF001 - asyncpg has no public view of its options
         assert config.statement_cache_size == STATEMENT_CACHE_SIZE
