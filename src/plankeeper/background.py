@@ -16,7 +16,7 @@ from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
 from plankeeper.invoice_view_sessions import service as viewing
-from plankeeper.participants.totals import compact_counts
+from plankeeper.participants.store import compact_counts
 from plankeeper.rate_limits.store import purge as purge_rate_limits
 from plankeeper.request_log.retention import RequestLogRetention
 from plankeeper.settings import Settings

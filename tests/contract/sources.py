@@ -1,4 +1,4 @@
-"""The source code as data: its modules, what they import, and the SQL statements that they run."""
+"""The source code as data: its modules, their imports, and the SQL statements that they run."""
 
 import ast
 import builtins
@@ -7,21 +7,24 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import plankeeper
+from plankeeper.database.filters import FilteredList
 
 ROOT = Path(plankeeper.__file__).parent
 PROJECT = Path(__file__).parents[2]
 
-# The methods of plankeeper.database.client that run a statement; all but `execute` take the shape of a row first.
+# The methods of plankeeper.database.client that run a statement; all but `execute` take the type of a row first.
 METHODS = ("rows", "one", "one_or_none", "stream", "execute")
 
-# Where a statement that comes from elsewhere is run.
+# Modules that run statements of other modules.
 RUNS_FOR_OTHERS = {
     "database.client": "the methods themselves",
-    "database.pool": "what they run on",
+    "database.pool": "the connections that the methods use",
+    "database.filters": "the statements of lists, which `composed_statements` returns",
     "database.migrations.env": "Alembic's lock",
-    "database.migrations.versions": "a migration is SQL as a whole",
+    "database.migrations.versions": "a migration consists of SQL",
 }
 
 
@@ -34,7 +37,10 @@ class Module(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A call that runs SQL. `sql` is null where it is no plain literal, `values` where they are not counted."""
+    """A call that runs SQL. `sql` is null if it is not a constant, `values` if their number is unknown.
+
+    `first` is the source of the first value.
+    """
 
     module: str
     function: str
@@ -84,8 +90,35 @@ def all_statements() -> tuple[Statement, ...]:
     )
 
 
+@cache
+def filtered_lists() -> dict[str, FilteredList]:
+    """Every list whose statements are composed, by its qualified name: `participants.queries.LIST`."""
+    declaring = [each for each in modules() if "plankeeper.database.filters.FilteredList" in set(imports(each))]
+    return {
+        f"{module.name}.{name}": value
+        for module in declaring
+        for name, value in vars(import_module(f"plankeeper.{module.name}")).items()
+        if isinstance(value, FilteredList)
+    }
+
+
+@cache
+def composed_statements() -> tuple[Statement, ...]:
+    """The statements of each list for each set of filters, with the text that the program composes."""
+    result: list[Statement] = []
+    for qualified_name, filtered_list in filtered_lists().items():
+        module, _, name = qualified_name.rpartition(".")
+        for fields, page, count in filtered_list.statements():
+            case = f"{name}[{','.join(fields)}]"
+            result += [
+                Statement(module, f"{case}.page", 0, "rows", UUID, page, 4 + len(fields), "plan_manager_id"),
+                Statement(module, f"{case}.count", 0, "one", int, count, 1 + len(fields), "plan_manager_id"),
+            ]
+    return tuple(result)
+
+
 def store_statements() -> list[Statement]:
-    return [each for each in all_statements() if not is_runner(each.module)]
+    return [*(each for each in all_statements() if not is_runner(each.module)), *composed_statements()]
 
 
 def location_of(each: Statement) -> str:
@@ -107,14 +140,22 @@ def _parse_statement(module: Module, function: str, node: ast.Call) -> Statement
     shape = _resolve(module, node.args[0]) if has_row_type and node.args else None
     rest = node.args[1:] if has_row_type else node.args
     sql, values = rest[0] if rest else None, rest[1:]
-    literal = sql.value if isinstance(sql, ast.Constant) and isinstance(sql.value, str) else None
+    literal = _literal(module, sql)
     counted = None if any(isinstance(value, ast.Starred) for value in values) else len(values)
     first = ast.unparse(values[0]) if values else ""
     return Statement(module.name, function, node.lineno, node.func.attr, shape, literal, counted, first)
 
 
+def _literal(module: Module, node: ast.expr | None) -> str | None:
+    """The text of a statement: a literal, or the value of a module's constant."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    value = _resolve(module, node) if node else None
+    return value if isinstance(value, str) else None
+
+
 def bulk_inserts() -> list[tuple[str, Any, Any]]:
-    """Every call that appends many rows at once: its module, its table (null where it is no literal), its shape."""
+    """Every call that appends many rows at once: its module, its table (null if it is not a literal), its row type."""
     result: list[tuple[str, Any, Any]] = []
     for module in modules():
         for node in ast.walk(module.tree):
@@ -126,7 +167,7 @@ def bulk_inserts() -> list[tuple[str, Any, Any]]:
 
 
 def _resolve(module: Module, node: ast.expr) -> Any:
-    """What a name at the place of a shape stands for in its module; null where it is no name of the module's."""
+    """The value of a name in its module; null if the expression is not a name that the module defines."""
     if not isinstance(node, ast.Name):
         return None
     space = import_module(f"plankeeper.{module.name}") if not module.name.startswith("database.migrations") else None

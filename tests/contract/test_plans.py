@@ -1,32 +1,35 @@
-"""The lists' statements at 100,000 rows: each is read off an index, and none sorts more than a page."""
+"""The plans of the lists' statements for 100,000 rows: each uses an index, and none sorts more than a page."""
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
+from itertools import combinations
 from itertools import count as counting
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
+from contract.sources import filtered_lists
 from plankeeper.database.client import Database, Executor
+from plankeeper.database.filters import FilteredList
 from plankeeper.http.parsing import parse_query
-from plankeeper.invoices import doubtful
 from plankeeper.invoices import queries as invoices
-from plankeeper.invoices import totals as invoice_totals
 from plankeeper.invoices.schemas import InvoiceListQuery
 from plankeeper.participants import queries as participants
 from plankeeper.participants import search as participant_search
-from plankeeper.participants import totals as participant_totals
 from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers import queries as providers
 from plankeeper.providers import search as provider_search
 from plankeeper.providers.schemas import ProviderListQuery
-from support.cluster import SharedCluster
+from support.cluster import SharedCluster, shared_cluster
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
-# Rows looked at in vain: a walk that must pass over most of a plan manager to fill a page has the wrong index.
+# Rows that a page may read and discard: a walk that discards most rows of a plan manager uses the wrong index.
 MAX_FILTERED_ROWS = 2000
 
 FILL_SQL = """
@@ -66,7 +69,7 @@ select plan_manager_id, status, state, count(*) from participants group by 1, 2,
 
 
 class ExplainingExecutor(Executor):
-    """Explains every statement that a list sends, planned as the pool's connections plan it."""
+    """Explains every statement that a list runs, with the settings of the pool's connections."""
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
@@ -82,8 +85,8 @@ class ExplainingExecutor(Executor):
         return await super().one(shape, statement, *values)
 
     async def _explain(self, statement: str, values: tuple[object, ...]) -> None:
-        """By name: a plain `explain` with values is planned for them, which no prepared statement is."""
-        name = f"caught_{next(self._numbers)}"
+        """Explain by name: `explain` of a statement with values would plan it for these values."""
+        name = f"explained_{next(self._numbers)}"
         await self._connection.execute(f"prepare {name} as {statement}")
         arguments = ", ".join(to_sql_literal(value) for value in values)
         plan = await self._connection.fetchval(f"explain (format json, analyze) execute {name}({arguments})")
@@ -98,10 +101,26 @@ def to_sql_literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-@pytest.fixture(scope="module")
-def large_database(cluster: SharedCluster) -> str:
-    """A database with 100,000 participants, providers and invoices in one plan manager."""
-    # Vacuum can mark a page as visible to all only once what was written there is on the disk.
+# The folders of PostgreSQL's programs: the embedded server's, and the oldest supported version's in Debian.
+SERVERS = {"embedded": None, "15": Path("/usr/lib/postgresql/15/bin")}
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def large_database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
+    bin_dir = SERVERS[request.param]
+    if bin_dir is None:
+        yield _fill(request.getfixturevalue("cluster"))
+        return
+    if not bin_dir.is_dir() and "CI" not in os.environ:
+        pytest.skip(f"{bin_dir} does not exist: install the package postgresql-15")
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
+    with shared_cluster(f"{run}-{request.param}", bin_dir) as cluster:
+        yield _fill(cluster)
+
+
+def _fill(cluster: SharedCluster) -> str:
+    # Vacuum marks a page as visible to all transactions only after its rows are on disk.
     return cluster.prepared_database("crowded", "set synchronous_commit = on", FILL_SQL, "vacuum analyze")
 
 
@@ -114,12 +133,12 @@ def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 MANAGER = "017a5f00-0000-7000-8000-000000000011"
 DEEP_CURSOR = "01900000-0000-7000-8000-000000090000"
 LISTS: dict[str, tuple[type[Any], Any, Any]] = {
-    "participants": (ParticipantListQuery, participants.list_page, participant_totals.count),
+    "participants": (ParticipantListQuery, participants.list_page, participants.count),
     "providers": (ProviderListQuery, providers.list_page, providers.count),
-    "invoices": (InvoiceListQuery, invoices.list_page, invoice_totals.count),
-    "invoices with warnings": (InvoiceListQuery, doubtful.list_page, None),
+    "invoices": (InvoiceListQuery, invoices.list_page, invoices.count),
+    "invoices with warnings": (InvoiceListQuery, invoices.list_page_with_warnings, None),
 }
-# A total without any filter, or with what most rows have, is counted over an index: there is no other way.
+# A total without filters, or with a value that most rows have, is counted over an index: there is no other way.
 LIST_CASES = {
     "participants": (
         "limit=20",
@@ -168,20 +187,22 @@ LIST_CASES = {
 }
 
 
-@pytest.mark.parametrize("resource, query", [(name, query) for name, asked in LIST_CASES.items() for query in asked])
+@pytest.mark.parametrize(
+    "resource, query", [(name, query) for name, queries in LIST_CASES.items() for query in queries]
+)
 def test_a_list_uses_an_index(large_database: str, resource: str, query: str) -> None:
-    shape, page, count = LISTS[resource]
+    query_type, page, count = LISTS[resource]
 
     async def plans() -> list[dict[str, Any]]:
         async with Database(large_database).open() as db, db.transaction() as tx:
-            catcher = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
-            asked = parse_query(shape, query.encode())
-            assert asked is not None
-            rows = await page(catcher, OWNER, asked)
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            parsed = parse_query(query_type, query.encode())
+            assert parsed is not None
+            rows = await page(executor, OWNER, parsed)
             assert rows
-            if not asked.uses_cursor:
-                assert await count(catcher, OWNER, asked) >= min(len(rows), asked.limit)
-            return catcher.plans
+            if not parsed.uses_cursor:
+                assert await count(executor, OWNER, parsed) >= min(len(rows), parsed.limit)
+            return executor.plans
 
     for plan in asyncio.run(plans()):
         for node in plan_nodes(plan):
@@ -191,6 +212,102 @@ def test_a_list_uses_an_index(large_database: str, resource: str, query: str) ->
             assert "Sort" not in node["Node Type"] or node["Actual Rows"] <= PAGE, plan
             if node["Node Type"] == "Sort":
                 assert max(inner["Actual Rows"] for inner in node["Plans"]) <= PAGE, plan
+
+
+# The index that serves each leading filter; None stands for the list without filters.
+INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str]]] = {
+    "participants": (
+        participants.LIST,
+        {
+            ("participant_number",): "participants_by_number",
+            ("email",): "participants_by_email",
+            ("account_manager",): "participants_by_account_manager",
+            ("updated_since",): "participants_by_moment",
+            ("status", "state"): "participants_by_status_and_state",
+            ("state",): "participants_by_state",
+            ("status",): "participants_by_status",
+        },
+    ),
+    "providers": (
+        providers.LIST,
+        {
+            ("abn",): "providers_by_abn",
+            ("email",): "providers_by_email",
+            ("updated_since",): "providers_by_moment",
+        },
+    ),
+    "invoices": (
+        invoices.LIST,
+        {
+            ("invoice_number",): "invoices_by_number",
+            ("participant_id",): "invoices_by_participant",
+            ("provider_id",): "invoices_by_provider",
+            ("updated_since",): "invoices_by_moment",
+            ("claim_status",): "invoices_by_claim_status",
+            ("approval_status",): "invoices_by_approval_status",
+        },
+    ),
+    "invoices with warnings": (
+        invoices.LIST_WITH_WARNINGS,
+        {
+            (): "invoices_with_errors",
+            ("invoice_number",): "invoices_by_number",
+            ("participant_id",): "invoices_by_participant",
+            ("provider_id",): "invoices_with_errors_by_provider",
+            ("claim_status",): "invoices_with_errors_by_claim_status",
+            ("approval_status",): "invoices_with_errors_by_approval_status",
+        },
+    ),
+}
+
+
+def explained_fields(filtered_list: FilteredList) -> list[tuple[str, ...]]:
+    """Every filter alone, every pair of filters, and all together; without filters, if the list has a scope."""
+    filters = filtered_list.filters
+    chosen = [[each] for each in filters] + [[*pair] for pair in combinations(filters, 2)] + [[*filters]]
+    names = [{name for each in group for name in each.fields} for group in chosen]
+    in_order = [tuple(name for name in filtered_list.fields if name in group) for group in names]
+    return [*dict.fromkeys(([()] if filtered_list.scope else []) + in_order)]
+
+
+def test_every_filter_has_an_expected_index() -> None:
+    assert {id(each) for each, _ in INDEXES.values()} == {id(each) for each in filtered_lists().values()}
+    for filtered_list, indexes in INDEXES.values():
+        assert [fields for fields in indexes if fields] == [each.fields for each in filtered_list.filters]
+
+
+@pytest.mark.parametrize("resource", INDEXES)
+def test_the_leading_filters_index_serves_every_composed_statement(large_database: str, resource: str) -> None:
+    filtered_list, indexes = INDEXES[resource]
+
+    async def plans() -> dict[tuple[str, tuple[str, ...]], dict[str, Any]]:
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            return {
+                (kind, fields): await explain_generic(tx, statement)
+                for fields in explained_fields(filtered_list)
+                for kind, statement in (
+                    ("page", filtered_list.page_statement(fields)),
+                    ("count", filtered_list.count_statement(fields)),
+                )
+            }
+
+    for (kind, fields), plan in asyncio.run(plans()).items():
+        lead = next((each.fields for each in filtered_list.filters_of(fields)), ())
+        nodes = list(plan_nodes(plan))
+        used = {node["Index Name"] for node in nodes if "Index Name" in node}
+        assert used == {indexes[lead]}, (kind, fields, plan)
+        assert not [node for node in nodes if node["Node Type"] == "Seq Scan"], (kind, fields, plan)
+
+
+async def explain_generic(tx: Executor, statement: str) -> dict[str, Any]:
+    """The plan of a prepared statement, which PostgreSQL makes without regard to values."""
+    connection: Any = tx._connection  # noqa: SLF001 - the pool's connection, with its settings
+    await connection.execute(f"prepare explained as {statement}")
+    prepared = "select cardinality(parameter_types) from pg_prepared_statements where name = 'explained'"
+    nulls = ", ".join(["null"] * await connection.fetchval(prepared))
+    plan = await connection.fetchval(f"explain (format json) execute explained({nulls})")
+    await connection.execute("deallocate explained")
+    return json.loads(plan)[0]["Plan"]
 
 
 SEARCHES: tuple[tuple[str, Any, type[Any], str, str, int], ...] = (
@@ -209,15 +326,15 @@ SEARCHES: tuple[tuple[str, Any, type[Any], str, str, int], ...] = (
 )
 
 
-@pytest.mark.parametrize("resource, page, shape, text, query, expected", SEARCHES)
+@pytest.mark.parametrize("resource, page, query_type, text, query, expected", SEARCHES)
 def test_a_search_uses_an_index(
-    large_database: str, resource: str, page: Any, shape: type[Any], text: str, query: str, expected: int
+    large_database: str, resource: str, page: Any, query_type: type[Any], text: str, query: str, expected: int
 ) -> None:
     async def plans() -> list[dict[str, Any]]:
         async with Database(large_database).open() as db, db.transaction() as tx:
-            catcher = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
-            assert len(await page(catcher, OWNER, text, parse_query(shape, query.encode()))) == expected
-            return catcher.plans
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            assert len(await page(executor, OWNER, text, parse_query(query_type, query.encode()))) == expected
+            return executor.plans
 
     for plan in asyncio.run(plans()):
         for node in plan_nodes(plan):

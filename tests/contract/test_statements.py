@@ -1,11 +1,11 @@
-"""Law 2: SQL is a literal in a store; each is prepared on the migrated schema and fits the struct that it fills."""
+"""Rule 2: SQL is composed only of literals, in stores. Each statement fits the migrated schema and its row type."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, LiteralString, NewType, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import asyncpg
@@ -20,41 +20,45 @@ from contract.sources import (
     Statement,
     all_statements,
     bulk_inserts,
+    filtered_lists,
     imports,
     is_runner,
     location_of,
     modules,
     store_statements,
 )
-from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.client import (
+    STATEMENT_CACHE_SIZE,
+    Database,
+    Executor,
+    Transaction,
+)
+from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.row_mapping import columns
 from support.cluster import SharedCluster
 
-# Where SQL may stand besides a slice's `store.py`.
+# Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
-    "accounts.member_store": "roles and invitations: a store of its own beside the accounts'",
-    "participants.queries": "the pages of the list, a statement for each filter",
-    "participants.search": "the search, for the console",
-    "participants.totals": "the totals of the list, likewise, and what keeps them",
-    "providers.queries": "the pages and totals of the list, likewise",
-    "providers.search": "the search, for the console",
-    "invoices.queries": "the pages of the list, likewise",
-    "invoices.doubtful": "the pages of the list of those with warnings, likewise",
-    "invoices.ignored_warnings_store": "why warnings are ignored, and the names beside an invoice",
-    "invoices.totals": "the totals of the list, likewise",
-    "invoices.check_store": "what the checks of invoices read and keep: a store of its own beside the slice's",
-    "webhooks.delivery_store": "deliveries from where they are looked at: a store of its own beside the endpoints'",
-    "webhooks.delivery_queue": "deliveries from where the work is done, likewise",
-    "database.schema": "the schema's version, which is asked before there is any slice",
+    "accounts.member_store": "roles and invitations, beside the accounts",
+    "participants.queries": "the list of participants",
+    "participants.search": "the console's search for participants",
+    "providers.queries": "the list of providers",
+    "providers.search": "the console's search for providers",
+    "invoices.queries": "the lists of invoices",
+    "invoices.ignored_warnings_store": "ignored warnings and names beside an invoice, which only the console shows",
+    "invoices.check_store": "the input and the results of invoice checks",
+    "webhooks.endpoint_store": "webhook endpoints",
+    "webhooks.delivery_store": "deliveries, for the API and the console",
+    "webhooks.delivery_queue": "deliveries, for the worker",
+    "database.schema": "the schema's version, which belongs to no feature package",
 }
-# What opens connections past the pool's methods.
+# Modules that open connections.
 CONNECTING_MODULES = {
-    "database.client": "what the pool connects with",
-    "database.pool": "the pool itself, which is told how",
-    "database.migrations.env": "Alembic brings its own engine",
+    "database.client": "the function that the pool connects with",
+    "database.pool": "the pool, which receives that function",
+    "database.migrations.env": "Alembic uses an engine of its own",
 }
-
-# The types of PostgreSQL and what asyncpg makes of them.
+# The types of PostgreSQL, and the types of the values that asyncpg returns for them.
 PYTHON_TYPES: dict[str, Any] = {
     "uuid": UUID,
     "text": str,
@@ -75,7 +79,7 @@ PYTHON_TYPES: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 async def connection(cluster: SharedCluster) -> AsyncIterator[Any]:
-    opened: Any = await asyncpg.connect(cluster.dsn)
+    opened: Any = await asyncpg.connect(cluster.dsn, statement_cache_size=0)
     yield opened
     await opened.close()
 
@@ -103,9 +107,51 @@ def test_runners_still_run_statements_for_others() -> None:
     )
 
 
-def test_every_statement_is_a_plain_literal() -> None:
-    built = [location_of(each) for each in store_statements() if each.sql is None]
-    assert built == []
+def test_every_statement_is_a_constant_or_comes_from_a_filtered_list() -> None:
+    computed = [location_of(each) for each in store_statements() if each.sql is None]
+    assert computed == []
+
+
+def test_pyright_proves_that_statements_consist_of_literals() -> None:
+    """Every method that runs SQL takes a `LiteralString`, so pyright rejects text that contains a value."""
+    for kind in (Executor, Transaction):
+        for name in set(METHODS) & set(vars(kind)):
+            assert getattr(kind, name).__annotations__["statement"] is LiteralString
+    assert {*get_type_hints(FilteredList._compose_page).values()} >= {LiteralString}  # noqa: SLF001 - composes the text
+    assert {*get_type_hints(FilteredList._compose_count).values()} >= {LiteralString}  # noqa: SLF001 - likewise
+    assert get_type_hints(Filter)["condition"] is LiteralString
+
+
+def test_every_set_of_filters_has_its_own_statements() -> None:
+    assert {name.removesuffix(".queries.LIST") for name in filtered_lists()} >= {
+        "participants",
+        "providers",
+        "invoices",
+    }
+    for filtered_list in filtered_lists().values():
+        statements = list(filtered_list.statements())
+        assert len(statements) == 2 ** len(filtered_list.fields)
+        assert len({page for _, page, _ in statements}) == len({count for *_, count in statements}) == len(statements)
+
+
+def test_the_same_filters_compose_the_same_text_once() -> None:
+    for filtered_list in filtered_lists().values():
+        for names, page, count in filtered_list.statements():
+            assert filtered_list.page_statement(names) is page
+            assert filtered_list.count_statement(names) is count
+
+
+def test_a_connection_can_keep_every_statement_prepared() -> None:
+    texts = {each.sql for each in store_statements()}
+    assert len(texts) <= STATEMENT_CACHE_SIZE <= 1000
+
+
+async def test_the_pool_bounds_the_statement_cache(cluster: SharedCluster) -> None:
+    async with Database(cluster.dsn).open() as db, db.transaction() as tx:
+        config = tx._connection._config  # noqa: SLF001 - asyncpg has no public view of its options
+        assert config.statement_cache_size == STATEMENT_CACHE_SIZE
+        # asyncpg prepares longer statements for each call.
+        assert max(len(each.sql or "") for each in store_statements()) < config.max_cacheable_statement_size
 
 
 def test_only_the_pool_and_the_migrations_connect() -> None:
@@ -133,14 +179,14 @@ async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, state
         assert statement.values == len(prepared.get_parameters())
     if statement.method == "execute":
         return
-    found = prepared.get_attributes()
+    attributes = prepared.get_attributes()
     if not issubclass(statement.shape, Struct):
-        assert [PYTHON_TYPES[each.type.name] for each in found] == [statement.shape]
+        assert [PYTHON_TYPES[each.type.name] for each in attributes] == [statement.shape]
         return
-    assert [each.name for each in found] == columns(statement.shape)
+    assert [each.name for each in attributes] == columns(statement.shape)
     wrong = {
         attribute.name: (attribute.type.name, kinds)
-        for attribute, kinds in zip(found, _column_types(statement.shape), strict=True)
+        for attribute, kinds in zip(attributes, _column_types(statement.shape), strict=True)
         if not _is_compatible(attribute.type.name, kinds)
     }
     assert wrong == {}
@@ -152,14 +198,14 @@ async def test_bulk_inserted_rows_fit_their_table(connection: Any) -> None:
         assert module.endswith(".store")
         prepared = await connection.prepare(f"select {', '.join(columns(shape))} from {table}")  # noqa: S608
         types = [each.type.name for each in prepared.get_attributes()]
-        # JSON is handed over as text.
-        wanted = [PYTHON_TYPES["text" if each == "json" else each] for each in types]
-        assert all(each in kinds for each, kinds in zip(wanted, _column_types(shape), strict=True))
+        # COPY takes JSON as text.
+        expected = [PYTHON_TYPES["text" if each == "json" else each] for each in types]
+        assert all(each in kinds for each, kinds in zip(expected, _column_types(shape), strict=True))
         assert columns(shape)[0] == "plan_manager_id"
 
 
 def _column_types(shape: type[Struct]) -> Iterator[set[Any]]:
-    """The plain types of each column that fills a struct, those of a nested struct in its place."""
+    """The plain types of each column of a struct, including those of nested structs."""
     for field in fields(shape):
         kinds = set(_plain_types(field.type))
         nested = [each for each in kinds if isinstance(each, type) and issubclass(each, Struct)]
@@ -189,7 +235,7 @@ def _plain_types(annotation: Any) -> Iterator[Any]:
 
 
 def _is_compatible(postgresql: str, kinds: set[Any]) -> bool:
-    """Whether asyncpg's value of a column is of one of the types; a list of structs is read from JSON."""
+    """Whether asyncpg returns one of the types for a column. A list of structs is decoded from JSON."""
     if postgresql == "json":
         return all(kind is Raw or _is_struct_list(kind) for kind in kinds)
     return PYTHON_TYPES[postgresql] in kinds

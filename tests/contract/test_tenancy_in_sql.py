@@ -1,4 +1,4 @@
-"""Law 1, the database's half: every key of a tenant table carries the plan manager, and so does every statement."""
+"""Rule 1, in the database: every key of a tenant table includes the plan manager, and so does every statement."""
 
 import re
 from collections.abc import Iterator
@@ -7,23 +7,23 @@ from typing import NamedTuple
 import pytest
 from msgspec import Struct
 
-from contract.sources import Statement, location_of, store_statements
+from contract.sources import Statement, composed_statements, location_of, store_statements
 from support.server import RunningServer
 
-# Tables that belong to no plan manager.
+# Tables without a plan manager.
 GLOBAL = {
     "plan_managers": "the plan managers themselves",
-    "permissions": "the contract's six slugs, the same for all",
+    "permissions": "the contract's six slugs are the same for all",
     "api_keys": "a key may act for several plan managers; its grants are api_key_plan_managers",
-    "grants_version": "one number for all keys",
-    "rate_limits": "a key's quota holds for all its plan managers together, an address has none",
+    "grants_version": "one version number for all keys",
+    "rate_limits": "a limit applies to a key in all its plan managers, or to an address",
     "accounts": "one person may work for several plan managers; the roles are account_roles",
-    "account_failures": "counted before it is known whose account it is, if anybody's",
-    "account_recovery_codes": "an account's own",
-    "account_sessions": "an account's own, which chooses among its plan managers",
+    "account_failures": "failures are counted before the account is known, or for an unknown account",
+    "account_recovery_codes": "belongs to an account",
+    "account_sessions": "an account's own; a session selects one of its plan managers",
     "alembic_version": "Alembic's",
 }
-# Foreign keys of tenant tables that carry no plan manager.
+# Foreign keys of tenant tables without a plan manager.
 GLOBAL_REFERENCES = {
     "api_key_plan_managers_api_key_id_fkey": "api_keys is a global table",
     "account_roles_account_id_fkey": "accounts is a global table",
@@ -31,33 +31,33 @@ GLOBAL_REFERENCES = {
 }
 # Statements on tenant tables that are not bound to one plan manager.
 UNBOUND = {
-    "accounts.store.get_session": "a session knows all plan managers of its account, and lets choose",
-    "accounts.member_store.list_memberships": "what an account does is told to all its plan managers",
-    "accounts.member_store.list_accounts": "`accounts list` is the operator's, for all plan managers",
-    "accounts.member_store.get_open_invitation": "an invitation is found by its token before it is known whose it is",
-    "api_keys.store.get_by_hash": "a key is looked up before it is known for whom it may act",
-    "api_keys.store.list_all": "`keys list` is the operator's, for all plan managers",
-    "api_keys.store.list_by_plan_manager": "the keys of one plan manager, with all that each may act for",
-    "api_keys.store.select_for_update": "`keys revoke` is the operator's, for all plan managers",
+    "accounts.store.get_session": "a session can select any plan manager of its account",
+    "accounts.member_store.list_memberships": "an account event is recorded for all its plan managers",
+    "accounts.member_store.list_accounts": "the operator's `accounts list` covers all plan managers",
+    "accounts.member_store.get_open_invitation": "the token identifies an invitation before its plan manager is known",
+    "api_keys.store.get_by_hash": "the key's hash identifies its plan managers",
+    "api_keys.store.list_all": "the operator's `keys list` covers all plan managers",
+    "api_keys.store.list_by_plan_manager": "the keys of one plan manager, with all plan managers of each key",
+    "api_keys.store.select_for_update": "the operator's `keys revoke` covers all plan managers",
     "api_keys.store.insert_plan_managers": "grants a key to several plan managers at once",
-    "api_keys.store.list_expiring": "`doctor` is the operator's, for all plan managers",
-    "api_keys.store.select_unwarned_for_update": "one chore tells every plan manager",
-    "events.store.assign_positions": "one order serves every feed",
-    "events.store.get_backlog": "one sequencer serves every feed",
-    "events.store.purge": "one chore serves every plan manager",
+    "api_keys.store.list_expiring": "the operator's `doctor` covers all plan managers",
+    "api_keys.store.select_unwarned_for_update": "one periodic task warns every plan manager",
+    "events.store.assign_positions": "one sequencer orders the events of every plan manager",
+    "events.store.get_backlog": "one sequencer serves every plan manager",
+    "events.store.purge": "one periodic task serves every plan manager",
     "webhooks.delivery_queue.fan_out": "one sequencer serves every plan manager",
     "webhooks.delivery_queue.claim_due": "workers serve every plan manager",
-    "webhooks.delivery_queue.load_jobs": "workers serve every plan manager; rows are found by their keys",
-    "webhooks.delivery_queue.save_attempts": "workers serve every plan manager; rows are found by their keys",
-    "webhooks.delivery_queue.update_endpoint_health": "workers serve every plan manager; rows are found by their keys",
-    "webhooks.delivery_queue.purge": "one chore serves every plan manager",
+    "webhooks.delivery_queue.load_jobs": "workers serve every plan manager; keys identify the rows",
+    "webhooks.delivery_queue.save_attempts": "workers serve every plan manager; keys identify the rows",
+    "webhooks.delivery_queue.update_endpoint_health": "workers serve every plan manager; keys identify the rows",
+    "webhooks.delivery_queue.purge": "one periodic task serves every plan manager",
     "webhooks.endpoint_store.plan_managers_with_endpoints": "one sequencer serves every plan manager",
-    "idempotency.store.purge": "one chore serves every plan manager",
-    "invoice_view_sessions.store.select_stale_for_update": "one chore serves every plan manager",
-    "request_log.store.purge": "one chore serves every plan manager",
-    "request_log.store.list_active": "one chore serves every plan manager",
-    "import_files.store.purge": "one chore serves every plan manager",
-    "participants.totals.compact_counts": "one fold serves every plan manager",
+    "idempotency.store.purge": "one periodic task serves every plan manager",
+    "invoice_view_sessions.store.select_stale_for_update": "one periodic task serves every plan manager",
+    "request_log.store.purge": "one periodic task serves every plan manager",
+    "request_log.store.list_active": "one periodic task serves every plan manager",
+    "import_files.store.purge": "one periodic task serves every plan manager",
+    "participants.store.compact_counts": "one periodic task serves every plan manager",
 }
 
 
@@ -72,7 +72,7 @@ class Key(Struct):
 
 
 class Reference(NamedTuple):
-    """A place where a statement names a tenant table; `alias` is the name that its columns go by."""
+    """A reference to a tenant table in a statement; `alias` qualifies its columns."""
 
     verb: str
     table: str
@@ -155,7 +155,7 @@ def test_every_foreign_key_carries_the_plan_manager(tables: dict[str, bool], key
 
 
 def _carries_tenant(key: Key) -> bool:
-    """The plan manager of the row is the plan manager of the row that it points to."""
+    """A row and the row that it refers to belong to the same plan manager."""
     pairs = dict(zip(key.columns, key.target_columns, strict=True))
     return pairs.get("plan_manager_id") in ("plan_manager_id", "id") and (len(pairs) == 1) == (
         pairs["plan_manager_id"] == "id"
@@ -179,14 +179,15 @@ def _carries_tenant(key: Key) -> bool:
     ],
 )
 def test_a_statement_without_the_plan_manager_is_detected(sql: str) -> None:
-    forgetting = Statement("users.store", "forgetting", 1, "execute", None, sql, 1, "plan_manager_id")
-    assert not _is_bound(forgetting, {"users", "account_managers"})
+    unbound = Statement("users.store", "unbound", 1, "execute", None, sql, 1, "plan_manager_id")
+    assert not _is_bound(unbound, {"users", "account_managers"})
 
 
 def test_every_statement_on_a_tenant_table_is_bound_to_one_plan_manager(tables: dict[str, bool]) -> None:
     tenant_tables = {name for name, of_a_tenant in tables.items() if of_a_tenant}
     on_them = [each for each in store_statements() if _references(each, tenant_tables)]
     assert len(on_them) > 50
+    assert {each.name for each in on_them} >= {each.name for each in composed_statements()}
     assert {each.name for each in on_them if not _is_bound(each, tenant_tables)} == set(UNBOUND)
 
 
@@ -202,7 +203,7 @@ def _references(statement: Statement, tenant_tables: set[str]) -> list[Reference
 
 
 _KEYWORDS = re.compile("|where|set|on|join|left|order|for|using|returning|values|limit|select", re.IGNORECASE)
-# The alias is only looked at: it may be the next place's keyword.
+# The alias is a look-ahead, because it may be the keyword of the next reference.
 _TABLE_REFERENCE = re.compile(
     r"(\bfrom|\bjoin|\binto|\bupdate|\busing|,)\s+(\w+)(?=(?:\s+(?:as\s+)?(\w+))?)", re.IGNORECASE
 )
@@ -216,14 +217,14 @@ def _tables_of(sql: str) -> Iterator[Reference]:
 
 
 def _is_bound(statement: Statement, tenant_tables: set[str]) -> bool:
-    """Every place where a tenant table stands has its own `plan_manager_id = $1`; an insert has it as first column."""
+    """Every reference to a tenant table has its own `plan_manager_id = $1`; an insert has it as the first column."""
     sql = re.sub(r"--[^\n]*", "", statement.sql or "")
-    places = _references(statement, tenant_tables)
-    inserts = [each for each in places if each.verb == "into"]
-    selected = [each for each in places if each.verb != "into"]
+    references = _references(statement, tenant_tables)
+    inserts = [each for each in references if each.verb == "into"]
+    selected = [each for each in references if each.verb != "into"]
     filled = re.findall(r"insert into \w+ \(\s*plan_manager_id,", sql)
     plain = len(re.findall(r"(?<!\.)\bplan_manager_id = \$1(?!\d)", sql))
     aliases = {each.alias for each in selected if not re.search(rf"\b{each.alias}\.plan_manager_id = \$1(?!\d)", sql)}
     unnamed = [each for each in selected if each.alias in aliases]
-    first_is_given = all(re.search(r"(select|values \()\s*\$1,", sql) for _ in inserts)
-    return len(filled) == len(inserts) and first_is_given and len(unnamed) <= plain
+    first_is_tenant = all(re.search(r"(select|values \()\s*\$1,", sql) for _ in inserts)
+    return len(filled) == len(inserts) and first_is_tenant and len(unnamed) <= plain

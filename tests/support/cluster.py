@@ -44,8 +44,8 @@ def execute(dsn: str, *statements: str) -> None:
 class SharedCluster(Cluster):
     """A cluster that another process of the same run may have started. `dsn` is this process's own database."""
 
-    def __init__(self, data_dir: Path) -> None:
-        super().__init__(data_dir)
+    def __init__(self, data_dir: Path, bin_dir: Path | None = None) -> None:
+        super().__init__(data_dir, bin_dir)
         self._numbers = count(1)
         self._database = TEMPLATE
         self.is_owner = False
@@ -101,11 +101,11 @@ class SharedCluster(Cluster):
 
 
 @contextmanager
-def shared_cluster(run: str) -> Generator[SharedCluster]:
+def shared_cluster(run: str, bin_dir: Path | None = None) -> Generator[SharedCluster]:
     """The cluster of a run, for one of its processes. Whoever started it stops it once nobody uses it."""
     folder = Path(tempfile.gettempdir()) / f"plankeeper-test-{run}"
     in_use = _locked(folder / "in-use", fcntl.LOCK_SH)
-    cluster = SharedCluster(folder / "data")
+    cluster = SharedCluster(folder / "data", bin_dir)
     opening = _locked(folder / "opening", fcntl.LOCK_EX)
     try:
         cluster.open()

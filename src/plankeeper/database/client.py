@@ -1,4 +1,4 @@
-"""The way to PostgreSQL: statements as literals in, structs out; transactions."""
+"""Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -11,10 +11,13 @@ from plankeeper.database.pool import Pool, PoolExhaustedError, PoolStats
 from plankeeper.database.row_mapping import row_factory
 
 T = TypeVar("T")
+# The statements that a connection keeps prepared. It is enough for all statements of the package, including those of
+# each list for every set of filters (a contract test counts them), so no client displaces the statements of others.
+STATEMENT_CACHE_SIZE = 600
 ConnectionLike = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute
-_asyncpg: Any = asyncpg  # its functions have no types that a strict check can use
+_asyncpg: Any = asyncpg  # its functions have no types that pyright accepts in strict mode
 
-# What is raised where the server is away, starting, stopping, full, too slow, or took another in our place.
+# Raised if the server is unreachable, starting, stopping, full or too slow, or if it cancels the transaction.
 _UNAVAILABLE = (
     OSError,
     TimeoutError,
@@ -37,13 +40,13 @@ _UNAVAILABLE = (
 
 
 def is_unavailable(error: Exception) -> bool:
-    """Whether the database, and not the request or the code, is at fault: the same may succeed a moment later."""
-    # asyncpg counts an argument of the wrong type as an interface error: that one is ours.
+    """Whether the database, not the request or the code, caused an error: the same call may succeed a moment later."""
+    # asyncpg reports an argument of the wrong type as an interface error, but that is an error in the code.
     return isinstance(error, _UNAVAILABLE) and not isinstance(error, asyncpg.DataError | ValueError)
 
 
 class ConstraintViolation(NamedTuple):
-    """A constraint that a statement broke: its name, and what PostgreSQL says of the key."""
+    """A constraint that a statement violated: its name, and PostgreSQL's detail about the key."""
 
     constraint: str
     detail: str
@@ -55,7 +58,7 @@ def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> Co
 
 
 class Executor:
-    """Runs statements. A statement is a literal: it is never built from pieces."""
+    """Runs statements. A statement is composed only of literals: values are always parameters."""
 
     __slots__ = ("_connection",)
 
@@ -71,10 +74,10 @@ class Executor:
         return None if record is None else row_factory(row_type)(record)
 
     async def one(self, row_type: type[T], statement: LiteralString, *values: object) -> T:
-        """For a statement that always answers a row; raises LookupError where it does not."""
+        """For a statement that always returns a row; raises LookupError if it doesn't."""
         row = await self.one_or_none(row_type, statement, *values)
         if row is None:
-            raise LookupError("the statement answered no row")
+            raise LookupError("the statement returned no row")
         return row
 
     async def execute(self, statement: LiteralString, *values: object) -> None:
@@ -82,29 +85,30 @@ class Executor:
 
 
 class Transaction(Executor):
-    """One transaction on one connection: committed by who opened it, never by a store."""
+    """One transaction on one connection. The code that opened it commits it, never a store."""
 
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
-        """Append many rows at once (COPY); the table's columns are the struct's fields."""
+        """Insert many rows at once (COPY). The table's columns are the struct's fields."""
         names = row_type.__struct_fields__
         records = [[getattr(row, name) for name in names] for row in rows]
         await self._connection.copy_records_to_table(table, records=records, columns=names)
 
     async def analyze(self, *tables: str, wait: bool = True) -> None:
-        """Count what is in tables, with what this transaction wrote: a plan made for empty ones reads all there is.
+        """Update the planner's statistics of tables, including this transaction's rows.
 
-        One transaction at a time counts a table, until it ends. Who does not wait goes on without.
+        Otherwise a plan for empty tables would read all of their rows. PostgreSQL lets one transaction at a time
+        analyse a table; without `wait`, tables that another transaction analyses are skipped.
         """
         await self._connection.execute(f"analyze {'' if wait else '(skip_locked) '}{', '.join(tables)}")
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
-        """What happens inside is undone by an exception, and the transaction goes on."""
+        """An exception rolls back the statements inside; the transaction continues."""
         async with self._connection.transaction():
             yield
 
     async def stream(self, row_type: type[T], statement: LiteralString, *values: object) -> AsyncIterator[T]:
-        """The rows of a statement, one after the other, however many they are."""
+        """The rows of a statement one by one, without loading all of them into memory."""
         make_row = row_factory(row_type)
         async for record in self._connection.cursor(statement, *values, prefetch=1000):
             yield make_row(record)
@@ -113,8 +117,8 @@ class Transaction(Executor):
 class Database(Executor):
     """A pool of connections. Reads run on it directly: one statement, one round trip, no transaction.
 
-    It is used within `async with database.open()`. Connections are made when they are needed, so that it opens
-    while the server is away, and finds it again when it is back.
+    Use it within `async with database.open()`. Connections open on demand, so opening succeeds while the server is
+    unreachable, and statements succeed again as soon as it is back.
     """
 
     __slots__ = ("_dsn", "_pool_size", "_pool_timeout", "_statement_timeout")
@@ -136,27 +140,27 @@ class Database(Executor):
         try:
             yield self
         finally:
-            # Not a farewell to the server, which may be gone. Requests have been answered by now.
+            # Without a graceful close, because the server may be unreachable. All responses have been sent by now.
             pool.terminate()
 
     @property
     def stats(self) -> PoolStats:
-        """How the pool is used; open databases only."""
+        """The current use of the pool. The database must be open."""
         return self._connection.stats
 
     @asynccontextmanager
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
-        """One transaction: committed at the end, rolled back by an exception. `snapshot`: read only, one moment."""
+        """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
         async with self._connection.acquire() as connection, connection.transaction(**options):
             yield Transaction(connection)
 
     @asynccontextmanager
     async def dedicated_connection(self) -> AsyncGenerator[Executor]:
-        """A connection of its own, outside the pool, for what a session holds (an advisory lock).
+        """A connection outside the pool, for the resources of a session, such as an advisory lock.
 
-        It must be used every few seconds: PostgreSQL ends one that is silent for ten, so that a machine which has
-        vanished does not keep its lock.
+        Use it every few seconds: PostgreSQL closes it after ten idle seconds, so that a machine that has failed
+        releases its lock.
         """
         connection = await _asyncpg.connect(self._dsn, **_options(self._statement_timeout, idle_session_timeout="10s"))
         try:
@@ -166,14 +170,19 @@ class Database(Executor):
 
 
 def _options(command_timeout: float, **settings: str) -> dict[str, Any]:
-    # Who waits for a row that another transaction holds gives up in time for everybody behind it in the pool.
+    # A statement that waits for a row lock fails in time for the requests that wait for its connection.
     defaults = {
         "application_name": "plankeeper",
         "timezone": "UTC",
         "jit": "off",
         "random_page_cost": "1.1",
-        # Each statement is written for one way of answering it; planning it anew for its values took half its time.
+        # Each statement is written for one plan. Planning it for each set of values took half of its time.
         "plan_cache_mode": "force_generic_plan",
     }
     lock_settings = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}
-    return {"timeout": 5, "command_timeout": command_timeout, "server_settings": defaults | lock_settings | settings}
+    return {
+        "timeout": 5,
+        "command_timeout": command_timeout,
+        "statement_cache_size": STATEMENT_CACHE_SIZE,
+        "server_settings": defaults | lock_settings | settings,
+    }

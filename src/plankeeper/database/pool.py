@@ -1,7 +1,7 @@
-"""A pool of connections: lent for one statement or one transaction, the last returned first.
+"""A pool of connections, each acquired for one statement or one transaction; the last one released is reused first.
 
-asyncpg's own pool starts a task for each return and looks at the connection several times: a third of the time that
-the server spent on getting one row.
+asyncpg's own pool starts a task for each release and checks the connection several times. That took a third of the
+time in which the server reads one row.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import asyncpg
 
-Connection = Any  # asyncpg's: it has no types that a strict check can use
+Connection = Any  # asyncpg's, which has no types that pyright accepts in strict mode
 
-MAX_IDLE_SECONDS = 300.0  # seconds unused after which a connection is closed: a firewall may have forgotten it
+MAX_IDLE_SECONDS = 300.0  # after this, a firewall may have dropped the connection
 
-# After these nobody knows what the connection is doing, or it leads to a server that takes no writes any more.
+# After these errors the state of the connection is unknown, or its server has become read-only.
 _FATAL_ERRORS = (
     asyncio.CancelledError,
     TimeoutError,
@@ -29,7 +29,7 @@ _FATAL_ERRORS = (
 
 
 class PoolStats(NamedTuple):
-    """How a pool is used now."""
+    """The current use of a pool."""
 
     open: int
     in_use: int
@@ -37,11 +37,11 @@ class PoolStats(NamedTuple):
 
 
 class PoolExhaustedError(Exception):
-    """No connection became free in time."""
+    """No connection became available in time."""
 
 
 class Pool:
-    """At most `size` connections, made when they are needed. Who waits for one gives up after `timeout` seconds."""
+    """At most `size` connections, opened on demand. Waiting for one fails after `timeout` seconds."""
 
     __slots__ = ("_connect", "_connections", "_idle", "_open", "_size", "_timeout", "_waiters")
 
@@ -49,7 +49,7 @@ class Pool:
         self._connect = connect
         self._size = size
         self._timeout = timeout
-        self._open = 0  # connections that there are, and places of those that are being made
+        self._open = 0  # open connections, and those being opened
         self._connections: set[Connection] = set()
         self._idle: list[tuple[Connection, float]] = []
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
@@ -80,7 +80,7 @@ class Pool:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncGenerator[Connection]:
-        """A connection for a while; raises PoolExhaustedError, and what connecting raises."""
+        """Acquire a connection. Raises PoolExhaustedError and the errors of connecting."""
         connection = await self._acquire()
         try:
             yield connection
@@ -96,7 +96,7 @@ class Pool:
         return PoolStats(self._open, self._open - len(self._idle), waiting)
 
     def terminate(self) -> None:
-        """Drop all connections, whatever they are doing."""
+        """Close all connections immediately, including those in use."""
         for connection in self._connections:
             connection.terminate()
 
@@ -112,7 +112,7 @@ class Pool:
         return await self._wait() or await self._open_connection()
 
     async def _open_connection(self) -> Connection:
-        """A new connection for a place that is already counted."""
+        """Open a connection in a slot that is already counted."""
         try:
             connection = await self._connect()
         except BaseException:
@@ -122,17 +122,17 @@ class Pool:
         return connection
 
     async def _wait(self) -> Connection | None:
-        """The next connection that is given back, or null where a place became free instead."""
+        """The next released connection, or null if a slot without a connection became free."""
         waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
             async with asyncio.timeout(self._timeout):
                 return await waiter
         except BaseException as error:
-            if waiter.done() and not waiter.cancelled():  # both came in the same moment: somebody else needs it
+            if waiter.done() and not waiter.cancelled():  # timeout and release coincided: pass it on
                 self._hand_over(waiter.result())
             if isinstance(error, TimeoutError):
-                raise PoolExhaustedError(f"no connection became free in {self._timeout:g} s") from None
+                raise PoolExhaustedError(f"no connection became available within {self._timeout:g} s") from None
             raise
 
     def _release(self, connection: Connection) -> None:
@@ -142,7 +142,7 @@ class Pool:
             self._hand_over(connection)
 
     def _hand_over(self, connection: Connection | None) -> None:
-        """A connection, or a counted place without one, to who waits longest; else it is kept, or is none."""
+        """Pass a connection, or a slot without one, to the longest waiter; otherwise keep it or free the slot."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -163,6 +163,6 @@ class Pool:
 
 
 def _terminate_after(connection: Connection, error: BaseException) -> None:
-    # An argument of the wrong type is an interface error too, found before anything was sent.
+    # An argument of the wrong type is also an interface error, raised before anything is sent.
     if not isinstance(error, asyncpg.DataError):
         connection.terminate()

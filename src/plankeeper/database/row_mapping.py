@@ -1,4 +1,4 @@
-"""Records become structs: the columns of a statement stand in the order of the struct's fields."""
+"""Maps records to structs: the columns of a statement are in the order of the struct's fields."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -12,11 +12,11 @@ from msgspec.structs import fields
 
 T = TypeVar("T")
 Record = Sequence[Any]
-FieldReader = Callable[[Record], Any]  # makes the value of a field of a whole record
+FieldReader = Callable[[Record], Any]  # returns a field's value from a record
 
 
 def columns(row_type: type[Struct]) -> list[str]:
-    """The columns that a statement filling `row_type` answers; a nested struct's stand as `<field>_<member>`."""
+    """The columns of a statement for `row_type`; the columns of a nested struct are named `<field>_<member>`."""
     names: list[str] = []
     for field in fields(row_type):
         nested = _nested_struct(field.type)
@@ -27,10 +27,10 @@ def columns(row_type: type[Struct]) -> list[str]:
 
 @cache
 def row_factory(row_type: type[T]) -> Callable[[Record], T]:
-    """What makes a `row_type` of a record: a struct, or the value itself of a record of one column.
+    """A function that converts a record to `row_type`: a struct, or the value of a single column.
 
-    A nested struct takes as many columns as it has members, and is left out (or null) where its first one is null
-    and its field may be absent. A list of structs and a `Raw` come as JSON text.
+    A nested struct takes one column for each member. If its first column is null and the field may be absent, the
+    field is UNSET. Lists of structs and `Raw` are read from JSON text.
     """
     if not issubclass(row_type, Struct):
         return lambda record: record[0]
@@ -42,14 +42,14 @@ def row_factory(row_type: type[T]) -> Callable[[Record], T]:
     def make_row(record: Record) -> T:
         values = [*record[:plain_count]]
         for read_field in field_readers:
-            values.append(read_field(record))  # noqa: PERF401 - a comprehension is a call more a row, a tenth of its time
+            values.append(read_field(record))  # noqa: PERF401 - a comprehension costs another call for each row, a tenth of the time
         return build(values)
 
     return make_row
 
 
 def _field_readers(row_type: type[Struct]) -> tuple[int, list[FieldReader]]:
-    """How many columns stand as they are at first, and what takes the value of each field behind them."""
+    """The number of leading columns that need no conversion, and a reader for each field after them."""
     field_readers: list[FieldReader] = []
     position = plain_count = 0
     for field in fields(row_type):
@@ -70,7 +70,7 @@ def _constructor(row_type: type[T]) -> Callable[[Record], T]:
 
 
 def _field_reader(annotation: Any, position: int) -> tuple[int, FieldReader | None]:
-    """How many columns a field takes from `at` on, and what makes its value; null where that is the column's own."""
+    """The number of columns that a field takes from `position`, and its reader; null if it needs no conversion."""
     annotation = _strip_annotated(annotation)
     nested = _nested_struct(annotation)
     if nested:
@@ -93,7 +93,7 @@ def _strip_annotated(annotation: Any) -> Any:
 
 
 def _nested_struct(annotation: Any) -> type[Struct] | None:
-    """The struct that a field holds, itself or in a union; not one in a list."""
+    """The struct type of a field, directly or in a union, but not in a list."""
     annotation = _strip_annotated(annotation)
     if get_origin(annotation) is list:
         return None

@@ -1,4 +1,4 @@
-"""The schema's version: what the code expects, what a database has, and the way from one to the other."""
+"""The schema's version: the revision that the code expects, the revision of a database, and migrations."""
 
 import asyncio
 from pathlib import Path
@@ -11,12 +11,11 @@ LATEST_REVISION = "0011"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 
-
 CURRENT_REVISION = "select version_num from alembic_version"
 
 
 async def current_revision(db: Executor) -> str | None:
-    """The newest migration that the database has had; null where it has had none."""
+    """The latest migration applied to the database; null if there is none."""
     try:
         return await db.one_or_none(str, CURRENT_REVISION)
     except asyncpg.UndefinedTableError:
@@ -24,8 +23,8 @@ async def current_revision(db: Executor) -> str | None:
 
 
 def migrate(dsn: str) -> None:
-    """Bring a database to the expected schema. Two at once wait for each other: the second finds it done."""
-    # Alembic and SQLAlchemy are loaded here alone: a server that is up to date does without them.
+    """Migrate a database to the expected schema. Concurrent calls wait for each other."""
+    # Imported here so that a server with an up-to-date schema doesn't load Alembic and SQLAlchemy.
     from alembic import command
     from alembic.config import Config
 
@@ -36,7 +35,7 @@ def migrate(dsn: str) -> None:
 
 
 async def migrate_if_needed(db: Executor, dsn: str) -> bool:
-    """Migrate unless the schema is the expected one. True where something was done."""
+    """Migrate if the schema isn't the expected one, and return whether it did."""
     if await current_revision(db) == LATEST_REVISION:
         return False
     await asyncio.to_thread(migrate, dsn)
@@ -44,5 +43,5 @@ async def migrate_if_needed(db: Executor, dsn: str) -> bool:
 
 
 async def server_version(db: Executor) -> str:
-    """PostgreSQL's version as a number: 180006 is 18.6."""
+    """PostgreSQL's version as a number, such as 180006 for 18.6."""
     return await db.one(str, "show server_version_num")

@@ -1,46 +1,24 @@
-"""What the checks of invoices need to know, in SQL, and where their findings are kept."""
+"""The checks of invoices in SQL: their input and their results."""
 
 from collections.abc import Sequence
-from datetime import date
-from decimal import Decimal
 from uuid import UUID
 
 from msgspec import Struct
 
 from plankeeper.database.client import Transaction
+from plankeeper.invoices.warnings import CheckInput
 
 
-class CheckLineRow(Struct):
-    """A line as the checks see it."""
-
-    quantity: Decimal | None
-    unit_price: Decimal | None
-    total_price: Decimal | None
-    service_item_number: str | None
-    is_deleted: bool
-
-
-class CheckInvoiceRow(Struct):
-    """An invoice as the checks see it."""
+class InvoiceToCheck(CheckInput, frozen=True):
+    """The values that the checks use, with the invoice's id and its ignored warnings."""
 
     id: UUID
     ignored_error_codes: list[str]
-    invoice_number: str | None
-    invoice_date: date | None
-    total: Decimal | None
-    tax: Decimal | None
-    subtotal: Decimal | None
-    participant_status: str | None
-    plan_start_date: date | None
-    plan_end_date: date | None
-    provider_exists: bool
-    has_earlier_duplicate: bool
-    lines: list[CheckLineRow]
 
 
 GET_MANY = """
-    select invoice.id, invoice.ignored_error_codes, invoice.invoice_number, invoice.invoice_date,
-        invoice.total, invoice.tax, invoice.subtotal, participant.status as participant_status,
+    select invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
+        participant.status as participant_status,
         participant.plan_start_date, participant.plan_end_date, provider.id is not null as provider_exists,
         exists (
             select from invoices other
@@ -54,7 +32,8 @@ GET_MANY = """
                 'is_deleted', line.is_deleted) order by line.position)
             from invoice_lines line
             where line.plan_manager_id = $1 and line.invoice_id = invoice.id
-        ), '[]') as lines
+        ), '[]') as lines,
+        invoice.id, invoice.ignored_error_codes
     from invoices invoice
     left join participants participant on participant.plan_manager_id = $1
         and participant.id = invoice.participant_id
@@ -63,8 +42,8 @@ GET_MANY = """
 """
 
 
-async def get_many(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[CheckInvoiceRow]:
-    return await tx.rows(CheckInvoiceRow, GET_MANY, plan_manager_id, invoice_ids)
+async def get_many(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceToCheck]:
+    return await tx.rows(InvoiceToCheck, GET_MANY, plan_manager_id, invoice_ids)
 
 
 SAME_NUMBER = """
@@ -77,12 +56,12 @@ SAME_NUMBER = """
 
 
 async def same_number(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[UUID]:
-    """The invoices of the same provider and number as one of these: what is found of them may change too."""
+    """The ids of invoices that share provider and number with one of these: their warnings may change too."""
     return await tx.rows(UUID, SAME_NUMBER, plan_manager_id, invoice_ids)
 
 
 class CheckResult(Struct):
-    """What the checks found of one invoice, as it is kept."""
+    """The result of checking one invoice, as it is stored."""
 
     id: UUID
     errors: bool
@@ -103,7 +82,7 @@ SAVE_RESULTS = """
 
 
 async def save_results(tx: Transaction, plan_manager_id: UUID, results: str) -> list[UUID]:
-    """Write what was found; `findings` is a JSON list of Finding. Answers the invoices of which it is news."""
+    """Store results, a JSON list of CheckResult. Returns the ids of invoices whose result has changed."""
     return await tx.rows(UUID, SAVE_RESULTS, plan_manager_id, results)
 
 
@@ -111,5 +90,5 @@ LOCK_IDS_AFTER = "select id from invoices where plan_manager_id = $1 and id > $2
 
 
 async def lock_ids_after(tx: Transaction, plan_manager_id: UUID, after: UUID, limit: int) -> list[UUID]:
-    """The next ids of a walk over all invoices, locked until the transaction ends."""
+    """The next ids in a walk over all invoices, locked until the transaction ends."""
     return await tx.rows(UUID, LOCK_IDS_AFTER, plan_manager_id, after, limit)

@@ -1,4 +1,4 @@
-"""Checks invoices against the rules, and keeps what was found."""
+"""Checks invoices and stores the results."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,22 +8,24 @@ from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.invoices import check_store, store
-from plankeeper.invoices.check_store import CheckInvoiceRow, CheckResult
-from plankeeper.invoices.warnings import CheckInput, CheckLine, find_warnings, has_errors
+from plankeeper.invoices.check_store import CheckResult, InvoiceToCheck
+from plankeeper.invoices.warnings import find_warnings, has_errors
 
 BATCH_SIZE = 500
 
 
 async def check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
-    """Check invoices; answers those of which something new was found."""
-    results = [
-        _check_invoice(ctx, each) for each in await check_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids)
-    ]
+    """Check invoices, and return the ids of those whose result has changed."""
+    invoices = await check_store.get_many(ctx.tx, ctx.plan_manager_id, invoice_ids)
+    results = [_check_invoice(ctx, each) for each in invoices]
     return await check_store.save_results(ctx.tx, ctx.plan_manager_id, to_json(results))
 
 
 async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
-    """Check the next batch of all invoices behind `after`, with an event for each change: the ids, the changes."""
+    """Check the batch of invoices that follows the id `after`, and record an event for each change.
+
+    Returns the ids of the batch and the number of changed invoices.
+    """
     ids = await check_store.lock_ids_after(ctx.tx, ctx.plan_manager_id, after, BATCH_SIZE)
     before = {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
     changed = await check(ctx, ids)
@@ -32,24 +34,7 @@ async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
     return ids, len(changed)
 
 
-def _check_invoice(ctx: WriteContext, invoice: CheckInvoiceRow) -> CheckResult:
-    lines = [
-        CheckLine(line.quantity, line.unit_price, line.total_price, line.service_item_number, line.is_deleted)
-        for line in invoice.lines
-    ]
-    check_input = CheckInput(
-        invoice.invoice_number,
-        invoice.invoice_date,
-        invoice.total,
-        invoice.tax,
-        invoice.subtotal,
-        invoice.participant_status,
-        invoice.plan_start_date,
-        invoice.plan_end_date,
-        invoice.provider_exists,
-        invoice.has_earlier_duplicate,
-        lines,
-    )
-    codes = find_warnings(check_input, datetime.now(ctx.settings.time_zone).date())
+def _check_invoice(ctx: WriteContext, invoice: InvoiceToCheck) -> CheckResult:
+    codes = find_warnings(invoice, datetime.now(ctx.settings.time_zone).date())
     errors = has_errors(codes, invoice.ignored_error_codes)
     return CheckResult(invoice.id, errors, codes, "possible_duplicate" in codes)

@@ -1,4 +1,4 @@
-"""Ignoring a warning of an invoice, and warning of it again."""
+"""Ignoring and restoring warnings of invoices."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ from plankeeper.invoices.schemas import InvoiceWithLines
 
 
 async def ignore(ctx: WriteContext, invoice_id: UUID, code: str, reason: str) -> bool:
-    """Let a warning count no more: false where the invoice has it no more, or it is ignored already."""
+    """Ignore a warning. Returns false if the invoice doesn't have it or it is already ignored."""
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
     if code in ignored_codes or code not in before.state_management.errors:
@@ -24,7 +24,7 @@ async def ignore(ctx: WriteContext, invoice_id: UUID, code: str, reason: str) ->
 
 
 async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
-    """Let a warning count again: false where it is not ignored."""
+    """Restore a warning. Returns false if it isn't ignored."""
     before = await _select_for_update(ctx, invoice_id)
     ignored_codes = before.state_management.ignored_errors
     if code not in ignored_codes:
@@ -37,12 +37,12 @@ async def restore(ctx: WriteContext, invoice_id: UUID, code: str) -> bool:
 async def _select_for_update(ctx: WriteContext, invoice_id: UUID) -> InvoiceWithLines:
     """The invoice, locked until the transaction ends; raises NotFound."""
     await store.select_for_update(ctx.tx, ctx.plan_manager_id, [invoice_id])
-    return or_404(next(iter(await store.get_many(ctx.tx, ctx.plan_manager_id, [invoice_id])), None))
+    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, invoice_id))
 
 
 async def _save_ignored_codes(ctx: WriteContext, before: InvoiceWithLines, codes: list[str]) -> None:
-    """An invoice is checked when it is saved: what counts as an error follows from what is found now."""
+    """Store the ignored codes and check the invoice again, because they determine its errors."""
     await ignored_warnings_store.update_ignored_codes(ctx.tx, ctx.plan_manager_id, before.id, codes)
     await check(ctx, [before.id])
-    [after] = await store.get_many(ctx.tx, ctx.plan_manager_id, [before.id])
+    after = await store.get(ctx.tx, ctx.plan_manager_id, before.id)
     await record_event(ctx, "invoice.updated", before, after)

@@ -1,4 +1,4 @@
-"""Ignored warnings in SQL: who ignored which, and why; and the names that an invoice's page shows."""
+"""Ignored warnings in SQL, with user and reason, and the names for the pages of invoices."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from plankeeper.database.client import Executor, Transaction
 
 
 class IgnoredWarning(Struct):
-    """A warning that somebody chose to ignore. One that a file brought in as ignored has none."""
+    """A warning that a user has ignored. Warnings that an import marks as ignored have no such row."""
 
     error_code: str
     reason: str
@@ -39,7 +39,7 @@ UPSERT = """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, warning: IgnoredWarning) -> None:
-    """A reason from before was for what an import has undone since."""
+    """Insert an ignored warning, or replace one that an import has restored in the meantime."""
     await tx.execute(
         UPSERT, plan_manager_id, invoice_id, warning.error_code, warning.reason, warning.ignored_by, warning.ignored_at
     )
@@ -61,12 +61,12 @@ UPDATE_IGNORED_CODES = """
 
 
 async def update_ignored_codes(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, codes: Sequence[str]) -> None:
-    """Which codes do not count as errors of an invoice. What follows from it is for the checks to say."""
+    """Set the ignored codes of an invoice. The caller checks the invoice afterwards."""
     await tx.execute(UPDATE_IGNORED_CODES, plan_manager_id, invoice_id, codes)
 
 
 class DisplayName(Struct):
-    """A participant or a provider with the name that people know; null where there is none."""
+    """A participant or a provider with its display name; null if it has none."""
 
     id: UUID
     name: str | None
@@ -86,5 +86,5 @@ GET_DISPLAY_NAMES = """
 async def get_display_names(
     db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID], provider_ids: Sequence[UUID]
 ) -> list[DisplayName]:
-    """Those of the ids that there are."""
+    """The names for these ids; unknown ids are ignored."""
     return await db.rows(DisplayName, GET_DISPLAY_NAMES, plan_manager_id, participant_ids, provider_ids)

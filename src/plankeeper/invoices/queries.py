@@ -1,37 +1,28 @@
-"""The list of invoices in SQL: a statement for each filter, as each has an index of its own."""
+"""The lists of invoices in SQL, of all and of those with warnings: pages and totals for any set of filters."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
-from msgspec import UNSET
-
 from plankeeper.database.client import Executor
-from plankeeper.http.schemas import unset_to_none
+from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
+from plankeeper.invoices.store import FULL_COLUMNS, get_many_without_lines
 
+NUMBER = Filter(("invoice_number",), "invoice_number = {}")
+PARTICIPANT = Filter(("participant_id",), "participant_id = {}")
+PROVIDER = Filter(("provider_id",), "pm_provider_id = {}")
+UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True)
+CLAIM_STATUS = Filter(("claim_status",), "claim_status = {}")
+APPROVAL_STATUS = Filter(("approval_status",), "approval_status = {}")
 
-async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
-    """The rows of one page and one more, which tells whether there are more."""
-    if not query.has_filters:
-        return await _plain_page(db, plan_manager_id, query)
-    by = (
-        (query.invoice_number, _by_number),
-        (query.participant_id, _by_participant),
-        (query.provider_id, _by_provider),
-        (query.updated_since, _by_moment),
-        (query.claim_status, _by_claim_status),
-        (query.approval_status, _by_approval_status),
-    )
-    ids_by = next(ids_by for wanted, ids_by in by if wanted is not UNSET)
-    ids = await ids_by(db, plan_manager_id, query)
-    return await get_many(db, plan_manager_id, ids) if ids else []
-
-
-PLAIN_PAGE = """
-    select id, invoice_number, invoice_date, total, tax, subtotal, plan_manager_id as plan_manager, participant_id,
-        claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id, errors,
-        error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
-        is_deleted, wont_claim, is_reimbursement, is_duplicate
+LIST = FilteredList("invoices", (NUMBER, PARTICIPANT, PROVIDER, UPDATED_SINCE, CLAIM_STATUS, APPROVAL_STATUS))
+# No index holds a participant's invoices with warnings: its few invoices are read, and sorted.
+LIST_WITH_WARNINGS = FilteredList(
+    "invoices",
+    (NUMBER, PARTICIPANT._replace(materialize=True), PROVIDER, CLAIM_STATUS, APPROVAL_STATUS),
+    scope="errors",
+)
+UNFILTERED_PAGE = f"""
+    select {FULL_COLUMNS}
     from invoices
     where plan_manager_id = $1 and id > $2
     order by id
@@ -39,161 +30,20 @@ PLAIN_PAGE = """
 """
 
 
-async def _plain_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
-    return await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+    """The rows of one page and one more, which shows whether another page follows."""
+    if not query.has_filters:
+        return await db.rows(Invoice, UNFILTERED_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+    ids = await LIST.page_ids(db, plan_manager_id, query)
+    return await get_many_without_lines(db, plan_manager_id, ids) if ids else []
 
 
-GET_MANY = """
-    select id, invoice_number, invoice_date, total, tax, subtotal, plan_manager_id as plan_manager, participant_id,
-        claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id, errors,
-        error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
-        is_deleted, wont_claim, is_reimbursement, is_duplicate
-    from invoices
-    where plan_manager_id = $1 and id = any ($2)
-    order by id
-"""
+async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
+    """The same for the invoices with warnings that nobody has ignored. This list has no filter `updated_since`."""
+    ids = await LIST_WITH_WARNINGS.page_ids(db, plan_manager_id, query)
+    return await get_many_without_lines(db, plan_manager_id, ids) if ids else []
 
 
-async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
-    return await db.rows(Invoice, GET_MANY, plan_manager_id, invoice_ids)
-
-
-BY_NUMBER = """
-    select id
-    from invoices
-    where plan_manager_id = $1 and id > $2
-        and ($3::uuid is null or participant_id = $3)
-        and ($4::uuid is null or pm_provider_id = $4)
-        and ($5::text is null or claim_status = $5)
-        and ($6::text is null or approval_status = $6)
-        and invoice_number = $7
-        and ($8::timestamptz is null or updated_at >= $8)
-    order by id
-    limit $9 offset $10
-"""
-
-
-async def _by_number(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
-    return await db.rows(
-        UUID, BY_NUMBER, plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset
-    )
-
-
-BY_PARTICIPANT = """
-    select id
-    from invoices
-    where plan_manager_id = $1 and id > $2
-        and participant_id = $3
-        and ($4::uuid is null or pm_provider_id = $4)
-        and ($5::text is null or claim_status = $5)
-        and ($6::text is null or approval_status = $6)
-        and ($7::text is null or invoice_number = $7)
-        and ($8::timestamptz is null or updated_at >= $8)
-    order by id
-    limit $9 offset $10
-"""
-
-
-async def _by_participant(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
-    return await db.rows(
-        UUID, BY_PARTICIPANT, plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset
-    )
-
-
-BY_PROVIDER = """
-    select id
-    from invoices
-    where plan_manager_id = $1 and id > $2
-        and ($3::uuid is null or participant_id = $3)
-        and pm_provider_id = $4
-        and ($5::text is null or claim_status = $5)
-        and ($6::text is null or approval_status = $6)
-        and ($7::text is null or invoice_number = $7)
-        and ($8::timestamptz is null or updated_at >= $8)
-    order by id
-    limit $9 offset $10
-"""
-
-
-async def _by_provider(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
-    return await db.rows(
-        UUID, BY_PROVIDER, plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset
-    )
-
-
-BY_MOMENT = """
-    -- materialized: a walk by id would have to pass over all that has not changed
-    with changed as materialized (
-        select id
-        from invoices
-        where plan_manager_id = $1 and id > $2
-            and ($3::uuid is null or participant_id = $3)
-            and ($4::uuid is null or pm_provider_id = $4)
-            and ($5::text is null or claim_status = $5)
-            and ($6::text is null or approval_status = $6)
-            and ($7::text is null or invoice_number = $7)
-            and updated_at >= $8
-    )
-    select id from changed order by id limit $9 offset $10
-"""
-
-
-async def _by_moment(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
-    return await db.rows(
-        UUID, BY_MOMENT, plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset
-    )
-
-
-BY_CLAIM_STATUS = """
-    select id
-    from invoices
-    where plan_manager_id = $1 and id > $2
-        and ($3::uuid is null or participant_id = $3)
-        and ($4::uuid is null or pm_provider_id = $4)
-        and claim_status = $5
-        and ($6::text is null or approval_status = $6)
-        and ($7::text is null or invoice_number = $7)
-        and ($8::timestamptz is null or updated_at >= $8)
-    order by id
-    limit $9 offset $10
-"""
-
-
-async def _by_claim_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
-    return await db.rows(
-        UUID, BY_CLAIM_STATUS, plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset
-    )
-
-
-BY_APPROVAL_STATUS = """
-    select id
-    from invoices
-    where plan_manager_id = $1 and id > $2
-        and ($3::uuid is null or participant_id = $3)
-        and ($4::uuid is null or pm_provider_id = $4)
-        and ($5::text is null or claim_status = $5)
-        and approval_status = $6
-        and ($7::text is null or invoice_number = $7)
-        and ($8::timestamptz is null or updated_at >= $8)
-    order by id
-    limit $9 offset $10
-"""
-
-
-async def _by_approval_status(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[UUID]:
-    return await db.rows(
-        UUID, BY_APPROVAL_STATUS, plan_manager_id, query.start, *filter_values(query), query.limit + 1, query.offset
-    )
-
-
-def filter_values(query: InvoiceListQuery) -> tuple[object, ...]:
-    """What the list's filters ask for, in the order of the statements' parameters."""
-    wanted = (
-        query.participant_id,
-        query.provider_id,
-        query.claim_status,
-        query.approval_status,
-        query.invoice_number,
-        query.updated_since,
-    )
-    return tuple(unset_to_none(each) for each in wanted)
+async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
+    """The number of matching invoices."""
+    return await LIST.count(db, plan_manager_id, query)

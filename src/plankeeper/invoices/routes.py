@@ -7,7 +7,7 @@ from plankeeper.http.errors import NotFound
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoices import store
-from plankeeper.invoices.queries import list_page
+from plankeeper.invoices.queries import count, list_page
 from plankeeper.invoices.schemas import (
     Invoice,
     InvoiceListQuery,
@@ -16,7 +16,6 @@ from plankeeper.invoices.schemas import (
     InvoiceStatusResponse,
     InvoiceWithLines,
 )
-from plankeeper.invoices.totals import count
 
 router = Router("invoices")
 
@@ -44,4 +43,4 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
 @router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, invoice_id: UUID) -> InvoiceWithLines:
     """Get an invoice with its lines."""
-    return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [invoice_id])), None))
+    return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

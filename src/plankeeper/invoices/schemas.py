@@ -1,4 +1,4 @@
-"""Invoices over the wire, and as they are kept."""
+"""Schemas of invoices: responses, request bodies, queries and stored rows."""
 
 from datetime import date
 from decimal import Decimal
@@ -24,14 +24,14 @@ ClaimStatus = Literal[
 ]
 ApprovalStatus = Literal["not_required", "pending", "approved", "rejected"]
 
-# A JSON number, exact: kept as `numeric`, never as floating point.
+# An exact JSON number: stored as `numeric`, never converted to floating point.
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
 
 
 class StateManagement(Struct):
-    """What the checks found."""
+    """The results of the checks."""
 
-    errors: Annotated[list[str], Meta(description="Codes of the error catalogue, found by the last check.")]
+    errors: Annotated[list[str], Meta(description="Codes of the error catalogue, from the last check.")]
     ignored_errors: Annotated[list[str], Meta(description="Codes that do not count as errors here.")]
 
 
@@ -52,7 +52,7 @@ class Invoice(Struct):
     pm_provider_id: UUID | None
     s3_key: str | None
     email_message_id: str | None
-    errors: Annotated[bool, Meta(description="Whether the checks found an error that is not ignored.")]
+    errors: Annotated[bool, Meta(description="Whether the checks reported an error that is not ignored.")]
     state_management: StateManagement
     is_deleted: bool
     wont_claim: bool
@@ -85,20 +85,20 @@ class InvoiceWithLines(Invoice):
 
 
 class InvoiceStatusRequest(Struct, forbid_unknown_fields=True, kw_only=True):
-    """Which invoices are asked about."""
+    """The provider and the number to look up."""
 
     provider_email: Text254
     invoice_number: Text255
 
 
 class InvoiceStatusData(Struct):
-    """The invoices found."""
+    """The matching invoices."""
 
     invoices: list[Invoice]
 
 
 class InvoiceStatusResponse(Struct):
-    """Where the invoices of a number stand."""
+    """The status of the invoices with a number."""
 
     success: bool
     message: str
@@ -106,18 +106,18 @@ class InvoiceStatusResponse(Struct):
 
 
 class InvoiceListQuery(UuidListQuery):
-    """Filters of the list; they combine with AND."""
+    """Filters of the list, combined with AND."""
 
     participant_id: UuidText | UnsetType = UNSET
     provider_id: UuidText | UnsetType = UNSET
     claim_status: ClaimStatus | UnsetType = UNSET
     approval_status: ApprovalStatus | UnsetType = UNSET
     invoice_number: Text255 | UnsetType = UNSET
-    updated_since: Annotated[AwareDatetime | UnsetType, Meta(description="Changed at or after this moment.")] = UNSET
+    updated_since: Annotated[AwareDatetime | UnsetType, Meta(description="Changed at or after this time.")] = UNSET
 
 
 class InvoiceLineRow(Struct, kw_only=True):
-    """A line as it is kept; `position` is its place in the invoice, from 0."""
+    """A stored line; `position` is its index in the invoice, from 0."""
 
     invoice_id: UUID | str
     id: UUID | str
@@ -136,7 +136,7 @@ class InvoiceLineRow(Struct, kw_only=True):
 
 
 class InvoiceRow(Struct, kw_only=True):
-    """An invoice as it is kept, without its lines."""
+    """A stored invoice, without its lines."""
 
     id: UUID | str
     invoice_number: str | None = None
@@ -158,14 +158,14 @@ class InvoiceRow(Struct, kw_only=True):
 
 
 class StateManagementImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """Of what the checks found, only what is ignored is taken; `errors` is found anew."""
+    """The import uses `ignored_errors` only; the checks compute `errors`."""
 
     errors: list[Text255] | UnsetType = UNSET
     ignored_errors: list[Text255] | UnsetType = UNSET
 
 
 class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One line of an invoice in an import."""
+    """A line of an invoice in an import."""
 
     id: NewId | UnsetType = UNSET
     invoice: UuidText | UnsetType = UNSET
@@ -183,7 +183,7 @@ class InvoiceLineImport(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class InvoiceImport(Struct, forbid_unknown_fields=True, kw_only=True):
-    """One line of an import. What the checks find is taken from no file: it is found anew."""
+    """A record of an import. The checks compute their results; values in the file are ignored."""
 
     id: NewId | UnsetType = UNSET
     invoice_number: Text255 | None | UnsetType = UNSET

@@ -1,38 +1,70 @@
 """Invoices and their lines in SQL."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.invoices.schemas import Invoice, InvoiceRow, InvoiceWithLines
 
-GET_MANY = """
-    select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
-        invoice.plan_manager_id as plan_manager, invoice.participant_id,
-        invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id,
-        invoice.s3_key, invoice.email_message_id,
-        invoice.errors, invoice.error_codes as state_management_errors,
-        invoice.ignored_error_codes as state_management_ignored_errors,
-        invoice.is_deleted, invoice.wont_claim, invoice.is_reimbursement, invoice.is_duplicate,
-        coalesce((
-            select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
-                'description', line.description, 'service_item_number', line.service_item_number,
-                'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
-                'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
-                'claim_number', line.claim_number, 'payment_ref', line.payment_ref,
-                'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
-            from invoice_lines line
-            where line.plan_manager_id = $1 and line.invoice_id = invoice.id
-        ), '[]') as line_items
-    from invoices invoice
-    where invoice.plan_manager_id = $1 and invoice.id = any ($2)
-    order by invoice.id
+AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
+SOURCE_COLUMNS: LiteralString = """
+    participant_id, claim_status, approval_status, created_at, pm_provider_id, s3_key, email_message_id
+"""
+FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
+COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}"
+LINE_COLUMNS: LiteralString = """
+    invoice_id, id, position, description, service_item_number, quantity, unit_price, total_price, claim_status,
+    claim_batch_ref, claim_number, payment_ref, is_deleted, created_at
+"""
+
+# The columns of Invoice and InvoiceWithLines, from `invoices` without an alias.
+FULL_COLUMNS: LiteralString = f"""
+    id, {AMOUNT_COLUMNS}, plan_manager_id as plan_manager, {SOURCE_COLUMNS}, errors,
+    error_codes as state_management_errors, ignored_error_codes as state_management_ignored_errors,
+    {FLAG_COLUMNS}, is_duplicate
+"""
+FULL_COLUMNS_WITH_LINES: LiteralString = f"""
+    {FULL_COLUMNS}, coalesce((
+        select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
+            'description', line.description, 'service_item_number', line.service_item_number,
+            'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
+            'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
+            'claim_number', line.claim_number, 'payment_ref', line.payment_ref,
+            'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
+        from invoice_lines line
+        where line.plan_manager_id = $1 and line.invoice_id = invoices.id
+    ), '[]') as line_items
+"""
+
+GET = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and id = $2"
+
+
+async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceWithLines | None:
+    return await db.one_or_none(InvoiceWithLines, GET, plan_manager_id, invoice_id)
+
+
+GET_MANY = f"""
+    select {FULL_COLUMNS_WITH_LINES}
+    from invoices
+    where plan_manager_id = $1 and id = any ($2)
+    order by id
 """
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
-    """Those of the ids that there are, with their lines."""
+    """The invoices with these ids and their lines, in order of id; unknown ids are ignored."""
     return await db.rows(InvoiceWithLines, GET_MANY, plan_manager_id, invoice_ids)
+
+
+GET_MANY_WITHOUT_LINES = f"""
+    select {FULL_COLUMNS} from invoices where plan_manager_id = $1 and id = any ($2) order by id
+"""
+
+
+async def get_many_without_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
+    """The invoices with these ids, in order of id; unknown ids are ignored."""
+    return await db.rows(Invoice, GET_MANY_WITHOUT_LINES, plan_manager_id, invoice_ids)
 
 
 EXISTS = "select exists (select from invoices where plan_manager_id = $1 and id = $2)"
@@ -42,69 +74,47 @@ async def exists(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> bool:
     return await db.one(bool, EXISTS, plan_manager_id, invoice_id)
 
 
-FIND_BY_PROVIDER_AND_NUMBER = """
-    select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
-        invoice.plan_manager_id as plan_manager, invoice.participant_id,
-        invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id,
-        invoice.s3_key, invoice.email_message_id,
-        invoice.errors, invoice.error_codes as state_management_errors,
-        invoice.ignored_error_codes as state_management_ignored_errors,
-        invoice.is_deleted, invoice.wont_claim, invoice.is_reimbursement, invoice.is_duplicate
-    from invoices invoice
-    join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
-    where invoice.plan_manager_id = $1 and invoice.invoice_number = $3
-        and lower(provider.email) = lower($2)
-    order by invoice.id
+FIND_BY_PROVIDER_AND_NUMBER = f"""
+    select {FULL_COLUMNS}
+    from invoices
+    where plan_manager_id = $1 and invoice_number = $3 and pm_provider_id in (
+        select id from providers where plan_manager_id = $1 and lower(email) = lower($2)
+    )
+    order by id
 """
 
 
 async def find_by_provider_and_number(
     db: Executor, plan_manager_id: UUID, provider_email: str, invoice_number: str
 ) -> list[Invoice]:
-    """Every invoice of a number from a provider with an email, compared without regard to case."""
+    """All invoices with this number from providers with this email, compared case-insensitively."""
     return await db.rows(Invoice, FIND_BY_PROVIDER_AND_NUMBER, plan_manager_id, provider_email, invoice_number)
 
 
-SELECT_FOR_UPDATE = """
-    select id, invoice_number, invoice_date, total, tax, subtotal, participant_id, claim_status,
-        approval_status, created_at, pm_provider_id, s3_key, email_message_id, ignored_error_codes,
-        is_deleted, wont_claim, is_reimbursement
-    from invoices
-    where plan_manager_id = $1 and id = any ($2)
-    order by id
-    for update
+SELECT_FOR_UPDATE = f"""
+    select id, {COLUMNS} from invoices where plan_manager_id = $1 and id = any ($2) order by id for update
 """
 
 
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]
 ) -> list[InvoiceRow]:
-    """Those of the ids that there are, without their lines, locked until the transaction ends."""
+    """The invoices with these ids, without lines, locked until the transaction ends; unknown ids are ignored."""
     return await tx.rows(InvoiceRow, SELECT_FOR_UPDATE, plan_manager_id, invoice_ids)
 
 
-UPSERT = """
-    insert into invoices (plan_manager_id, id, invoice_number, invoice_date, total, tax, subtotal,
-        participant_id, claim_status, approval_status, created_at, pm_provider_id, s3_key,
-        email_message_id, ignored_error_codes, is_deleted, wont_claim, is_reimbursement)
-    select $1, id, invoice_number, invoice_date, total, tax, subtotal,
-        participant_id, claim_status, approval_status, created_at, pm_provider_id, s3_key,
-        email_message_id, ignored_error_codes, is_deleted, wont_claim, is_reimbursement
+UPSERT = f"""
+    insert into invoices (plan_manager_id, id, {COLUMNS})
+    select $1, id, {COLUMNS}
     from json_populate_recordset(null::invoices, $2)
     on conflict (plan_manager_id, id) do update set
-        invoice_number = excluded.invoice_number, invoice_date = excluded.invoice_date,
-        total = excluded.total, tax = excluded.tax, subtotal = excluded.subtotal,
-        participant_id = excluded.participant_id, claim_status = excluded.claim_status,
-        approval_status = excluded.approval_status, created_at = excluded.created_at,
-        pm_provider_id = excluded.pm_provider_id, s3_key = excluded.s3_key,
-        email_message_id = excluded.email_message_id, ignored_error_codes = excluded.ignored_error_codes,
-        is_deleted = excluded.is_deleted, wont_claim = excluded.wont_claim,
-        is_reimbursement = excluded.is_reimbursement
+        -- the sub-select only turns the columns of `excluded` into a list
+        ({COLUMNS}) = (select {COLUMNS} from (select excluded.*) written)
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write whole invoices, new or not. `records` is a JSON list of InvoiceRecord. What did change is for `touch`."""
+    """Insert or replace whole invoices. `records` is a JSON list of InvoiceRow. `touch` records which ones changed."""
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
@@ -114,7 +124,7 @@ TOUCH = """
 
 
 async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
-    """Invoices, or their lines, have changed."""
+    """Mark invoices as changed, in themselves or in their lines."""
     await tx.execute(TOUCH, plan_manager_id, invoice_ids)
 
 
@@ -125,44 +135,19 @@ async def delete_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequ
     await tx.execute(DELETE_LINES, plan_manager_id, invoice_ids)
 
 
-INSERT_LINES = """
-    insert into invoice_lines (plan_manager_id, invoice_id, id, position, description, service_item_number,
-        quantity, unit_price, total_price, claim_status, claim_batch_ref, claim_number, payment_ref,
-        is_deleted, created_at)
-    select $1, invoice_id, id, position, description, service_item_number,
-        quantity, unit_price, total_price, claim_status, claim_batch_ref, claim_number, payment_ref,
-        is_deleted, created_at
+INSERT_LINES = f"""
+    insert into invoice_lines (plan_manager_id, {LINE_COLUMNS})
+    select $1, {LINE_COLUMNS}
     from json_populate_recordset(null::invoice_lines, $2)
 """
 
 
 async def insert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Add lines. `records` is a JSON list of LineRecord."""
+    """Insert lines. `records` is a JSON list of InvoiceLineRow."""
     await tx.execute(INSERT_LINES, plan_manager_id, records)
 
 
-EXPORT = """
-    select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
-        invoice.plan_manager_id as plan_manager, invoice.participant_id,
-        invoice.claim_status, invoice.approval_status, invoice.created_at, invoice.pm_provider_id,
-        invoice.s3_key, invoice.email_message_id,
-        invoice.errors, invoice.error_codes as state_management_errors,
-        invoice.ignored_error_codes as state_management_ignored_errors,
-        invoice.is_deleted, invoice.wont_claim, invoice.is_reimbursement, invoice.is_duplicate,
-        coalesce((
-            select json_agg(json_build_object('id', line.id, 'invoice', line.invoice_id,
-                'description', line.description, 'service_item_number', line.service_item_number,
-                'quantity', line.quantity, 'unit_price', line.unit_price, 'total_price', line.total_price,
-                'claim_status', line.claim_status, 'claim_batch_ref', line.claim_batch_ref,
-                'claim_number', line.claim_number, 'payment_ref', line.payment_ref,
-                'is_deleted', line.is_deleted, 'created_at', line.created_at) order by line.position)
-            from invoice_lines line
-            where line.plan_manager_id = $1 and line.invoice_id = invoice.id
-        ), '[]') as line_items
-    from invoices invoice
-    where invoice.plan_manager_id = $1
-    order by invoice.id
-"""
+EXPORT = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 order by id"
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceWithLines]:

@@ -1,4 +1,4 @@
-"""What makes an invoice doubtful: its warnings, computed from plain facts."""
+"""The warnings of an invoice, computed from its own values and those of its participant and provider."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,12 +7,14 @@ from decimal import ROUND_HALF_UP, Decimal
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from msgspec import Struct
+
 _ITEM_CODE = re.compile(r"[0-9]{2}_[0-9]{3,9}_[0-9]{4}_[0-9]_[0-9]")
 _ROUNDING_TOLERANCE = Decimal("0.005")
 
 
 class InvoiceWarning(NamedTuple):
-    """How a warning is explained to people: where it applies, a short title, one sentence."""
+    """The explanation of a warning: where it applies, a short title, one sentence."""
 
     applies_to: Literal["invoice", "line_item"]
     title: str
@@ -22,7 +24,7 @@ class InvoiceWarning(NamedTuple):
 WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
     {
         "missing_invoice_number": InvoiceWarning(
-            "invoice", "No invoice number", "The invoice has no number, so it cannot be told from another."
+            "invoice", "No invoice number", "The invoice has no number, so it cannot be distinguished from others."
         ),
         "missing_participant": InvoiceWarning(
             "invoice", "No participant", "The invoice names no participant, or one who is not on record."
@@ -56,11 +58,11 @@ WARNINGS: Mapping[str, InvoiceWarning] = MappingProxyType(
         ),
     }
 )
-"""Every warning there is, in the order in which `findings` reports them (decisions, section 7)."""
+"""All warnings, in the order in which `find_warnings` returns them."""
 
 
-class CheckLine(NamedTuple):
-    """One line of an invoice. Amounts in dollars; `total_price` is `quantity` times `unit_price`."""
+class CheckLine(Struct, frozen=True):
+    """The values of an invoice line that the checks use. Amounts are in dollars."""
 
     quantity: Decimal | None
     unit_price: Decimal | None
@@ -69,11 +71,11 @@ class CheckLine(NamedTuple):
     is_deleted: bool
 
 
-class CheckInput(NamedTuple):
-    """All that the rules need to know about one invoice and what it refers to. Amounts in dollars.
+class CheckInput(Struct, frozen=True):
+    """The values that the checks use: of an invoice, its participant and its provider. Amounts are in dollars.
 
-    `participant_status` is None where there is no such participant; the plan's dates are None where they
-    are not known. `has_earlier_duplicate`: an earlier, not deleted invoice has the same provider and number.
+    `participant_status` is null if the participant doesn't exist; the plan's dates are null if they are unknown.
+    `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
     """
 
     invoice_number: str | None
@@ -86,15 +88,14 @@ class CheckInput(NamedTuple):
     plan_end_date: date | None
     provider_exists: bool
     has_earlier_duplicate: bool
-    lines: Sequence[CheckLine]
+    lines: list[CheckLine]
 
 
 def find_warnings(invoice: CheckInput, today: date) -> list[str]:
-    """Give the codes of all warnings of one invoice, each at most once, in the order of `WARNINGS`.
+    """Return the codes of an invoice's warnings, each once, in the order of `WARNINGS`.
 
-    `today` is the plan manager's. Deleted lines do not count. A blank invoice number is a missing one. A Lead
-    is not warned of: someone's first invoices often come while they are still being signed up. The rules are
-    those of the decisions, section 7.
+    `today` is the date in the plan manager's time zone. Deleted lines don't count. A blank invoice number counts as
+    missing. A participant with status Lead causes no warning: the first invoices often arrive before the agreement.
     """
     lines = [line for line in invoice.lines if not line.is_deleted]
     results = {
@@ -111,12 +112,12 @@ def find_warnings(invoice: CheckInput, today: date) -> list[str]:
 
 
 def has_errors(codes: Iterable[str], ignored_codes: Iterable[str]) -> bool:
-    """Say whether any warning is left that nobody chose to ignore: an invoice's `errors`."""
+    """Whether any warning remains that nobody has ignored: the value of an invoice's `errors`."""
     return not set(codes) <= set(ignored_codes)
 
 
 def is_item_code(text: str | None) -> bool:
-    """Say whether this is a support item number, `CC_SSS_RRRR_D_P`: 2, 3 to 9, 4, 1 and 1 ASCII digits."""
+    """Whether a text is a support item number, `CC_SSS_RRRR_D_P`: 2, 3 to 9, 4, 1 and 1 ASCII digits."""
     return text is not None and _ITEM_CODE.fullmatch(text) is not None
 
 
@@ -129,12 +130,11 @@ def _is_within_plan(invoice: CheckInput, today: date) -> bool:
 
 
 def _totals_match(invoice: CheckInput, lines: Sequence[CheckLine]) -> bool:
-    """Compare the amounts that are stated, as someone who is about to pay the invoice would.
+    """Compare the stated amounts, as a person who pays the invoice would.
 
-    Missing tax is none. A missing subtotal is the total less tax, and a line's missing total is its quantity
-    times its unit price: what the rest determines may go unsaid. A total must be said, and every line must
-    have an amount, as soon as there is any amount to hold them against; an invoice that states none passes.
-    An amount that no line explains does not: nothing could be claimed for it.
+    Missing tax counts as zero. A missing subtotal is the total less tax, and a missing line total is quantity times
+    unit price. If the invoice states any amount, it must state a total, every line must have an amount, and the lines
+    must add up to the subtotal: an amount without a line cannot be claimed. An invoice without any amounts passes.
     """
     tax = invoice.tax or Decimal(0)
     amounts = [_amount(line) for line in lines]
@@ -153,7 +153,7 @@ def _totals_match(invoice: CheckInput, lines: Sequence[CheckLine]) -> bool:
 def _amount(line: CheckLine) -> Decimal | None:
     if line.total_price is not None or line.quantity is None or line.unit_price is None:
         return line.total_price
-    # Not quantize, which refuses a number of more digits than it has places for.
+    # `quantize` raises an error for numbers with more digits than the context's precision.
     return (line.quantity * line.unit_price * 100).to_integral_value(ROUND_HALF_UP) / 100
 
 
@@ -164,5 +164,5 @@ def _line_total_matches(line: CheckLine) -> bool:
 
 
 def _is_close(left: Decimal, right: Decimal) -> bool:
-    # Half a cent is as often rounded up as to the even cent: either is right.
+    # Issuers round half a cent either up or to the even cent: both are correct.
     return abs(left - right) <= _ROUNDING_TOLERANCE

@@ -1,1 +1,1 @@
-"""The people whose funding a plan manager manages."""
+"""Participants: the people whose funding a plan manager manages."""

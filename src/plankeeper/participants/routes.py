@@ -9,7 +9,7 @@ from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants import service, store
-from plankeeper.participants.queries import list_page
+from plankeeper.participants.queries import count, list_page
 from plankeeper.participants.schemas import (
     Participant,
     ParticipantListQuery,
@@ -17,7 +17,6 @@ from plankeeper.participants.schemas import (
     ParticipantUpdate,
     ViewQuery,
 )
-from plankeeper.participants.totals import count
 
 router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
@@ -41,7 +40,7 @@ async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> Parti
     """Get a participant."""
     if query.view is UNSET:
         return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
-    return or_404(next(iter(await store.get_many(ctx.db, ctx.plan_manager_id, [participant_id])), None))
+    return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id))
 
 
 @router.put("/participants/{participant_id}", scope=WRITE)

@@ -1,4 +1,4 @@
-"""Participants over the wire: the basic shape, the full shape, what may be written, what may be asked."""
+"""Schemas of participants: basic and full responses, request bodies, queries and stored rows."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -47,7 +47,7 @@ class ExitReasonRef(Struct):
 
 
 class AccountManagerRef(Struct):
-    """The account manager of a participant; both members are null where there is none."""
+    """The account manager of a participant; both members are null if there is none."""
 
     id: UUID | None
     name: str | None
@@ -72,7 +72,7 @@ class Participant(Struct):
     address_line_1: str | None
     address_line_2: str | None
     city: str | None
-    service_region_id: Annotated[str | None, Meta(description="`remote` or `very_remote`, where that is known.")]
+    service_region_id: Annotated[str | None, Meta(description="`remote` or `very_remote`, if known.")]
     status: Status
     approval_required: bool
     onboard_date: date | None
@@ -90,19 +90,19 @@ class Participant(Struct):
 
 
 class ParticipantSummaryUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The members that the contract lets a client write; what is absent stays as it is, null clears."""
+    """The writable members in the contract. Absent members keep their value; null clears."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     participant_number: Annotated[
-        Text50 | None | UnsetType, Meta(description="The scheme's number of the participant.")
+        Text50 | None | UnsetType, Meta(description="The participant's number in the scheme.")
     ] = UNSET
     email: Email | None | UnsetType = UNSET
     state: StateCode | None | UnsetType = UNSET
 
 
 class ParticipantUpdate(ParticipantSummaryUpdate):
-    """What a create and an update take. All is optional: what is absent stays as it is, null clears."""
+    """The body of a create or an update. Absent members keep their value; null clears."""
 
     middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
     preferred_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
@@ -131,7 +131,7 @@ class ParticipantUpdate(ParticipantSummaryUpdate):
 
 
 class ParticipantRow(Struct, kw_only=True):
-    """A participant as it is kept: references are ids. Import and export speak this shape too."""
+    """A stored participant, with references as ids. Import and export use the same shape."""
 
     id: UUID
     first_name: str | None = None
@@ -167,7 +167,7 @@ class ParticipantRow(Struct, kw_only=True):
 
 
 def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
-    """A record in the full shape; `names` holds the names of what it refers to by their ids."""
+    """A row in the full shape; `names` maps the ids of its references to their names."""
     values = {name: getattr(row, name) for name in row.__struct_fields__ if name not in _REFERENCES}
     manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
     return Participant(
@@ -182,7 +182,7 @@ _REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_sub
 
 
 def reference_ids(*rows: ParticipantRow) -> list[UUID]:
-    """The ids of all that records refer to."""
+    """The ids of all references of the rows."""
     ids = {_uuid(getattr(row, name)) for row in rows for name in _REFERENCES}
     return [each for each in ids if each]
 
@@ -192,34 +192,34 @@ def _uuid(value: UUID | str | None) -> UUID | None:
 
 
 class ParticipantImport(ParticipantUpdate):
-    """One line of an import."""
+    """A record of an import."""
 
     id: NewId | UnsetType = UNSET
     created_at: AwareDatetime | UnsetType = UNSET
 
 
 class NamedReference(Struct):
-    """An id with its name."""
+    """An id and its name."""
 
     id: UUID
     name: str
 
 
 class ParticipantIdentifier(Struct):
-    """A participant by its number."""
+    """The number and the id of a participant."""
 
     participant_number: str
     id: UUID
 
 
 class ViewQuery(Query):
-    """Which shape is answered."""
+    """Selects the shape of the response."""
 
-    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` answers the shape of the list.")] = UNSET
+    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns the shape of the list.")] = UNSET
 
 
 class ParticipantListQuery(UuidListQuery):
-    """Filters of the list; they combine with AND."""
+    """Filters of the list, combined with AND."""
 
     status: Status | UnsetType = UNSET
     state: Annotated[
@@ -227,16 +227,16 @@ class ParticipantListQuery(UuidListQuery):
             "nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt", "NSW", "QLD", "VIC", "SA", "WA", "TAS", "ACT", "NT"
         ]
         | UnsetType,
-        Meta(description="The contract's values are lower case; upper case is taken too."),
+        Meta(description="Lower case in the contract; upper case is accepted too."),
     ] = UNSET
     account_manager: Annotated[
         Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
-        Meta(description="Ids of account managers with commas between them; any of them matches."),
+        Meta(description="Ids of account managers, separated by commas; any of them matches."),
     ] = UNSET
     participant_number: Text255 | UnsetType = UNSET
-    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
+    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
     updated_since: Annotated[
         AwareDatetime | UnsetType,
         EXTENSION,
-        Meta(description="Changed at or after this moment."),
+        Meta(description="Changed at or after this time."),
     ] = UNSET

@@ -1,6 +1,7 @@
 """Participants in SQL."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
@@ -12,56 +13,69 @@ from plankeeper.participants.schemas import (
     ParticipantSummary,
 )
 
-GET_SUMMARY = """
-    select id, first_name, last_name, participant_number, email, state
-    from participants
-    where plan_manager_id = $1 and id = $2
+PERSON_COLUMNS: LiteralString = """
+    first_name, middle_name, last_name, preferred_name, participant_number, email, phone_number, date_of_birth,
+    gender, pronouns, state, postcode, address_line_1, address_line_2, city, service_region_id, status,
+    approval_required, onboard_date, created_at, date_ceased, reason_for_leaving
 """
+REFERENCE_COLUMNS: LiteralString = "exit_reason_category_id, exit_reason_subcategory_id, account_manager_id"
+PLAN_COLUMNS: LiteralString = """
+    is_pace_plan, plan_start_date, plan_end_date, postal_statement, participant_receives_statements
+"""
+COLUMNS: LiteralString = f"{PERSON_COLUMNS}, {REFERENCE_COLUMNS}, {PLAN_COLUMNS}"
+SUMMARY_COLUMNS: LiteralString = "id, first_name, last_name, participant_number, email, state"
+
+# The columns of Participant, from a sub-select `participant` and ACCOUNT_MANAGER_NAME. Names come from sub-selects, one
+# of them lateral, so that PostgreSQL remembers the names of the few account managers: joins would build hash tables.
+FULL_COLUMNS: LiteralString = f"""
+    id, {PERSON_COLUMNS}, {PLAN_COLUMNS},
+    exit_reason_category_id, case when exit_reason_category_id is not null then (
+        select name from exit_reasons where plan_manager_id = $1 and id = participant.exit_reason_category_id
+    ) end as exit_reason_category_name,
+    exit_reason_subcategory_id, case when exit_reason_subcategory_id is not null then (
+        select name from exit_reasons where plan_manager_id = $1 and id = participant.exit_reason_subcategory_id
+    ) end as exit_reason_subcategory_name,
+    account_manager_id, manager.name as account_manager_name
+"""
+ACCOUNT_MANAGER_NAME: LiteralString = """
+    left join lateral (
+        select name from account_managers where plan_manager_id = $1 and id = participant.account_manager_id limit 1
+    ) manager on true
+"""
+
+GET_SUMMARY = f"select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and id = $2"
 
 
 async def get_summary(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
     return await db.one_or_none(ParticipantSummary, GET_SUMMARY, plan_manager_id, participant_id)
 
 
-GET_MANY = """
-    select
-        participant.id, participant.first_name, participant.middle_name, participant.last_name,
-        participant.preferred_name, participant.participant_number, participant.email,
-        participant.phone_number, participant.date_of_birth, participant.gender, participant.pronouns,
-        participant.state, participant.postcode, participant.address_line_1,
-        participant.address_line_2, participant.city, participant.service_region_id,
-        participant.status, participant.approval_required, participant.onboard_date,
-        participant.created_at, participant.date_ceased, participant.reason_for_leaving,
-        participant.is_pace_plan, participant.plan_start_date, participant.plan_end_date,
-        participant.postal_statement, participant.participant_receives_statements,
-        participant.exit_reason_category_id, category.name as exit_reason_category_name,
-        participant.exit_reason_subcategory_id, subcategory.name as exit_reason_subcategory_name,
-        participant.account_manager_id, manager.name as account_manager_name
-    from participants participant
-    left join exit_reasons category on category.plan_manager_id = $1
-        and category.id = participant.exit_reason_category_id
-    left join exit_reasons subcategory on subcategory.plan_manager_id = $1
-        and subcategory.id = participant.exit_reason_subcategory_id
-    left join account_managers manager on manager.plan_manager_id = $1
-        and manager.id = participant.account_manager_id
-    where participant.plan_manager_id = $1 and participant.id = any ($2)
-    order by participant.id
+GET = f"""
+    select {FULL_COLUMNS}
+    from (select * from participants where plan_manager_id = $1 and id = $2) participant
+    {ACCOUNT_MANAGER_NAME}
+"""
+
+
+async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Participant | None:
+    return await db.one_or_none(Participant, GET, plan_manager_id, participant_id)
+
+
+GET_MANY = f"""
+    select {FULL_COLUMNS}
+    from (select * from participants where plan_manager_id = $1 and id = any ($2)) participant
+    {ACCOUNT_MANAGER_NAME}
+    order by id
 """
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
-    """Those of the ids that there are, ascending by id."""
+    """The participants with these ids, in order of id; unknown ids are ignored."""
     return await db.rows(Participant, GET_MANY, plan_manager_id, participant_ids)
 
 
-SELECT_FOR_UPDATE = """
-    select
-        id, first_name, middle_name, last_name, preferred_name, participant_number, email,
-        phone_number, date_of_birth, gender, pronouns, state, postcode, address_line_1,
-        address_line_2, city, service_region_id, status, approval_required, onboard_date, created_at,
-        date_ceased, reason_for_leaving, exit_reason_category_id, exit_reason_subcategory_id,
-        account_manager_id, is_pace_plan, plan_start_date, plan_end_date, postal_statement,
-        participant_receives_statements
+SELECT_FOR_UPDATE = f"""
+    select id, {COLUMNS}
     from participants
     where plan_manager_id = $1 and id = any ($2)
     order by id
@@ -72,16 +86,11 @@ SELECT_FOR_UPDATE = """
 async def select_for_update(
     tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]
 ) -> list[ParticipantRow]:
-    """Those of the ids that there are, locked until the transaction ends."""
+    """The participants with these ids, locked until the transaction ends; unknown ids are ignored."""
     return await tx.rows(ParticipantRow, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
 
 
-SELECT_FOR_SHARE = """
-    select id, first_name, last_name, participant_number, email, state
-    from participants
-    where plan_manager_id = $1 and id = $2
-    for share
-"""
+SELECT_FOR_SHARE = GET_SUMMARY + " for share"
 
 
 async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
@@ -109,23 +118,10 @@ async def exists(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> b
     return await db.one(bool, EXISTS, plan_manager_id, participant_id)
 
 
-INSERT = """
+INSERT = f"""
     with added as (
-        insert into participants (
-            plan_manager_id, id, first_name, middle_name, last_name, preferred_name, participant_number,
-            email, phone_number, date_of_birth, gender, pronouns, state, postcode, address_line_1,
-            address_line_2, city, service_region_id, status, approval_required, onboard_date, created_at,
-            date_ceased, reason_for_leaving, exit_reason_category_id, exit_reason_subcategory_id,
-            account_manager_id, is_pace_plan, plan_start_date, plan_end_date, postal_statement,
-            participant_receives_statements
-        )
-        select $1,
-            id, first_name, middle_name, last_name, preferred_name, participant_number, email,
-            phone_number, date_of_birth, gender, pronouns, state, postcode, address_line_1,
-            address_line_2, city, service_region_id, status, approval_required, onboard_date, created_at,
-            date_ceased, reason_for_leaving, exit_reason_category_id, exit_reason_subcategory_id,
-            account_manager_id, is_pace_plan, plan_start_date, plan_end_date, postal_statement,
-            participant_receives_statements
+        insert into participants (plan_manager_id, id, {COLUMNS})
+        select $1, id, {COLUMNS}
         from json_populate_recordset(null::participants, $2)
         returning status, state
     )
@@ -135,11 +131,11 @@ INSERT = """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Add new participants, and to the totals. `records` is a JSON list of ParticipantRecord."""
+    """Insert participants and add them to the totals. `records` is a JSON list of ParticipantRow."""
     await tx.execute(INSERT, plan_manager_id, records)
 
 
-UPDATE_MANY = """
+UPDATE_MANY = f"""
     with new as materialized (
         select * from json_populate_recordset(null::participants, $2)
     ), old as (
@@ -148,19 +144,8 @@ UPDATE_MANY = """
         where old.plan_manager_id = $1
     ), changed as (
         update participants participant set
-            first_name = new.first_name, middle_name = new.middle_name, last_name = new.last_name,
-            preferred_name = new.preferred_name, participant_number = new.participant_number, email =
-            new.email, phone_number = new.phone_number, date_of_birth = new.date_of_birth, gender =
-            new.gender, pronouns = new.pronouns, state = new.state, postcode = new.postcode, address_line_1
-            = new.address_line_1, address_line_2 = new.address_line_2, city = new.city, service_region_id =
-            new.service_region_id, status = new.status, approval_required = new.approval_required,
-            onboard_date = new.onboard_date, created_at = new.created_at, date_ceased = new.date_ceased,
-            reason_for_leaving = new.reason_for_leaving, exit_reason_category_id =
-            new.exit_reason_category_id, exit_reason_subcategory_id = new.exit_reason_subcategory_id,
-            account_manager_id = new.account_manager_id, is_pace_plan = new.is_pace_plan, plan_start_date =
-            new.plan_start_date, plan_end_date = new.plan_end_date, postal_statement = new.postal_statement,
-            participant_receives_statements = new.participant_receives_statements, updated_at =
-            clock_timestamp()
+            -- the sub-select only turns the columns of `new` into a list
+            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = clock_timestamp()
         from new
         where participant.plan_manager_id = $1 and participant.id = new.id
         returning participant.status, participant.state
@@ -176,7 +161,7 @@ UPDATE_MANY = """
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Write participants anew that there are, and what that changes in the totals. The caller holds their locks."""
+    """Update participants that the caller has locked, and the totals. `records` is a JSON list of ParticipantRow."""
     await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
@@ -193,18 +178,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -
     await tx.execute(DELETE, plan_manager_id, participant_id)
 
 
-EXPORT = """
-    select
-        id, first_name, middle_name, last_name, preferred_name, participant_number, email,
-        phone_number, date_of_birth, gender, pronouns, state, postcode, address_line_1,
-        address_line_2, city, service_region_id, status, approval_required, onboard_date, created_at,
-        date_ceased, reason_for_leaving, exit_reason_category_id, exit_reason_subcategory_id,
-        account_manager_id, is_pace_plan, plan_start_date, plan_end_date, postal_statement,
-        participant_receives_statements
-    from participants
-    where plan_manager_id = $1
-    order by id
-"""
+EXPORT = f"select id, {COLUMNS} from participants where plan_manager_id = $1 order by id"
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ParticipantRow]:
@@ -219,5 +193,35 @@ FIND_BY_NUMBERS = """
 
 
 async def find_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[ParticipantIdentifier]:
-    """Every participant with one of the numbers; two may have the same."""
+    """All participants with one of the numbers; several may share a number."""
     return await db.rows(ParticipantIdentifier, FIND_BY_NUMBERS, plan_manager_id, numbers)
+
+
+COMPACT_COUNTS = """
+    with crowded as (
+        -- tenants: all, on purpose
+        select plan_manager_id, status, state
+        from participant_counts
+        group by plan_manager_id, status, state
+        having count(*) > 50
+        limit $1
+    ), removed as (
+        delete from participant_counts counts
+        using crowded
+        where counts.plan_manager_id = crowded.plan_manager_id and counts.status = crowded.status
+            and counts.state = crowded.state
+        returning counts.plan_manager_id, counts.status, counts.state, counts.amount
+    ), compacted as (
+        insert into participant_counts (plan_manager_id, status, state, amount)
+        select plan_manager_id, status, state, sum(amount) from removed group by plan_manager_id, status, state
+    )
+    select count(*) from removed
+"""
+
+
+async def compact_counts(db: Executor, max_groups: int = 100) -> int:
+    """Sum up totals that consist of many rows, and return the number of rows removed.
+
+    Each write appends a row to the totals, so writers never wait for each other or for this function.
+    """
+    return await db.one(int, COMPACT_COUNTS, max_groups)

@@ -1,1 +1,1 @@
-"""Who provides services to participants and sends invoices."""
+"""Providers of services to participants, who issue invoices."""

@@ -1,4 +1,4 @@
-"""Providers over the wire, and as they are kept."""
+"""Schemas of providers: responses, request bodies, queries and stored rows."""
 
 from typing import Annotated
 from uuid import UUID
@@ -32,7 +32,7 @@ class ProviderSummary(Struct):
 
 
 class Provider(Struct, kw_only=True):
-    """A provider in the full shape. Import and export speak this shape too."""
+    """A provider in the full shape. Import and export use the same shape."""
 
     id: UUID
     entity_name: str | None = None
@@ -49,7 +49,7 @@ class Provider(Struct, kw_only=True):
 
 
 class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a create and an update take. All is optional: what is absent stays as it is, null clears."""
+    """The body of a create or an update. Absent members keep their value; null clears."""
 
     entity_name: Text255 | None | UnsetType = UNSET
     abn: Annotated[Text50 | None | UnsetType, Meta(description="Australian Business Number.")] = UNSET
@@ -64,30 +64,26 @@ class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ProviderImport(ProviderUpdate):
-    """One line of an import."""
+    """A record of an import."""
 
     id: NewId | UnsetType = UNSET
     created_at: AwareDatetime | UnsetType = UNSET
 
 
 class ProviderViewQuery(Query):
-    """Which shape is answered."""
+    """Selects the shape of the response."""
 
-    view: Annotated[
-        View | UnsetType, EXTENSION, Meta(description="`full` answers every member that a provider has.")
-    ] = UNSET
+    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns all members of a provider.")] = UNSET
 
 
 class ProviderListQuery(UuidListQuery):
-    """Filters of the list; they combine with AND."""
+    """Filters of the list, combined with AND."""
 
-    view: Annotated[
-        View | UnsetType, EXTENSION, Meta(description="`full` answers every member that a provider has.")
-    ] = UNSET
+    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns all members of a provider.")] = UNSET
     abn: Annotated[Text255 | UnsetType, EXTENSION] = UNSET
-    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact, but for case.")] = UNSET
+    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
     updated_since: Annotated[
         AwareDatetime | UnsetType,
         EXTENSION,
-        Meta(description="Changed at or after this moment."),
+        Meta(description="Changed at or after this time."),
     ] = UNSET

@@ -86,7 +86,7 @@ async def test_a_waiter_times_out_without_affecting_others() -> None:
     server = FakeServer()
     pool = Pool(server.connect, 1, 0.02)
     async with pool.acquire():
-        with pytest.raises(PoolExhaustedError, match=r"no connection became free in 0\.02 s"):
+        with pytest.raises(PoolExhaustedError, match=r"no connection became available within 0\.02 s"):
             await pool.fetch("one")
     assert await pool.fetch("two") == ["two"]
     assert len(server.connections) == 1

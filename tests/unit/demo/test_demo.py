@@ -123,7 +123,7 @@ def expected_warnings(dataset: Dataset) -> dict[str, list[str]]:
             parse_date(person.get("plan_end_date")),
             row["pm_provider_id"] in providers,
             twin in seen,
-            [CheckLine(*(line[name] for name in CheckLine._fields)) for line in row["line_items"]],
+            [CheckLine(*(line[name] for name in CheckLine.__struct_fields__)) for line in row["line_items"]],
         )
         warnings[row["id"]] = find_warnings(facts, LAST_DATE)
         if None not in twin and not row["is_deleted"]:

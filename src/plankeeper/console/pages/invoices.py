@@ -10,7 +10,7 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.console.templating import humanize
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
-from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, store
+from plankeeper.invoices import ignored_warnings, ignored_warnings_store, queries, store
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery, InvoiceWithLines
 from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
@@ -42,7 +42,8 @@ async def list_(request: PageRequest) -> HtmlPage:
     rows = list[Invoice]()
     try:
         query = validate_struct(InvoiceListQuery, {**filters, "limit": PAGE_SIZE, "after": after or "0"})
-        rows = await (doubtful if only_warnings else queries).list_page(request.db, request.plan_manager_id, query)
+        list_page = queries.list_page_with_warnings if only_warnings else queries.list_page
+        rows = await list_page(request.db, request.plan_manager_id, query)
     except ValidationError as error:
         request.errors = {each.field: each.message for each in error.errors or ()}
     params = filters | ({"warnings": "1"} if only_warnings else {})

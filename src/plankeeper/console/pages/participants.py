@@ -98,8 +98,8 @@ async def edit(request: PageRequest, participant_id: UUID) -> HtmlPage:
 @pages.post("/participants/{participant_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, participant_id: UUID) -> Redirect:
     await store.select_for_update(request.tx, request.plan_manager_id, [participant_id])
-    rows = await store.get_many(request.tx, request.plan_manager_id, [participant_id])
-    current = participant_form(or_404(next(iter(rows), None)))
+    participant = or_404(await store.get(request.tx, request.plan_manager_id, participant_id))
+    current = participant_form(participant)
     require_unchanged(request, current)
     change = changes_in(ParticipantUpdate, request.form, current)
     async with translate_constraints(request, service.CONSTRAINT_ERRORS):
@@ -125,8 +125,7 @@ async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
 
 
 async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:
-    rows = await store.get_many(request.db, request.plan_manager_id, [participant_id])
-    return or_404(next(iter(rows), None))
+    return or_404(await store.get(request.db, request.plan_manager_id, participant_id))
 
 
 def empty_form() -> Form:

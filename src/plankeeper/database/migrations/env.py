@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations in one transaction over asyncpg, one program at a time."""
+"""Alembic's entry point: runs the migrations in one transaction over asyncpg, one program at a time."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-# Any fixed number: who holds this advisory lock is migrating.
+# Any fixed number: the holder of this advisory lock runs the migrations.
 _LOCK = 7_526_541_001
 
 
