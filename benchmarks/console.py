@@ -193,7 +193,8 @@ def _measure(client: httpx.Client, path: str, address: str) -> PageTiming:
 def _table(timings: list[PageTiming]) -> list[str]:
     lines = ["| Page | median ms | slowest ms | KB | KB with assets |", "|---|---|---|---|---|"]
     return lines + [
-        f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f} | {each.size / 1000:.1f} | {each.size_with_assets / 1000:.1f} |"
+        f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f}"
+        f" | {each.size / 1000:.1f} | {each.size_with_assets / 1000:.1f} |"
         for each in timings
     ]
 
