@@ -25,7 +25,7 @@ def error_message(done: Done) -> str:
     assert done.stdout == ""
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
-    assert "Unexpected" not in done.stderr
+    assert "--traceback" not in done.stderr
     return done.stderr.strip().splitlines()[-1]
 
 
