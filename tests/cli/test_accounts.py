@@ -112,7 +112,10 @@ def test_a_reset_disables_two_factor_on_request(accounts: AccountsCommand) -> No
     server.run(server.db.execute("update accounts set totp_secret = $2 where id = $1", ident, "A" * 32))
     assert accounts.run("reset", accounts.email)[0] == 0
     assert "two-factor" in accounts.lines()[0]
-    assert accounts.run("reset", accounts.email, "--disable-two-factor", "--password-stdin", stdin=PASSWORD.encode())[0] == 0
+    assert (
+        accounts.run("reset", accounts.email, "--disable-two-factor", "--password-stdin", stdin=PASSWORD.encode())[0]
+        == 0
+    )
     assert "password only" in accounts.lines()[0]
     entered = accounts.sign_in()
     assert isinstance(entered, LoginResult)
@@ -121,7 +124,11 @@ def test_a_reset_disables_two_factor_on_request(accounts: AccountsCommand) -> No
 
 def test_an_impossible_reset_reports_the_reason_and_changes_nothing(accounts: AccountsCommand) -> None:
     nobody = accounts.run("reset", accounts.email)
-    assert nobody == (1, "", f"Error: There is no account with the email {accounts.email}. See `plankeeper accounts list`.\n")
+    assert nobody == (
+        1,
+        "",
+        f"Error: There is no account with the email {accounts.email}. See `plankeeper accounts list`.\n",
+    )
     accounts.create("--password-stdin", stdin=PASSWORD.encode())
     for wrong in (b"short\n", b""):
         refused = accounts.run("reset", accounts.email, "--password-stdin", stdin=wrong)
@@ -132,7 +139,12 @@ def test_an_impossible_reset_reports_the_reason_and_changes_nothing(accounts: Ac
 def test_an_unknown_plan_manager_or_account_is_reported(accounts: AccountsCommand) -> None:
     nobody = "00000000-0000-0000-0000-000000000001"
     gone = accounts.run("remove", accounts.email)
-    assert gone == (1, "", f"Error: There is no account with the email {accounts.email} and such a role. See `plankeeper accounts list`.\n")
+    assert gone == (
+        1,
+        "",
+        f"Error: There is no account with the email {accounts.email} and such a role."
+        " See `plankeeper accounts list`.\n",
+    )
     accounts.create("--password-stdin", stdin=PASSWORD.encode())
     assert accounts.run("remove", accounts.email, "--plan-manager", nobody)[0] == 1
     assert len(accounts.lines()) == 1

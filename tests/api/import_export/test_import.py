@@ -181,7 +181,10 @@ INVALID_ROWS: list[tuple[str, Row, str, str]] = [
         "team-members", {"participant_id": new_id(), "first_name": "x"}, "participant_id",
         "must be the id of a participant of this plan manager",
     ),
-    ("team-members", {"participant_number": "431", "first_name": "x"}, "participant_number", "is not the number of a participant"),
+    (
+        "team-members", {"participant_number": "431", "first_name": "x"}, "participant_number",
+        "is not the number of a participant",
+    ),
     ("team-members", {"first_name": "x"}, "participant_id", "or participant_number is required"),
     ("invoices", {"claim_status": "lost"}, "claim_status", "must be one of new, flagged, pending, payment_ready"),
     ("invoice-view-sessions", {"user_id": "u"}, "invoice_id", "is required for a new record"),

@@ -214,7 +214,10 @@ INVALID_AMOUNT = "must be a number below 10^12 with at most 10 decimal places"
 @pytest.mark.parametrize(
     "content,field,reason",
     [
-        (f'{{"plan_manager": "{UNKNOWN_ID}"}}', "plan_manager", "must be the id of the plan manager that you import into"),
+        (
+            f'{{"plan_manager": "{UNKNOWN_ID}"}}', "plan_manager",
+            "must be the id of the plan manager that you import into",
+        ),
         ('{"total": 1000000000000}', "total", INVALID_AMOUNT),
         ('{"total": 1e999999999}', "total", INVALID_AMOUNT),
         ('{"tax": 0.00000000001}', "tax", INVALID_AMOUNT),

@@ -88,8 +88,9 @@ def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
     for command in (["serve", "--port", "0"], ["migrate"], ["doctor"]):
         refused = run_program(*command, PLANKEEPER_DATABASE_URL=empty_dsn)
         assert refused.returncode == 1, command
-        assert f"The database's schema is {NEWER_REVISION}, but this Plankeeper supports" in refused.stdout + refused.stderr, (
-            command
-        )
+        assert (
+            f"The database's schema is {NEWER_REVISION}, but this Plankeeper supports"
+            in refused.stdout + refused.stderr
+        ), command
         assert "Run the newer one" in refused.stdout + refused.stderr
     assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [(NEWER_REVISION,)]
