@@ -142,8 +142,10 @@ def test_an_unknown_plan_manager_or_account_is_reported(accounts: AccountsComman
     assert gone == (
         1,
         "",
-        f"Error: There is no account with the email {accounts.email} and such a role."
-        " See `plankeeper accounts list`.\n",
+        (
+            f"Error: There is no account with the email {accounts.email} and such a role."
+            " See `plankeeper accounts list`.\n"
+        ),
     )
     accounts.create("--password-stdin", stdin=PASSWORD.encode())
     assert accounts.run("remove", accounts.email, "--plan-manager", nobody)[0] == 1
