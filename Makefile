@@ -59,8 +59,8 @@ bench: .venv/run
 bench-quick: .venv/run
 	$(BIN)/python -m benchmarks run --quick
 
-bench-console: .venv/run
-	$(BIN)/python -m benchmarks console
+bench-console: .venv/dev
+	$(BIN)/python -m benchmarks.console
 
 # Screenshots for docs/console.md. They need Chromium (Debian: apt-get install chromium).
 screenshots: .venv/dev
@@ -70,7 +70,7 @@ bench-flat: .venv/run
 	$(BIN)/python -m benchmarks flat
 
 .venv/run: requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Plankeeper needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import sys; sys.exit("Plankeeper requires Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .

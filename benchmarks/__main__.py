@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks install | run | flat | console`."""
+"""The command line: `python -m benchmarks install | run | flat`."""
 
 import argparse
 import signal
@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
-from benchmarks.console import Options as ConsoleOptions
-from benchmarks.console import console
 from benchmarks.flat import Options as FlatOptions
 from benchmarks.flat import flat
 from benchmarks.install import install
@@ -20,7 +18,7 @@ from plankeeper.embedded_postgres.binaries import ClusterError
 
 
 def main() -> None:
-    """Run a command; whatever happens, what it started has ended when it returns."""
+    """Run a command. The programs that it starts end with it."""
     signal.signal(signal.SIGTERM, _exit_on_sigterm)
     args = _parser().parse_args()
     try:
@@ -36,61 +34,67 @@ def _exit_on_sigterm(_number: int, _frame: object) -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Plankeeper beside its peers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Compare Plankeeper with similar systems."
+    )
     commands = parser.add_subparsers(required=True)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--work", type=Path, default=Path(".bench"), help="where peers and data go (.bench)")
+    common.add_argument("--work", type=Path, default=Path(".bench"), help="the folder for peers and data (.bench)")
 
     command = commands.add_parser("install", parents=[common], help="install the peers")
     command.set_defaults(command=lambda args: install(args.work.absolute()))
 
-    command = commands.add_parser("run", parents=[common], help="measure all systems side by side")
+    command = commands.add_parser("run", parents=[common], help="measure all systems")
     command.add_argument("--quick", action="store_true", help="the essentials, in under 3 minutes")
-    command.add_argument("--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"of {','.join(SYSTEMS)}")
+    command.add_argument(
+        "--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"a selection of {','.join(SYSTEMS)}"
+    )
     scenarios = {scenario.name: scenario for scenario in SCENARIOS}
-    command.add_argument("--scenarios", type=_names(scenarios), help=f"of {','.join(scenarios)}")
+    command.add_argument("--scenarios", type=_names(scenarios), help=f"a selection of {','.join(scenarios)}")
     command.add_argument("--sizes", type=_numbers, help="numbers of participants (10000,1000000)")
-    command.add_argument("--rounds", type=int, help="how often each system has its turn (3)")
-    command.add_argument("--seconds", type=int, help="of load for each scenario in each round (4)")
+    command.add_argument("--rounds", type=int, help="rounds in which each system is measured (3)")
+    command.add_argument("--seconds", type=int, help="seconds of load per scenario and round (4)")
     command.add_argument(
-        "--load-minutes", type=float, default=10, help="a system that takes longer gets fewer rows (10)"
+        "--load-minutes", type=float, default=10, help="a system that takes longer to load gets fewer rows (10)"
     )
-    command.add_argument("--fresh", action="store_true", help="load everything anew")
+    command.add_argument("--fresh", action="store_true", help="reload all data")
     command.add_argument(
-        "--by-copy", action="store_true", help="load Plankeeper by COPY, not by import: for a quick look"
+        "--by-copy", action="store_true", help="load Plankeeper with COPY instead of an import, for a quick look"
     )
-    command.add_argument("--out", type=Path, help="where the results go (<work>/results)")
+    command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
     command.set_defaults(command=_run)
 
-    command = commands.add_parser("flat", parents=[common], help="measure whether speed depends on the amount of data")
+    command = commands.add_parser(
+        "flat", parents=[common], help="measure whether performance depends on the amount of data"
+    )
     command.add_argument("--few", type=int, default=1_000, help="participants of the small server (1000)")
     command.add_argument("--many", type=int, default=1_000_000, help="participants of the large ones (1000000)")
-    command.add_argument("--tenants", type=int, default=200, help="plan managers that share them in the third (200)")
-    command.add_argument("--rounds", type=int, default=3, help="how often each server has its turn (3)")
-    command.add_argument("--seconds", type=int, default=4, help="of load for each scenario in each round (4)")
-    command.add_argument("--fresh", action="store_true", help="load everything anew")
-    command.add_argument("--out", type=Path, help="where the results go (<work>/results)")
+    command.add_argument(
+        "--tenants", type=int, default=200, help="plan managers that share the participants of the third server (200)"
+    )
+    command.add_argument("--rounds", type=int, default=3, help="rounds in which each server is measured (3)")
+    command.add_argument("--seconds", type=int, default=4, help="seconds of load per scenario and round (4)")
+    command.add_argument("--fresh", action="store_true", help="reload all data")
+    command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
     command.set_defaults(command=_flat)
 
-    command = commands.add_parser("console", parents=[common], help="measure every page of the console")
-    command.add_argument("--participants", type=int, default=100_000, help="of the plan manager (100000)")
-    command.add_argument("--fresh", action="store_true", help="fill the plan manager anew")
-    command.set_defaults(command=_console)
     return parser
-
-
-def _console(args: argparse.Namespace) -> None:
-    console(ConsoleOptions(work=args.work.absolute(), participants=args.participants, fresh=args.fresh))
 
 
 def _flat(args: argparse.Namespace) -> None:
     out = (args.out or args.work / "results").absolute()
     flat(
         FlatOptions(
-            work=args.work.absolute(), out=out, few=args.few, many=args.many, tenants=args.tenants,
-            rounds=args.rounds, seconds=args.seconds, fresh=args.fresh,
+            work=args.work.absolute(),
+            out=out,
+            few=args.few,
+            many=args.many,
+            tenants=args.tenants,
+            rounds=args.rounds,
+            seconds=args.seconds,
+            fresh=args.fresh,
         )
-    )  # fmt: skip
+    )
 
 
 def _run(args: argparse.Namespace) -> None:
@@ -117,7 +121,7 @@ def _names(choices: Iterable[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         names = text.split(",")
         if unknown := [name for name in names if name not in choices]:
-            raise argparse.ArgumentTypeError(f"no such name: {', '.join(unknown)}; known are {', '.join(choices)}")
+            raise argparse.ArgumentTypeError(f"unknown names: {', '.join(unknown)}; choose from {', '.join(choices)}")
         return names
 
     return parse

@@ -1,4 +1,4 @@
-"""The least that a Python server can do: Plankeeper's statements over asyncpg, no authentication, no checks."""
+"""A minimal Python server: Plankeeper's statements over asyncpg, without authentication or validation."""
 
 import os
 from typing import Any
@@ -9,20 +9,22 @@ import msgspec
 from benchmarks.statements import get_statement, list_statement
 
 _GET, _LIST = get_statement(), list_statement()
-# As in Plankeeper's own sessions.
+# The session settings of Plankeeper.
 _SESSION = {"jit": "off", "random_page_cost": "1.1", "timezone": "UTC", "plan_cache_mode": "force_generic_plan"}
 _encoder = msgspec.json.Encoder()
 _OK: dict[str, Any] = {
-    "type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]
-}  # fmt: skip
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(b"content-type", b"application/json")],
+}
 
 
 async def _no_reset(_connection: object) -> None:
-    """Nothing to reset: no statement leaves anything on a connection."""
+    """Skip the reset: no statement changes the state of a connection."""
 
 
 class StructCache:
-    """A struct for each set of columns, made when it is first seen."""
+    """Struct types by number of columns, defined on first use."""
 
     def __init__(self) -> None:
         self._structs: dict[int, type[msgspec.Struct]] = {}

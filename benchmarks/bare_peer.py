@@ -1,4 +1,4 @@
-"""The floor of a Python server: `bare_asgi.py` with as many workers as Plankeeper has, over the same tables."""
+"""The lower bound of a Python server: `bare_asgi.py` over the same tables, with as many workers as Plankeeper."""
 
 import sys
 from importlib.metadata import version

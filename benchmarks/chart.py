@@ -1,4 +1,4 @@
-"""A bar chart of one size as SVG: a panel for each scenario, readable on light and dark paper."""
+"""A bar chart of one size as SVG: a panel per scenario, for light and dark backgrounds."""
 
 from html import escape
 
@@ -9,8 +9,8 @@ from benchmarks.scenarios import Scenario
 _WIDTH, _COLUMNS, _MARGIN = 960, 2, 24
 _BAR_HEIGHT, _ROW_HEIGHT, _HEADER_HEIGHT, _LABEL_WIDTH, _VALUE = 14, 20, 30, 150, 130
 _LEGEND = (
-    "Behind each figure: how many times as many requests Plankeeper answers."
-    " Dashed: floors, with no product around the statement; some are cut off."
+    "After each rate: how many times as many requests Plankeeper handles."
+    " Dashed: lower bounds, which run only the statement; some bars are cut off."
 )
 _STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1f2328; }
@@ -24,8 +24,8 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 
 
 def chart(size: SizeResults) -> str:
-    """Requests a second, each panel to a scale of its own."""
-    title = f"Requests a second, {size.rows:,} participants (longer is better)"
+    """Requests per second. Each panel has its own scale."""
+    title = f"Requests per second, {size.rows:,} participants (longer is better)"
     panels: list[str] = []
     tops = [60] * _COLUMNS
     width = (_WIDTH - _MARGIN * (_COLUMNS + 1)) // _COLUMNS
@@ -36,20 +36,22 @@ def chart(size: SizeResults) -> str:
         panels.append(f'<g transform="translate({x} {tops[column]})">{panel}</g>')
         tops[column] += height
     frame = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {max(tops)}"'
-    return "\n".join([
-        f'<svg {frame} role="img" aria-labelledby="title"><title id="title">{escape(title)}</title>',
-        f"<style>{_STYLE}</style>",
-        f'<text class="title" x="{_MARGIN}" y="28">{escape(title)}</text>',
-        f'<text class="quiet" x="{_MARGIN}" y="46">{escape(_LEGEND)}</text>',
-        *panels,
-        "</svg>\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg {frame} role="img" aria-labelledby="title"><title id="title">{escape(title)}</title>',
+            f"<style>{_STYLE}</style>",
+            f'<text class="title" x="{_MARGIN}" y="28">{escape(title)}</text>',
+            f'<text class="quiet" x="{_MARGIN}" y="46">{escape(_LEGEND)}</text>',
+            *panels,
+            "</svg>\n",
+        ]
+    )
 
 
 def _panel(size: SizeResults, scenario: Scenario, width: int) -> tuple[str, int]:
-    """What a scenario looks like, and how high that is."""
+    """The panel of a scenario, and its height."""
     bars = [(system, measurement) for system in size.systems if (measurement := system.median(scenario))]
-    # A floor may stand far above the rest: it is cut off, so that the rest can be told apart.
+    # A lower bound can be far above the products. Its bar is cut off, so that the others stay distinguishable.
     maximum = max([measurement.rate for system, measurement in bars if not system.is_floor] or [1]) * 1.25
     lines = [f'<text class="panel" y="14">{escape(scenario.title)}</text>']
     for number, (system, measurement) in enumerate(bars):
@@ -64,8 +66,8 @@ def _panel(size: SizeResults, scenario: Scenario, width: int) -> tuple[str, int]
         lines += [
             f'<text x="{_LABEL_WIDTH - 8}" y="{y + 11}" text-anchor="end">{escape(system.title)}</text>',
             (
-                f'<rect class="{css_class}" x="{_LABEL_WIDTH}" y="{y}" width="{length:.1f}" height="{_BAR_HEIGHT}"'
-                ' rx="2"/>'
+                f'<rect class="{css_class}" x="{_LABEL_WIDTH}" y="{y}"'
+                f' width="{length:.1f}" height="{_BAR_HEIGHT}" rx="2"/>'
             ),
             f'<text class="quiet" x="{_LABEL_WIDTH + length + 6:.1f}" y="{y + 11}">{escape(label)}</text>',
         ]

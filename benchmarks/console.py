@@ -1,9 +1,11 @@
-"""How long the server takes for each page of the console, and what a page weighs, with many participants.
+"""Measures the response time and size of each console page with many participants: `python -m benchmarks.console`.
 
-The plan manager is the demonstration's, with its records again and again under other ids. Pages are found by following
-links. The time is that of whole requests over one connection on this machine, so a little more than the server's own.
+The plan manager contains many copies of the sample data, under different ids. Pages are discovered by following links.
+The times are those of complete requests over one connection on this machine, so slightly more than the server's time.
+It is a program of its own because it needs httpx, which is a development dependency.
 """
 
+import argparse
 import re
 import shutil
 import statistics
@@ -27,9 +29,9 @@ from plankeeper.http.json import to_json
 
 PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")
-WARM_UP_REQUESTS, TIMED_REQUESTS = 5, 40  # requests for each page
+WARM_UP_REQUESTS, TIMED_REQUESTS = 5, 40  # requests per page
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# What is the same in every copy.
+# References that have the same value in every copy.
 _SHARED = {"account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"}
 
 
@@ -42,16 +44,28 @@ class Options:
 
 @dataclass(frozen=True)
 class PageTiming:
-    """A page: milliseconds of its requests, bytes of its own and with all that belongs to it."""
+    """A page: milliseconds of its requests, bytes of the page alone and with its assets."""
 
     path: str
     median: float
     slowest: float
-    own: int
-    whole: int
+    size: int
+    size_with_assets: int
 
 
-def console(options: Options) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.console", description="Measure every console page.")
+    parser.add_argument("--work", type=Path, default=Path(".bench"), help="the folder for the data (.bench)")
+    parser.add_argument("--participants", type=int, default=100_000, help="participants of the plan manager (100000)")
+    parser.add_argument("--fresh", action="store_true", help="reload all data")
+    args = parser.parse_args()
+    try:
+        measure_console(Options(work=args.work.absolute(), participants=args.participants, fresh=args.fresh))
+    except ProgramError as error:
+        sys.exit(str(error))
+
+
+def measure_console(options: Options) -> None:
     """Measure every page that links lead to, and print a table."""
     folder = options.work / f"console-{options.participants}"
     if options.fresh:
@@ -78,7 +92,7 @@ def _settings(folder: Path) -> dict[str, str]:
 
 
 def _fill_database(folder: Path, participants: int) -> None:
-    """The demonstration, then its copies by import."""
+    """Load the sample data, then import the copies."""
     env, plan_manager = _settings(folder), plan_managers()[0]
     folder.mkdir(parents=True, exist_ok=True)
     serve = Program([*PROGRAM, "serve", "--demo", "--no-webhook-worker", "--port", "0"], folder / "fill.log", env)
@@ -102,7 +116,7 @@ def _wait_for_ready(log: Path) -> None:
     deadline = time.monotonic() + 120
     while "Plankeeper is ready" not in log.read_text():
         if time.monotonic() > deadline:
-            raise ProgramError(f"the demonstration is not ready: {log.read_text()[-1000:]}")
+            raise ProgramError(f"the server is not ready after 120 s: {log.read_text()[-1000:]}")
         time.sleep(0.1)
 
 
@@ -113,7 +127,7 @@ def _copies(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]
 
 
 def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
-    """The row of a copy: ids that its other rows have too, and emails of its own."""
+    """A row of a copy: ids consistent with the other rows of the copy, and a unique email."""
     copy: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -132,22 +146,20 @@ def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
 def _sign_in(client: httpx.Client, log: str) -> None:
     email, password = re.findall(r"^Sign-in: +(\S+), password (\S+)$", log, re.MULTILINE)[0]
     token = re.findall(r'name="csrf" value="([^"]+)"', client.get("/console/sign-in").text)[0]
-    response = client.post(
-        "/console/sign-in", data={"csrf": token, "email": email, "password": password},
-        headers={"Origin": str(client.base_url).rstrip("/")},
-    )  # fmt: skip
+    form = {"csrf": token, "email": email, "password": password}
+    response = client.post("/console/sign-in", data=form, headers={"Origin": str(client.base_url).rstrip("/")})
     if response.status_code != 303:
-        raise ProgramError(f"signing in answered {response.status_code}")
+        raise ProgramError(f"signing in returned status {response.status_code}")
 
 
 def _find_pages(client: httpx.Client) -> dict[str, str]:
-    """An address of each page, by its path; one without ids goes before one with."""
-    readable = [
-        each
-        for each in page_routes()
-        if each.method == "GET" and get_type_hints(each.handler)["return"] is not Download
+    """One address of each page, by path. Paths without ids take precedence."""
+    routes = [
+        route
+        for route in page_routes()
+        if route.method == "GET" and get_type_hints(route.handler)["return"] is not Download
     ]
-    paths = sorted((each.path for each in readable), key=lambda path: path.count("{"))
+    paths = sorted((route.path for route in routes), key=lambda path: path.count("{"))
     patterns = {path: re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))) for path in paths}
     addresses, queue = dict[str, str](), ["/console"]
     while queue:
@@ -169,17 +181,23 @@ def _measure(client: httpx.Client, path: str, address: str) -> PageTiming:
         if number >= WARM_UP_REQUESTS:
             durations.append((time.perf_counter() - started) * 1000)
         if response.status_code not in (200, 303):
-            raise ProgramError(f"{address} answered {response.status_code}")
+            raise ProgramError(f"{address} returned status {response.status_code}")
         if len(durations) == TIMED_REQUESTS:
             break
     assets = set(re.findall(r'(?:href|src)="(/console/assets/[^"]+)"', response.text))
-    whole = len(response.content) + sum(len(client.get(unescape(each)).content) for each in assets)
-    return PageTiming(path, statistics.median(durations), max(durations), len(response.content), whole)
+    size = len(response.content)
+    asset_sizes = [len(client.get(unescape(asset)).content) for asset in assets]
+    return PageTiming(path, statistics.median(durations), max(durations), size, size + sum(asset_sizes))
 
 
 def _table(timings: list[PageTiming]) -> list[str]:
-    lines = ["| Page | median ms | slowest ms | KB | KB with all |", "|---|---|---|---|---|"]
+    lines = ["| Page | median ms | slowest ms | KB | KB with assets |", "|---|---|---|---|---|"]
     return lines + [
-        f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f} | {each.own / 1000:.1f} | {each.whole / 1000:.1f} |"
+        f"| `{each.path}` | {each.median:.1f} | {each.slowest:.1f}"
+        f" | {each.size / 1000:.1f} | {each.size_with_assets / 1000:.1f} |"
         for each in timings
     ]
+
+
+if __name__ == "__main__":
+    main()

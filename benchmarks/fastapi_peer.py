@@ -1,4 +1,4 @@
-"""The service of `fastapi_app.py` over the common table, with as many workers as Plankeeper has."""
+"""The service of `fastapi_app.py` over the common table, with as many workers as Plankeeper."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from benchmarks.scenarios import (
     Scenario,
 )
 
-_KEY = "a-key-of-the-benchmark"
+_KEY = "benchmark-key"
 
 
 class FastApi(PostgresPeer):

@@ -1,4 +1,4 @@
-"""Whether Plankeeper stays as fast as its data grows: with more participants, and with more plan managers."""
+"""Measures whether Plankeeper stays equally fast with more participants and with more plan managers."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SCENARIOS = (GET, TOTAL, DEEP, FILTERED)
 
 @dataclass(frozen=True)
 class Options:
-    """What is compared, and for how long it is measured."""
+    """The sizes to compare, and the duration of the measurements."""
 
     work: Path
     out: Path
@@ -37,7 +37,7 @@ class Options:
 
 @dataclass
 class _Series:
-    """One server with its data, and every run of it."""
+    """One server with its data and measurements."""
 
     title: str
     peer: Peer
@@ -51,7 +51,7 @@ class _Series:
 
 
 def flat(options: Options) -> None:
-    """Measure, print the table, and write it as `flat.json` and `flat.md`."""
+    """Measure, print the table, and write `flat.json` and `flat.md`."""
     rows_per_tenant = options.many // options.tenants
     servers: list[tuple[str, PeerFactory, int]] = [
         (f"{options.few:,}", Plankeeper, options.few),

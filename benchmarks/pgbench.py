@@ -1,4 +1,4 @@
-"""The floor of whatever stands over PostgreSQL: Plankeeper's statements, prepared, sent by pgbench."""
+"""The lower bound of every system over PostgreSQL: Plankeeper's statements, prepared, run by pgbench."""
 
 import csv
 import re
@@ -17,7 +17,7 @@ _SESSION = {"PGOPTIONS": "-c jit=off -c random_page_cost=1.1 -c plan_cache_mode=
 
 
 class PgBench(BareHandler):
-    """PostgreSQL without anything before it; a look-up of the drawn id by its number is the one thing more."""
+    """PostgreSQL alone. The only additional work is the lookup of a random id by its number."""
 
     name = "pgbench"
     title = "PostgreSQL (pgbench)"
@@ -28,15 +28,15 @@ class PgBench(BareHandler):
 
     def start(self) -> None:
         self.postgres.start()
-        rows = self.folder / "drawn.csv"
+        rows = self.folder / "samples.csv"
         with rows.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["number", "sample", "cursors"])
-            samples = zip(self.data.sample(), self.data.cursors(), strict=False)
-            self._count = sum(1 for number, pair in enumerate(samples, 1) if writer.writerow([number, *pair]))
-        self.postgres.run("drop table if exists drawn; create table drawn (number int, sample uuid, cursors uuid)")
-        self.postgres.copy("drawn", rows)
-        self.postgres.run("alter table drawn add primary key (number); vacuum (analyze) drawn")
+            pairs = zip(self.data.sample(), self.data.cursors(), strict=False)
+            self._count = sum(1 for number, pair in enumerate(pairs, 1) if writer.writerow([number, *pair]))
+        self.postgres.run("drop table if exists samples; create table samples (number int, sample uuid, cursors uuid)")
+        self.postgres.copy("samples", rows)
+        self.postgres.run("alter table samples add primary key (number); vacuum (analyze) samples")
 
     def stop(self) -> None:
         self.postgres.stop()
@@ -47,7 +47,7 @@ class PgBench(BareHandler):
         expected = [row_id] if scenario is GET else self.data.ids_after(row_id, scenario.limit + 1)
         if [line.partition("|")[0] for line in lines] != expected:
             raise WrongResponseError(
-                f"{self.title}, {scenario.title}: {len(lines)} other rows than the {len(expected)} expected"
+                f"{self.title}, {scenario.title}: {len(lines)} rows that differ from the {len(expected)} expected rows"
             )
 
     def run_load(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Measurement:
@@ -56,16 +56,31 @@ class PgBench(BareHandler):
         for old in folder.glob("pgbench.*"):
             old.unlink()
         file = folder / "pgbench.sql"
-        id_expression = f"(select {scenario.pool} from drawn where number = :number)"
+        id_expression = f"(select {scenario.pool} from samples where number = :number)"
         file.write_text(f"\\set number random(1, {self._count})\n{_inline_values(scenario, id_expression)};\n")
         output = run_program(
             [
-                self.postgres.program("pgbench"), "--no-vacuum", "--protocol", "prepared", "--file", file,
-                "--client", str(connections), "--jobs", str(THREADS), "--time", str(seconds),
-                "--log", "--log-prefix", folder / "pgbench", "--sampling-rate", str(_SAMPLING_RATE), self.postgres.dsn,
+                self.postgres.program("pgbench"),
+                "--no-vacuum",
+                "--protocol",
+                "prepared",
+                "--file",
+                file,
+                "--client",
+                str(connections),
+                "--jobs",
+                str(THREADS),
+                "--time",
+                str(seconds),
+                "--log",
+                "--log-prefix",
+                folder / "pgbench",
+                "--sampling-rate",
+                str(_SAMPLING_RATE),
+                self.postgres.dsn,
             ],
             extra_env=_SESSION,
-        )  # fmt: skip
+        )
         return _parse_output(output, folder)
 
     def memory(self) -> Memory:
@@ -73,7 +88,7 @@ class PgBench(BareHandler):
 
 
 def _inline_values(scenario: Scenario, id_expression: str) -> str:
-    """The statement of a scenario with its values in it, `drawn` in place of the id."""
+    """The statement of a scenario with inlined values and an SQL expression for the id."""
     statement = statements.get_statement() if scenario is GET else statements.list_statement()
     values = statement.bind("", scenario.limit)
     texts = [str(value) if isinstance(value, int) else f"'{value}'::uuid" for value in values]
@@ -86,7 +101,7 @@ def _parse_output(output: str, folder: Path) -> Measurement:
     processed = re.search(r"actually processed: (\d+)", output)
     failed = re.search(r"failed transactions: (\d+)", output)
     if not rate or not processed or not failed:
-        raise ProgramError(f"pgbench gave no result: {output[-500:]}")
+        raise ProgramError(f"pgbench printed no result: {output[-500:]}")
     logs = [line for log in folder.glob("pgbench.*") if log.suffix != ".sql" for line in log.read_text().splitlines()]
     percentiles = quantiles([int(line.split()[2]) / 1000 for line in logs], n=100)
     return Measurement(

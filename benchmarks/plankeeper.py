@@ -1,4 +1,4 @@
-"""Plankeeper as anyone runs it: `plankeeper serve` over an embedded cluster, loaded by `plankeeper import`."""
+"""Plankeeper in its standard setup: `plankeeper serve` with the embedded PostgreSQL, loaded by `plankeeper import`."""
 
 import sys
 import time
@@ -29,13 +29,13 @@ _PATH = "/api/public/v1/participants"
 
 
 def run_command(postgres: Postgres, *arguments: str, stdin: Path | str | None = None, seconds: float | None) -> str:
-    """Run a command of Plankeeper's on this cluster, which it brings to its schema."""
+    """Run a Plankeeper command on this cluster. The command migrates the schema first."""
     env = {"PLANKEEPER_DATA_DIR": str(postgres.folder)}
     return run_program([*PROGRAM, *arguments], extra_env=env, stdin=stdin, seconds=seconds).strip()
 
 
 def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> None:
-    """The schema, a plan manager, and what its participants refer to."""
+    """Create the schema, a plan manager, and the records that its participants refer to."""
     run_command(postgres, "plan-managers", "create", "--name", "Benchmark", "--id", tenant, seconds=60)
     for resource in ("exit-reasons", "account-managers"):
         file = data.folder / f"{resource}.csv"
@@ -43,7 +43,7 @@ def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> 
 
 
 class Plankeeper(PostgresPeer):
-    """The product."""
+    """Plankeeper."""
 
     name = "plankeeper"
     title = "Plankeeper"
@@ -61,13 +61,19 @@ class Plankeeper(PostgresPeer):
     def fill(self, deadline: float) -> None:
         fill_references(self.postgres, self.data)
         run_command(
-            self.postgres, "import", "participants", "-", "--plan-manager", TENANT,
-            stdin=self.data.participants, seconds=deadline - time.monotonic(),
-        )  # fmt: skip
+            self.postgres,
+            "import",
+            "participants",
+            "-",
+            "--plan-manager",
+            TENANT,
+            stdin=self.data.participants,
+            seconds=deadline - time.monotonic(),
+        )
         self.create_key(TENANT)
 
     def wait_until_idle(self) -> None:
-        """Until every event of the import has its place in the feed."""
+        """Wait until all events of the import are sequenced."""
         with self.running():
             while int(self.postgres.run("select count(*) from events where position is null")):
                 time.sleep(1)
@@ -82,7 +88,7 @@ class Plankeeper(PostgresPeer):
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
         env = {
             "PLANKEEPER_DATA_DIR": str(self.postgres.folder),
-            # Counted, as in production, but never used up.
+            # Requests are counted, as in production, but never exceed the limit.
             "PLANKEEPER_RATE_LIMIT": "1000000000/minute",
         }
         return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(WORKERS)], env
@@ -108,7 +114,7 @@ class Plankeeper(PostgresPeer):
 
 
 class PlankeeperByCopy(Plankeeper):
-    """For work on the harness: the participants go straight into the table, without events or counts."""
+    """Loads participants with COPY, without events or counts, for work on the benchmark itself."""
 
     @property
     def store(self) -> str:
@@ -120,7 +126,7 @@ class PlankeeperByCopy(Plankeeper):
 
 
 def fill_by_copy(postgres: Postgres, data: Dataset, deadline: float) -> None:
-    """Plankeeper's tables with the participants, and nothing that Plankeeper would write beside them."""
+    """Load the participants into Plankeeper's table, without the other rows that an import writes."""
     fill_references(postgres, data)
     postgres.run(f"alter table participants alter plan_manager_id set default '{TENANT}'")
     postgres.copy("participants", data.participants, deadline - time.monotonic())

@@ -1,4 +1,4 @@
-"""PocketBase: SQLite inside the process, asked by its superuser with a filter for the tenant."""
+"""PocketBase: SQLite in the process, with a superuser's token and a filter for the tenant."""
 
 import csv
 import json
@@ -29,15 +29,21 @@ from benchmarks.scenarios import (
     send,
 )
 
-_LOGIN = {"identity": "bench@example.com", "password": "not-a-secret-of-anyone"}
+_LOGIN = {"identity": "bench@example.com", "password": "benchmark-password"}
 _RECORDS = "/api/collections/participants/records"
 _FIELDS = f"fields={','.join(BASIC)}"
 _ID = {
-    "name": "id", "type": "text", "system": True, "primaryKey": True, "required": True, "min": 36, "max": 36,
+    "name": "id",
+    "type": "text",
+    "system": True,
+    "primaryKey": True,
+    "required": True,
+    "min": 36,
+    "max": 36,
     "pattern": "^[a-f0-9-]+$",
     "autogeneratePattern": "[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}",
-}  # fmt: skip
-# It has no type for a date without a time: such dates are texts, which costs it less.
+}
+# PocketBase has no type for a date without a time. Text is cheaper than its datetime.
 _FIELD_TYPES = {"boolean": "bool", "timestamptz": "autodate"}
 _INDEXES = {
     name: f"CREATE INDEX {name} ON participants ({columns})"
@@ -51,7 +57,7 @@ _BATCH = 10_000
 
 
 class PocketBase(HttpPeer):
-    """PocketBase as it comes, but that it keeps no log of each request: nobody else here does."""
+    """PocketBase with default settings, except that the request log is off, as in all systems."""
 
     name = "pocketbase"
     title = "PocketBase"
@@ -91,7 +97,7 @@ class PocketBase(HttpPeer):
         with self.running():
             self._send("POST", "/api/collections", _collection())
             self._send("PATCH", "/api/settings", {"logs": {"maxDays": 0}})
-        # Nothing is quicker than to write its file while it does not run, and the indexes last.
+        # The fastest load: write to its file while it is stopped, and create the indexes last.
         with closing(sqlite3.connect(self._data_dir / "data.db")) as database:
             for name in _INDEXES:
                 database.execute(f"drop index {name}")

@@ -24,11 +24,11 @@ from benchmarks.scenarios import (
     Scenario,
 )
 
-_SECRET = "a secret of the benchmark, which guards nothing"
+_SECRET = "benchmark-secret-of-at-least-32-characters"
 _BASIC = ",".join(BASIC)
 _SINGLE_OBJECT = "application/vnd.pgrst.object+json"
 
-# `select` around the setting: it is read once a statement and not once a row, as its users are advised to write it.
+# `select` around the setting makes PostgreSQL read it once per statement instead of once per row.
 _ROLES_AND_POLICIES = """
 create role authenticator login noinherit;
 create role member nologin;
@@ -45,7 +45,7 @@ create policy tenants on participants to member
 
 
 class PostgRest(PostgresPeer):
-    """PostgREST with a pool as large as Plankeeper's two workers have together."""
+    """PostgREST with a pool as large as those of Plankeeper's two workers together."""
 
     name = "postgrest"
     title = "PostgREST"
@@ -58,7 +58,7 @@ class PostgRest(PostgresPeer):
         return run_program([install.postgrest_program(self.work), "--version"]).split()[1]
 
     @property
-    def readiness(self) -> str:
+    def readiness_url(self) -> str:
         return f"http://127.0.0.1:{self.admin_port}/ready"
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
@@ -101,7 +101,7 @@ class PostgRest(PostgresPeer):
 
 
 def _jwt() -> str:
-    """A JSON Web Token that lasts (RFC 7519), signed with HMAC-SHA256."""
+    """A JSON Web Token (RFC 7519) with a distant expiry, signed with HMAC-SHA256."""
     claims = {"role": "member", "exp": 4_000_000_000}
     header, body = (_base64(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
     signature = hmac.new(_SECRET.encode(), f"{header}.{body}".encode(), hashlib.sha256).digest()

@@ -1,4 +1,4 @@
-"""Programs that end with us, and the memory that they hold."""
+"""Runs programs that end with this process, and measures their memory."""
 
 import contextlib
 import ctypes
@@ -20,31 +20,33 @@ _STOP_SECONDS = 20
 
 
 class ProgramError(Exception):
-    """A program that did not do its work: which, and the end of what it said."""
+    """A program failed. The message names it and contains the end of its output."""
 
 
 class Program:
-    """A server in a session of its own: a terminal's Ctrl-C reaches us, and we end it."""
+    """A server in its own session, so that a terminal's Ctrl-C reaches only this process, which then stops it."""
 
     def __init__(self, command: Sequence[str | Path], log: Path, extra_env: Mapping[str, str] | None = None) -> None:
-        """`more` is added to the environment."""
+        """`extra_env` is added to the environment."""
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment(extra_env),
-                start_new_session=True, preexec_fn=_die_with_parent(),  # noqa: PLW1509 - one system call, before any thread
-            )  # fmt: skip
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment(extra_env),
+                start_new_session=True,
+                preexec_fn=_die_with_parent(),  # noqa: PLW1509 - one system call, before any thread
+            )
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def wait_until_ready(self, url: str) -> None:
-        """Until something comes back over HTTP, an error too, but not that it is not ready (503).
-
-        ProgramError if the program ends or takes too long.
-        """
+        """Wait for any HTTP response except 503. Raises ProgramError if the program ends or takes too long."""
         deadline = time.monotonic() + _READY_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
@@ -53,10 +55,10 @@ class Program:
                 return
             time.sleep(0.02)
         self.stop()
-        raise ProgramError(f"{self._process.args} does not answer: {_tail(self.log)}")
+        raise ProgramError(f"{self._process.args} is not ready: {_tail(self.log)}")
 
     def stop(self) -> None:
-        """Ask the program to end; whatever is left of its session after that is killed."""
+        """Terminate the program, then kill the remaining processes of its session."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
@@ -66,12 +68,15 @@ class Program:
 
 
 def run_program(
-    command: Sequence[str | Path], *, extra_env: Mapping[str, str] | None = None, stdin: Path | str | None = None,
+    command: Sequence[str | Path],
+    *,
+    extra_env: Mapping[str, str] | None = None,
+    stdin: Path | str | None = None,
     seconds: float | None = None,
-) -> str:  # fmt: skip
-    """Run a program to its end: what it wrote. `given` is its standard input: a file, or a text.
+) -> str:
+    """Run a program and return its standard output. `stdin` is a file or a text.
 
-    ProgramError if it fails; subprocess.TimeoutExpired, with the program gone, after `seconds`.
+    Raises ProgramError if it fails, and subprocess.TimeoutExpired after `seconds`.
     """
     with contextlib.ExitStack() as stack:
         source: dict[str, Any] = {"input": stdin or ""}
@@ -88,7 +93,7 @@ def run_program(
                 **source,
             )
         except FileNotFoundError:
-            raise ProgramError(f"{command[0]} is not installed, or not on the PATH") from None
+            raise ProgramError(f"{command[0]} is not installed, or not in PATH") from None
     if completed.returncode != 0:
         output = (completed.stderr.strip() or completed.stdout.strip())[-2000:]
         raise ProgramError(f"{Path(command[0]).name} failed with {completed.returncode}: {output}")
@@ -96,7 +101,7 @@ def run_program(
 
 
 def environment(extra_env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours without what would lead the programs elsewhere."""
+    """The environment without variables that would change the configuration of the programs."""
     excluded = ("PLANKEEPER_", "PG", "UVICORN_", "WEB_CONCURRENCY")
     return {name: value for name, value in os.environ.items() if not name.startswith(excluded)} | dict(extra_env or {})
 
@@ -107,7 +112,7 @@ def free_port() -> int:
 
 
 def process_tree(pid: int) -> list[int]:
-    """A process with all its descendants; none where the system has no /proc."""
+    """A process and all its descendants; empty on systems without /proc."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -119,7 +124,7 @@ def process_tree(pid: int) -> list[int]:
 
 
 def resident_memory(pids: Iterable[int]) -> list[int]:
-    """The bytes that each process holds: its own, and its share of what it has together with others (PSS)."""
+    """The proportional set size (PSS) of each process in bytes: its own pages, and its share of shared ones."""
     sizes: list[int] = []
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -144,7 +149,7 @@ def _tail(log: Path) -> str:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What a child does before it becomes the program, so that our end, however sudden, ends it. Linux alone has it."""
+    """A `preexec_fn` that makes the kernel end the child when this process ends. Only Linux supports it."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl

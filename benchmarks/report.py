@@ -1,4 +1,4 @@
-"""The tables: for a terminal, and in Markdown for the documentation."""
+"""Formats the results as tables for a terminal and in Markdown."""
 
 from benchmarks.load import Measurement
 from benchmarks.results import SizeResults, SystemResults
@@ -8,7 +8,7 @@ _HEADER = f"{'':26}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'Plankeeper is
 
 
 def table(size: SizeResults) -> str:
-    """One size for a terminal: a block for each scenario, then memory and loading."""
+    """The results of one size for a terminal: a block per scenario, then memory and load times."""
     lines = [f"{size.rows:,} participants", "=" * len(_HEADER)]
     for scenario in size.scenarios:
         lines += ["", f"{scenario.title:26}{_HEADER[26:]}"]
@@ -21,12 +21,12 @@ def table(size: SizeResults) -> str:
 
 
 def markdown(size: SizeResults) -> str:
-    """One size for the documentation: a row for each scenario, a column for each system."""
+    """The results of one size in Markdown: a row per scenario, a column per system."""
     rows = [["", *(system.title for system in size.systems)], ["---"] * (len(size.systems) + 1)]
     rows += [[each.title, *(_cell(size, system, each) for system in size.systems)] for each in size.scenarios]
     rows.append(["memory (own + PostgreSQL), MB", *(_memory_cell(system) for system in size.systems)])
-    rows.append(["loading, rows a second", *(f"{_load_rate(system):,.0f}" for system in size.systems)])
-    legend = "Requests a second · p50 / p99 in ms · Plankeeper's requests to one of theirs"
+    rows.append(["loading, rows per second", *(f"{_load_rate(system):,.0f}" for system in size.systems)])
+    legend = "Requests per second · p50 / p99 in ms · Plankeeper's requests per request of the system"
     versions = ", ".join(f"{system.title} ({system.version})" for system in size.systems)
     table_lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(
@@ -45,7 +45,7 @@ def markdown(size: SizeResults) -> str:
 
 
 def format_rate(measurement: Measurement) -> str:
-    """Requests a second with as many digits as mean something; `none` where nothing came back in time."""
+    """Requests per second with significant digits only, or `none` without any response."""
     if not measurement.rate:
         return f"none in {measurement.seconds:.0f} s"
     return f"{measurement.rate:,.0f}" if measurement.rate >= 100 else f"{measurement.rate:.3g}"
@@ -105,9 +105,7 @@ def _load_rate(system: SystemResults) -> float:
 def _notes(size: SizeResults) -> list[str]:
     incomplete = [each for each in size.systems if each.load_info.rows < size.rows]
     notes = [
-        f"{each.title} could not load {size.rows:,} in time: its figures are of {each.load_info.rows:,}."
+        f"{each.title} could not load {size.rows:,} rows in time. Its results are for {each.load_info.rows:,} rows."
         for each in incomplete
     ]
-    return notes + [
-        f"{each.title} went wrong: {error.splitlines()[-1]}" for each in size.systems for error in each.errors
-    ]
+    return notes + [f"{each.title} failed: {error.splitlines()[-1]}" for each in size.systems for error in each.errors]

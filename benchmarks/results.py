@@ -1,4 +1,4 @@
-"""What was measured: every run of every system, and the median of each scenario's."""
+"""The measurements of all systems, and the median of each scenario."""
 
 import os
 import platform
@@ -29,19 +29,23 @@ class SystemResults:
     memory: Memory = field(default_factory=lambda: Memory(0, 0, 0))
 
     def median(self, scenario: Scenario) -> Measurement | None:
-        """The run whose rate is the median; of an even number, the slower of the two."""
+        """The run with the median rate; of an even number, the slower of the two middle ones."""
         runs = sorted(self.runs.get(scenario.name, ()), key=lambda each: each.rate)
         return runs[(len(runs) - 1) // 2] if runs else None
 
     def record_memory(self, memory: Memory) -> None:
-        """Keep the most that was held."""
+        """Record the maximum."""
         if memory.own + memory.postgres > self.memory.own + self.memory.postgres:
             self.memory = memory
 
     def as_dict(self, scenarios: list[Scenario]) -> dict[str, Any]:
         return {
-            "system": self.title, "version": self.version, "floor": self.is_floor, "loaded": asdict(self.load_info),
-            "memory_bytes": asdict(self.memory), "faults": self.errors,
+            "system": self.title,
+            "version": self.version,
+            "floor": self.is_floor,
+            "loaded": asdict(self.load_info),
+            "memory_bytes": asdict(self.memory),
+            "errors": self.errors,
             "scenarios": {
                 each.name: {
                     "median": median_run.as_dict(),
@@ -50,7 +54,7 @@ class SystemResults:
                 for each in scenarios
                 if (median_run := self.median(each))
             },
-        }  # fmt: skip
+        }
 
 
 @dataclass
@@ -66,12 +70,12 @@ class SizeResults:
         return self.systems[-1]
 
     def ratio(self, system: SystemResults, scenario: Scenario) -> float | None:
-        """How many times the requests of a system Plankeeper answers."""
-        ours = next((each.median(scenario) for each in self.systems if each.name == BASELINE), None)
-        theirs = system.median(scenario)
-        if system.name == BASELINE or not ours or not theirs or not theirs.rate:
+        """Plankeeper's request rate divided by that of a system."""
+        baseline = next((each.median(scenario) for each in self.systems if each.name == BASELINE), None)
+        other = system.median(scenario)
+        if system.name == BASELINE or not baseline or not other or not other.rate:
             return None
-        return ours.rate / theirs.rate
+        return baseline.rate / other.rate
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -86,11 +90,11 @@ class SizeResults:
                 }
                 for each in self.systems
             },
-        }  # fmt: skip
+        }
 
 
 def machine() -> dict[str, Any]:
-    """Where and when: figures of two machines do not compare."""
+    """The machine and the date, because results of different machines are not comparable."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cores": os.cpu_count(),

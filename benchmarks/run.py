@@ -1,4 +1,4 @@
-"""The whole measurement: every system in turn, round after round, and what came out of it."""
+"""Measures all systems in rounds, and writes the results."""
 
 import json
 import time
@@ -17,12 +17,12 @@ from benchmarks.results import SizeResults, SystemResults, machine
 from benchmarks.scenarios import SCENARIOS, Scenario, WrongResponseError
 from benchmarks.systems import SYSTEMS
 
-_WARM_UP = 1  # second, for connections and caches
+_WARM_UP_SECONDS = 1  # for connections and caches
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured, and for how long."""
+    """What to measure, and for how long."""
 
     work: Path
     out: Path
@@ -40,7 +40,7 @@ class Options:
 
 
 def run(options: Options) -> bool:
-    """Measure, and write tables, figures and charts into `options.out`: whether nothing went wrong."""
+    """Measure, and write tables, JSON and charts to `options.out`. Returns whether all systems succeeded."""
     install(options.work)
     started = time.monotonic()
     sizes: list[SizeResults] = []
@@ -49,12 +49,12 @@ def run(options: Options) -> bool:
         _write(options, sizes)
     for size in sizes:
         print(f"\n{table(size)}", flush=True)
-    print(f"{time.monotonic() - started:,.0f} s in all. Tables, figures and charts are in {options.out}.")
+    print(f"{time.monotonic() - started:,.0f} s in total. Tables, JSON and charts are in {options.out}.")
     return not any(system.errors for size in sizes for system in size.systems)
 
 
 def _write(options: Options, sizes: Sequence[SizeResults]) -> None:
-    """What there is so far: a long run that breaks off leaves something."""
+    """Write the results so far, so that an interrupted run leaves some."""
     options.out.mkdir(parents=True, exist_ok=True)
     about = machine() | {"rounds": options.rounds, "seconds": options.seconds}
     document = {"about": about, "sizes": [size.as_dict() for size in sizes]}
@@ -65,8 +65,8 @@ def _write(options: Options, sizes: Sequence[SizeResults]) -> None:
 
 
 def _measure(options: Options, rows: int) -> SizeResults:
-    """One size: first what only reads, in all rounds, so that it meets exactly what was loaded; then what writes."""
-    log(f"{rows:,} participants: making the data set")
+    """Measure one size: first all rounds of reads, on exactly the loaded data, then the writes."""
+    log(f"{rows:,} participants: generating the data set")
     data = dataset(options.work, rows)
     results = SizeResults(rows, list(options.scenarios))
     peers = [_prepare(options, name, data, results) for name in options.systems]
@@ -91,13 +91,13 @@ def _prepare(options: Options, name: str, data: Dataset, results: SizeResults) -
 def _run_turn(
     options: Options, peer: Peer, system_results: SystemResults, scenarios: Sequence[Scenario], number: int
 ) -> None:
-    """One system's turn: it alone runs. A fault of its own costs it the rest of the turn, and nobody else anything."""
+    """Measure one system while no other runs. After an error, the rest of its turn is skipped."""
     label = f"{system_results.load_info.rows:,} participants, round {number + 1} of {options.rounds}, {peer.title}"
     try:
         with peer.running(writes=scenarios[0].writes):
             for scenario in scenarios:
                 peer.probe(scenario)
-            peer.run_load(scenarios[0], _WARM_UP)
+            peer.run_load(scenarios[0], _WARM_UP_SECONDS)
             for scenario in scenarios:
                 measurement = peer.run_load(scenario, options.seconds)
                 system_results.runs.setdefault(scenario.name, []).append(measurement)

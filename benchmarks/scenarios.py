@@ -1,4 +1,4 @@
-"""What is asked of every system, and what a right answer holds."""
+"""The requests that every system receives, and the verification of the responses."""
 
 import json
 import urllib.error
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`pool` is where its ids are drawn from; a `floor` is also measured without the product around it."""
+    """A kind of request. `pool` is the source of its ids; a `floor` scenario is measured for the lower bounds too."""
 
     name: str
     title: str
@@ -34,23 +34,28 @@ THOUSAND = Scenario("thousand", "list 1000", pool="cursors", limit=1000, floor=T
 FILTERED = Scenario("filtered", "filtered list with total", essential=False)
 CREATE = Scenario("create", "create", writes=True)
 UPDATE = Scenario("update", "update", writes=True, essential=False)
-DEEP = Scenario("deep", "list 20, cursor at 90 %", pool="deep")  # of `flat` alone
+DEEP = Scenario("deep", "list 20, cursor at 90 %", pool="deep")  # only for `flat`
 
 SCENARIOS = (GET, CURSOR, TOTAL, THOUSAND, FILTERED, CREATE, UPDATE)
 
-CREATE_BODY = json.dumps({
-    "first_name": "Bench", "last_name": "Mark {number}", "participant_number": "{number}",
-    "email": "bench.{number}@example.com", "state": "NSW",
-})  # fmt: skip
+CREATE_BODY = json.dumps(
+    {
+        "first_name": "Bench",
+        "last_name": "Mark {number}",
+        "participant_number": "{number}",
+        "email": "bench.{number}@example.com",
+        "state": "NSW",
+    }
+)
 UPDATE_BODY = json.dumps({"first_name": "Changed {number}"})
 
 
 class WrongResponseError(Exception):
-    """A system answered something else than the rows that were asked for."""
+    """A response differs from the requested rows."""
 
 
 class Response(NamedTuple):
-    """An answer as it came."""
+    """An HTTP response with a JSON body."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,14 +63,14 @@ class Response(NamedTuple):
 
 
 class ParsedResponse(NamedTuple):
-    """What an answer holds, in whatever shape the system wraps it."""
+    """The content of a response, independent of the system's format."""
 
     rows: Sequence[Json]
     total: int | None = None
 
 
 def send(port: int, request: Request) -> Response:
-    """Send one request, already filled; WrongAnswer for anything but a 2xx with JSON."""
+    """Send a rendered request. Raises WrongResponseError for anything but a 2xx response with JSON."""
     headers = dict(request.headers) | ({"Content-Type": "application/json"} if request.body else {})
     http_request = urllib.request.Request(
         f"http://127.0.0.1:{port}{request.path}", request.body.encode() or None, headers, method=request.method
@@ -75,26 +80,26 @@ def send(port: int, request: Request) -> Response:
             return Response(response.status, response.headers, json.load(response))
     except urllib.error.HTTPError as error:
         body = error.read()[:500].decode(errors="replace")
-        raise WrongResponseError(f"{request.method} {request.path} answered {error.code}: {body}") from None
+        raise WrongResponseError(f"{request.method} {request.path} returned status {error.code}: {body}") from None
     except OSError as error:
-        raise WrongResponseError(f"{request.method} {request.path} was not answered: {error}") from error
+        raise WrongResponseError(f"{request.method} {request.path} got no response: {error}") from error
 
 
 def verify(scenario: Scenario, result: ParsedResponse, requested_id: str, data: Dataset) -> None:
-    """WrongAnswer unless these are the rows of the scenario, whole."""
+    """Raise WrongResponseError unless the response contains exactly the expected rows."""
     if scenario.writes:
         _verify_written(scenario, result)
         return
     expected, total = _expected(scenario, requested_id, data)
     ids = [row["id"] for row in result.rows]
     if ids != expected:
-        raise WrongResponseError(f"{len(ids)} rows from {ids[:2]}, and not {len(expected)} from {expected[:2]}")
+        raise WrongResponseError(f"expected {len(expected)} rows from {expected[:2]}, got {len(ids)} from {ids[:2]}")
     if total is not None and result.total != total:
-        raise WrongResponseError(f"a total of {result.total}, and not {total}")
+        raise WrongResponseError(f"expected a total of {total}, got {result.total}")
     columns = BASIC if scenario is GET else [name for name in COLUMNS if name not in REFERENCES]
     for row in result.rows:
         if missing := [name for name in columns if name not in row]:
-            raise WrongResponseError(f"a row without {', '.join(missing)}")
+            raise WrongResponseError(f"a row lacks {', '.join(missing)}")
         if row["id"] == data.middle["id"]:
             _verify_texts(row, data.middle)
 
@@ -112,7 +117,7 @@ def _expected(scenario: Scenario, requested_id: str, data: Dataset) -> tuple[lis
 def _verify_texts(row: Json, expected: Mapping[str, str]) -> None:
     for name, kind in COLUMNS.items():
         if kind == "text" and name in row and (row[name] or "") != expected[name]:
-            raise WrongResponseError(f"{name} is {row[name]!r}, and was loaded as {expected[name]!r}")
+            raise WrongResponseError(f"expected {name} {expected[name]!r}, got {row[name]!r}")
 
 
 def _verify_written(scenario: Scenario, result: ParsedResponse) -> None:
@@ -122,6 +127,6 @@ def _verify_written(scenario: Scenario, result: ParsedResponse) -> None:
     [row] = result.rows
     for name, value in expected.items():
         if row.get(name) != value:
-            raise WrongResponseError(f"{name} is {row.get(name)!r}, and was sent as {value!r}")
+            raise WrongResponseError(f"expected {name} {value!r}, got {row.get(name)!r}")
     if not row.get("id"):
-        raise WrongResponseError("a written row without an id")
+        raise WrongResponseError("a written row lacks an id")

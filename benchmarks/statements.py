@@ -1,4 +1,4 @@
-"""The statements that Plankeeper's own stores run, caught on their way to the database."""
+"""Records the SQL statements that Plankeeper's stores run."""
 
 import contextlib
 from collections.abc import Coroutine
@@ -9,12 +9,12 @@ from benchmarks.data import TENANT
 from plankeeper.participants import queries, store
 from plankeeper.participants.schemas import ParticipantListQuery
 
-_ID_PLACEHOLDER = "0199a000-0000-7000-8000-00000000beef"  # stands for the id that each request brings
-_LIMIT_PLACEHOLDER = 7  # stands for the limit
+_ID_PLACEHOLDER = "0199a000-0000-7000-8000-00000000beef"  # replaced by the id of each request
+_LIMIT_PLACEHOLDER = 7  # replaced by the limit
 
 
 class Statement(NamedTuple):
-    """A statement and its values; at `id_at` and `limit_at` stand those that change."""
+    """A statement and its values. `id_at` and `limit_at` are the indexes of the values that change."""
 
     text: str
     values: list[Any]
@@ -30,16 +30,16 @@ class Statement(NamedTuple):
 
 
 class _StatementRecorder:
-    """In place of the database: keeps the statement, and finds nothing."""
+    """A stand-in for the database that records the statement and returns no rows."""
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, list[Any]]] = []
 
-    async def rows(self, _shape: type, statement: str, *values: object) -> list[Any]:
+    async def rows(self, _row_type: type, statement: str, *values: object) -> list[Any]:
         self.statements.append((statement, list(values)))
         return []
 
-    async def one_or_none(self, _shape: type, statement: str, *values: object) -> None:
+    async def one_or_none(self, _row_type: type, statement: str, *values: object) -> None:
         self.statements.append((statement, list(values)))
 
 
@@ -50,7 +50,7 @@ def get_statement() -> Statement:
 
 
 def list_statement() -> Statement:
-    """A page by cursor, without filters."""
+    """A page after a cursor, without filters."""
     recorder: Any = _StatementRecorder()
     _run(
         queries.list_page(recorder, UUID(TENANT), ParticipantListQuery(limit=_LIMIT_PLACEHOLDER, after=_ID_PLACEHOLDER))
@@ -59,7 +59,7 @@ def list_statement() -> Statement:
 
 
 def _run(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """To its end, which is one step away: the catcher never waits. A loop may run or not."""
+    """Run a coroutine that never waits, with or without an event loop."""
     with contextlib.suppress(StopIteration):
         coroutine.send(None)
 

@@ -1,4 +1,4 @@
-"""The systems that are measured, in the order in which they are shown."""
+"""The measured systems, in the order of the results."""
 
 from benchmarks.bare_peer import BareHandler
 from benchmarks.fastapi_peer import FastApi
@@ -9,5 +9,5 @@ from benchmarks.pocketbase import PocketBase
 from benchmarks.postgrest import PostgRest
 
 SYSTEMS: dict[str, type[Peer]] = {
-    kind.name: kind for kind in (Plankeeper, PostgRest, PocketBase, FastApi, BareHandler, PgBench)
+    peer.name: peer for peer in (Plankeeper, PostgRest, PocketBase, FastApi, BareHandler, PgBench)
 }

@@ -1,4 +1,4 @@
-"""Plankeeper with its participants spread over many plan managers, each request another's."""
+"""Plankeeper with its participants spread over many plan managers. Each request is for another one."""
 
 import time
 from pathlib import Path
@@ -8,22 +8,22 @@ from benchmarks.load import Row
 from benchmarks.plankeeper import Plankeeper, fill_references, run_command
 from benchmarks.scenarios import Scenario
 
-# What a first plan manager has for its participants to refer to, once more for each of the others.
+# Copies the records that participants refer to from the first plan manager to the others.
 _REFERENCES = """
 create temporary table others as select unnest('{{{others}}}'::uuid[]) as id;
 insert into plan_managers (id, name) select id, 'Benchmark' from others;
 insert into users (plan_manager_id, id, email)
     select others.id, users.id, users.email from others, users where plan_manager_id = '{first}';
 insert into account_managers (plan_manager_id, id, first_name, last_name, active, is_internal, deleted)
-    select others.id, known.id, first_name, last_name, active, is_internal, deleted
-    from others, account_managers known where plan_manager_id = '{first}';
+    select others.id, source.id, first_name, last_name, active, is_internal, deleted
+    from others, account_managers source where plan_manager_id = '{first}';
 insert into exit_reasons (plan_manager_id, id, name, parent_id)
-    select others.id, known.id, name, parent_id from others, exit_reasons known where plan_manager_id = '{first}';
+    select others.id, source.id, name, parent_id from others, exit_reasons source where plan_manager_id = '{first}';
 """
 
 
 class ManyTenants(Plankeeper):
-    """As many participants in all as `data` has, in `count` plan managers."""
+    """The participants of `data`, divided among `count` plan managers."""
 
     name = "tenants"
     data_sources = ("tenants.py", *Plankeeper.data_sources)
@@ -44,16 +44,22 @@ class ManyTenants(Plankeeper):
         self.postgres.run(_REFERENCES.format(others=",".join(others), first=first))
         for number, tenant in enumerate(self.tenants):
             run_command(
-                self.postgres, "import", "participants", "-", "--plan-manager", tenant,
-                stdin=self.data.lines(number, self.rows_per_tenant), seconds=max(0.0, deadline - time.monotonic()),
-            )  # fmt: skip
+                self.postgres,
+                "import",
+                "participants",
+                "-",
+                "--plan-manager",
+                tenant,
+                stdin=self.data.lines(number, self.rows_per_tenant),
+                seconds=max(0.0, deadline - time.monotonic()),
+            )
         self.create_key(*self.tenants)
 
     def dataset_for(self, tenant: str) -> Dataset:
         return self.data.part(self.tenants.index(tenant), self.rows_per_tenant)
 
     def sample_rows(self, scenario: Scenario) -> list[Row]:
-        """As many ids of each plan manager as there is room for, no two neighbours of the same."""
+        """Up to 250 ids of each plan manager, interleaved so that neighbours belong to different ones."""
         parts = [getattr(self.dataset_for(tenant), scenario.pool)()[:250] for tenant in self.tenants]
         return [
             (row_id, tenant)

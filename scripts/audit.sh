@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Look for known faults in the dependencies that are pinned for running. It fails for a fault that is known. Where it
-# cannot look (no pip-audit, no network), it says so and passes: only a finding is a reason to stop.
+# Check the pinned run-time dependencies for known vulnerabilities. It fails if there is any. Without pip-audit or a
+# network, it prints why it could not check, and passes.
 #
 #   scripts/audit.sh [LOCK]
 set -euo pipefail
@@ -8,17 +8,17 @@ cd "$(dirname "$0")/.."
 
 lock=${1:-requirements.lock}
 if ! [ -x .venv/bin/pip-audit ]; then
-    echo "Known faults: not looked for, because pip-audit is not installed."
+    echo "Known vulnerabilities: not checked, because pip-audit is not installed."
     exit 0
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# With hashes in the lock there is nothing to resolve, so nothing is installed.
+# The lock has hashes, so pip-audit has nothing to resolve or install.
 timeout 120 .venv/bin/pip-audit --requirement "$lock" --require-hashes --disable-pip --timeout 10 \
     --progress-spinner off --format json --output "$folder/report" >/dev/null 2>"$folder/err" || true
 
-# pip-audit calls it a success when the service knows none of the names, as one that is no such service does.
+# pip-audit also succeeds if the advisory service knows none of the packages, so the report is checked.
 .venv/bin/python - "$folder/report" "$folder/err" <<'PYTHON'
 import json
 import sys
@@ -26,19 +26,19 @@ from pathlib import Path
 
 report, errors = (Path(each) for each in sys.argv[1:])
 if not report.exists():
-    why = (errors.read_text().strip().splitlines() or ["no answer in time"])[-1]
-    sys.exit(print(f"Known faults: could not be looked for: {why[:300]}"))
-found = json.loads(report.read_text())["dependencies"]
-looked_at = [each for each in found if "vulns" in each]
-missing = [each["name"] for each in found if "vulns" not in each]
-if not looked_at:
-    sys.exit(print("Known faults: could not be looked for: no advisory service that knows these packages answers."))
-faults = [(each, fault) for each in looked_at for fault in each["vulns"]]
-for each, fault in faults:
-    mended = f"mended in {', '.join(fault['fix_versions'])}" if fault["fix_versions"] else "not mended yet"
-    print(f"{each['name']} {each['version']} has the known fault {fault['id']}, {mended}.")
-print(f"Known faults: {len(faults)} in {len(looked_at)} dependencies.")
-if missing:
-    print(f"Not looked at: {', '.join(missing)}.")
-sys.exit(1 if faults else 0)
+    reason = (errors.read_text().strip().splitlines() or ["no response in time"])[-1]
+    sys.exit(print(f"Known vulnerabilities: not checked: {reason[:300]}"))
+dependencies = json.loads(report.read_text())["dependencies"]
+checked = [each for each in dependencies if "vulns" in each]
+skipped = [each["name"] for each in dependencies if "vulns" not in each]
+if not checked:
+    sys.exit(print("Known vulnerabilities: not checked: the advisory service knows none of the packages."))
+vulnerabilities = [(each, vulnerability) for each in checked for vulnerability in each["vulns"]]
+for each, vulnerability in vulnerabilities:
+    fix = f"fixed in {', '.join(vulnerability['fix_versions'])}" if vulnerability["fix_versions"] else "not fixed yet"
+    print(f"{each['name']} {each['version']} has the known vulnerability {vulnerability['id']}, {fix}.")
+print(f"Known vulnerabilities: {len(vulnerabilities)} in {len(checked)} dependencies.")
+if skipped:
+    print(f"Not checked: {', '.join(skipped)}.")
+sys.exit(1 if vulnerabilities else 0)
 PYTHON

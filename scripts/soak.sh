@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The suites of faults and of load in full: every round of kills, every failover, whole windows of a quota. It prints
-# the figures of each test. `make test-system` runs the same tests in a short form.
+# Run the fault and load tests in full: every round of kills, every failover, complete rate-limit windows. Prints the
+# measurements of each test. `make test-system` runs shorter versions of the same tests.
 #
-#   scripts/soak.sh [what pytest takes, such as -k kills]
+#   scripts/soak.sh [pytest options, such as -k kills]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -3,6 +3,7 @@
 A server of its own is started and filled in; the pages are found by following links, as a person would.
 """
 
+import argparse
 import os
 import re
 import shutil
@@ -191,5 +192,7 @@ def take_screenshots(folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    for each in take_screenshots(Path(sys.argv[1])):
+    parser = argparse.ArgumentParser(description="Write a screenshot of every console page.")
+    parser.add_argument("folder", type=Path)
+    for each in take_screenshots(parser.parse_args().folder):
         sys.stdout.write(f"{each}\n")

@@ -29,7 +29,7 @@ def test_plan_managers_and_keys_are_created_listed_and_revoked(dsn: str) -> None
     assert UUID_PATTERN.fullmatch(plan_manager)
     again = run_plankeeper("plan-managers", "create", "--name", "Twice", "--id", plan_manager, **env)
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == f"Error: There is a plan manager {plan_manager} already.\n"
+    assert again.stderr == f"Error: The plan manager {plan_manager} already exists. Choose another --id.\n"
     [line] = run_plankeeper("plan-managers", "list", **env).stdout.splitlines()
     assert line == f"{plan_manager}  {datetime.now(UTC):%Y-%m-%d}  Acacia Plans"
 
@@ -57,7 +57,7 @@ def test_an_invalid_duration_is_rejected(duration: str) -> None:
     plan_manager = "017a5f00-0000-7000-8000-00000000da7a"
     refused = run_plankeeper("keys", "create", "--name", "x", "--plan-manager", plan_manager, "--expires-in", duration)
     assert refused.returncode == 2
-    assert f"'{duration}' is no duration; write 30s, 15m, 12h or 90d" in refused.stderr
+    assert f"'{duration}' is not a duration, such as 30s, 15m, 12h or 90d" in refused.stderr
 
 
 def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
     file.write_text("entity_name,abn\nBanksia Care,51824753556\nWrong Pty Ltd,123\n")
     taken = run_plankeeper("import", "providers", str(file), *whose, **env)
     assert taken.stdout == "providers: 2 lines: 2 created, 0 changed, 0 unchanged\n"
-    assert taken.stderr == "Taken, but look at line 3: abn '123' has not 11 digits with a right check digit\n"
+    assert taken.stderr == "Warning: line 3: abn '123' is not 11 digits with a valid check digit\n"
 
     exported = run_plankeeper("export", "providers", *whose, **env)
     assert [json.loads(line)["entity_name"] for line in exported.stdout.splitlines()] == [
@@ -83,7 +83,7 @@ def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[0] == "line 1: entity_name: must be a string or null, not a whole number"
     assert refused.stderr.splitlines()[1].startswith("line 3: colour: is not known")
-    assert refused.stderr.splitlines()[-1] == "2 bad lines: nothing was written."
+    assert refused.stderr.splitlines()[-1] == "2 invalid lines: nothing was written."
     assert len(run_plankeeper("export", "providers", *whose, **env).stdout.splitlines()) == 2
     checked = run_plankeeper("recheck", *whose, **env)
     assert checked.stdout == "0 invoices checked, 0 changed\n"
@@ -102,7 +102,7 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
         assert wrong in missing.stderr
     shut = run_plankeeper("keys", "list", PLANKEEPER_DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
     assert shut.returncode == 1
-    assert shut.stderr.startswith("Error: The database does not answer: ")
+    assert shut.stderr.startswith("Error: The database is unavailable: ")
     junk = run_plankeeper("keys", "list", PLANKEEPER_DATABASE_URL="mysql://x")
     assert junk.returncode == 1
     assert "PLANKEEPER_DATABASE_URL" in junk.stderr
@@ -128,9 +128,9 @@ def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> 
         assert refused.stderr.endswith("Run `plankeeper migrate`.\n")
     sick = run_plankeeper("doctor", **env)
     assert sick.returncode == 1
-    assert f"FAIL  schema empty, {schema.LATEST_REVISION} is needed: run `plankeeper migrate`" in sick.stdout
-    assert run_plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION}.\n"
-    assert run_plankeeper("migrate", **env).stdout == f"The schema is {schema.LATEST_REVISION} already.\n"
+    assert f"FAIL  schema empty, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`" in sick.stdout
+    assert run_plankeeper("migrate", **env).stdout == f"The schema is now {schema.LATEST_REVISION}.\n"
+    assert run_plankeeper("migrate", **env).stdout == f"The schema is already {schema.LATEST_REVISION}.\n"
     well = run_plankeeper("doctor", **env)
     assert well.returncode == 0
     assert all(line.startswith("ok") for line in well.stdout.splitlines())
@@ -142,7 +142,9 @@ def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: SharedCluster
     execute(address, "update alembic_version set version_num = '9999'")
     refused = run_program("serve", PLANKEEPER_DATABASE_URL=address)
     assert refused.returncode == 1
-    assert refused.stderr.startswith("Error: The database's schema is 9999, of a newer Plankeeper")
+    assert refused.stderr.startswith(
+        "Error: The database's schema is 9999, but this Plankeeper supports no newer schema than"
+    )
 
 
 def test_the_openapi_document_can_be_compared(project: Path, tmp_path: Path) -> None:
@@ -152,5 +154,5 @@ def test_the_openapi_document_can_be_compared(project: Path, tmp_path: Path) -> 
     differs = run_plankeeper("openapi", "--check", str(other))
     assert (differs.returncode, differs.stderr) == (
         1,
-        f"Error: {other} is not what the server says: run `make openapi`.\n",
+        f"Error: {other} differs from the server's OpenAPI document: run `make openapi`.\n",
     )

@@ -42,8 +42,8 @@ def test_a_table_is_exported_and_imported_through_standard_input(
     same = run_plankeeper("import", "providers", "-", *whose, stdin=table.stdout.encode("utf-8-sig"), **settings)
     assert (same.returncode, same.stdout) == (0, "providers: 30 lines: 0 created, 0 changed, 30 unchanged\n")
     told = same.stderr.splitlines()
-    assert told[0] == "Taken, but look at line 2: abn '1' has not 11 digits with a right check digit"
-    assert (len(told), told[-1]) == (11, "Taken, but look at 20 more such lines")
+    assert told[0] == "Warning: line 2: abn '1' is not 11 digits with a valid check digit"
+    assert (len(told), told[-1]) == (11, "Warning: 20 more lines have warnings")
 
 
 def test_a_hundred_errors_are_shown_and_nothing_is_written(settings: dict[str, str], api: Client) -> None:
@@ -57,7 +57,7 @@ def test_a_hundred_errors_are_shown_and_nothing_is_written(settings: dict[str, s
         "line 2: active: must be true or false, not a string",
         "line 2: state: must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
     ]
-    assert told[100:] == ["The first 100 faults are shown.", "300 bad lines: nothing was written."]
+    assert told[100:] == ["Only the first 100 errors are shown.", "300 invalid lines: nothing was written."]
     assert api.get("/providers").json()["pagination"]["total"] == 0
 
 
@@ -77,7 +77,7 @@ def test_an_export_to_a_closed_output_reports_it_or_ends_quietly(
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(command, stdout=full, stderr=pipe, env=variables, check=False, timeout=60)
     assert done.returncode == 1
-    assert done.stderr == b"Error: Standard output cannot be written: No space left on device.\n"
+    assert done.stderr == b"Error: Cannot write to standard output: No space left on device.\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

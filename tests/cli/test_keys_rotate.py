@@ -104,22 +104,22 @@ def test_an_inactive_key_cannot_be_rotated(settings: dict[str, str], plan_manage
     for ident in (revoked, expired, UNKNOWN_ID):
         done = run_plankeeper("keys", "rotate", ident, **settings)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == f"Error: There is no key {ident} in use. See `plankeeper keys list`.\n"
+        assert done.stderr == f"Error: There is no active key {ident}. See `plankeeper keys list`.\n"
     assert query(settings["PLANKEEPER_DATABASE_URL"], count) == before
 
 
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["rotate", "1"], "'1' is no UUID with its hyphens"),
-        (["rotate", UNKNOWN_ID, "--overlap", "0s"], "'0s' is no duration; write 30s, 15m, 12h or 90d"),
-        (["rotate", UNKNOWN_ID, "--overlap", "-1h"], "'-1h' is no duration; write 30s, 15m, 12h or 90d"),
-        (["rotate", UNKNOWN_ID, "--expires-in", "soon"], "'soon' is no duration; write 30s, 15m, 12h or 90d"),
+        (["rotate", "1"], "'1' is not a UUID"),
+        (["rotate", UNKNOWN_ID, "--overlap", "0s"], "'0s' is not a duration, such as 30s, 15m, 12h or 90d"),
+        (["rotate", UNKNOWN_ID, "--overlap", "-1h"], "'-1h' is not a duration, such as 30s, 15m, 12h or 90d"),
+        (["rotate", UNKNOWN_ID, "--expires-in", "soon"], "'soon' is not a duration, such as 30s, 15m, 12h or 90d"),
         (["rotate"], "Missing argument 'KEY_ID'"),
         *(
             (
                 ["create", "--name", "x", "--plan-manager", UNKNOWN_ID, "--rate-limit", limit],
-                f"'{limit}' is none; it takes requests per minute, such as 600/minute, or off",
+                f"'{limit}' is not a rate limit; must be requests per minute, such as 600/minute, or off",
             )
             for limit in ("600", "0/minute", "-1/minute", "1.5/minute", "10/second", "OFF", "", "9" * 13 + "/minute")
         ),

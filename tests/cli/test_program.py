@@ -45,7 +45,7 @@ def test_an_unforeseen_error_is_a_sentence_and_on_request_a_traceback(cluster: S
     own = {"PLANKEEPER_DATABASE_URL": dsn}
     brief = run_program("keys", "list", **own)
     assert (brief.returncode, brief.stdout) == (1, "")
-    assert brief.stderr.endswith("This should not happen; `plankeeper --traceback ...` shows where.\n")
+    assert brief.stderr.endswith("Run `plankeeper --traceback ...` to see the traceback.\n")
     whole = subprocess.run(
         [sys.executable, "-m", "plankeeper", "--traceback", "keys", "list"],
         env=environment(own), capture_output=True, text=True, timeout=60, check=False,

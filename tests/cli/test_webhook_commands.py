@@ -77,19 +77,19 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
             receiver.url,
         )
     )
-    with running_command("worker", **own) as worker:
-        worker.wait_for_line("The worker is ready")
+    with running_command("webhook-worker", **own) as worker:
+        worker.wait_for_line("The webhook worker is ready")
         api.create("/note-types", {"note_type": "Sent"})
         wait_until(lambda: "note_type.created" in event_types(receiver))
         assert worker.stop() == 0
     assert verify(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
-    assert worker.lines == ["The worker is ready. Ctrl-C stops it."]
+    assert worker.lines == ["The webhook worker is ready. Press Ctrl-C to stop."]
 
 
 def test_a_worker_without_a_database_reports_it() -> None:
-    done = run_program("worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
+    done = run_program("webhook-worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: The database does not answer")
+    assert done.stderr.startswith("Error: The database is unavailable")
 
 
 # Listening
@@ -104,7 +104,7 @@ def test_listen_prints_events_and_forwards_them(server: RunningServer, api: Clie
         "listen", *whose, "--forward-to", f"{receiver.url}/hooks", "--payload", "full", **own
     ) as listening:
         secret = listening.wait_for_line("Signed with the secret ").split()[-1]
-        listening.wait_for_line("Listening.")
+        listening.wait_for_line("Listening for events.")
         made = api.create("/note-types", {"note_type": "During"})
         line = listening.wait_for_line("note_type.created")
         wait_until(lambda: receiver.received)
@@ -118,10 +118,10 @@ def test_listen_prints_events_and_forwards_them(server: RunningServer, api: Clie
     "arguments, wrong",
     [
         (["--plan-manager", "019a0000-0000-7000-8000-00000000dead"], "There is no plan manager"),
-        (["--forward-to", "localhost:3000"], "it must begin with http:// or https://"),
-        (["--forward-to", "http://["], "it must begin with http:// or https://, and name a host"),
-        (["--forward-to", "http://localhost:x/"], "it must begin with http:// or https://, and name a host"),
-        (["--forward-to", "http://127.0.0.1:1", "--secret", "whsec_short"], "it must be whsec_ and the base64 of"),
+        (["--forward-to", "localhost:3000"], "must be an http:// or https:// URL with a host"),
+        (["--forward-to", "http://["], "must be an http:// or https:// URL with a host"),
+        (["--forward-to", "http://localhost:x/"], "must be an http:// or https:// URL with a host"),
+        (["--forward-to", "http://127.0.0.1:1", "--secret", "whsec_short"], "must be whsec_ and the base64 of"),
     ],
 )
 def test_listen_rejects_invalid_arguments(server: RunningServer, api: Client, arguments: list[str], wrong: str) -> None:

@@ -105,7 +105,7 @@ def test_a_file_is_rejected_with_errors_and_imported_without(
     assert cells(response) == [
         ("Line 2", "Date of birth", "must be a date, YYYY-MM-DD"),
         ("Line 2", "State", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA"),
-        ("Line 3", "the whole line", "has 1 cells, and the header 3"),
+        ("Line 3", "the whole line", "has 1 cells, but the header has 3"),
     ]
     assert (f"{PAGE}/files/" in response.text, stored_files(), recorded_events()) == (False, [], [])
 
@@ -153,9 +153,9 @@ def test_stored_scripts_are_shown_as_text(owner: Browser) -> None:
     assert (SCRIPT in response.text, "&lt;script&gt;alert(1)&lt;/script&gt;" in response.text) == (False, True)
     assert "all of" not in response.text
     doubtful = upload(owner, f"participant_number\n{SCRIPT}\n".encode())
-    assert (SCRIPT in doubtful.text, "has not the 9 digits" in doubtful.text) == (False, True)
+    assert (SCRIPT in doubtful.text, "is not a 9-digit" in doubtful.text) == (False, True)
     wrong = upload(owner, f"{SCRIPT}\n1\n".encode())
-    assert (wrong.status_code, SCRIPT in wrong.text, "no such field" in wrong.text) == (422, False, True)
+    assert (wrong.status_code, SCRIPT in wrong.text, "unknown columns" in wrong.text) == (422, False, True)
     json = upload(owner, b'{"%s": 1, "state": "%s"}\n' % (SCRIPT.encode(), SCRIPT.encode()))
     assert (json.status_code, SCRIPT in json.text, "is not known" in json.text) == (200, False, True)
 
@@ -184,8 +184,8 @@ def test_files_from_other_programs_are_accepted(owner: Browser, content: bytes) 
         (codecs.BOM_UTF8 + b" \r\n\r\n", "File: is empty"),
         (PARTICIPANTS.decode().encode("utf-16"), "File: is UTF-16; save it as CSV UTF-8"),
         (b"PK\x03\x04rest", "File: is a workbook; save it as CSV UTF-8"),
-        (b"nothing\n1\n", "File: line 1: no such field: 'nothing'; fields are "),
-        (b"state,state\nNSW,NSW\n", "File: line 1: a field stands twice in the header: state"),
+        (b"nothing\n1\n", "File: line 1: unknown columns: 'nothing'; the columns are "),
+        (b"state,state\nNSW,NSW\n", "File: line 1: repeated columns: state"),
         (b"first_name\n" + b"x\n" * 30_000, "File: has more than 30,000 lines; use plankeeper import for it"),
         (b"first_name\r" + b"\xff\r" * 30_000, "File: has more than 30,000 lines"),
     ],
@@ -427,7 +427,7 @@ def test_a_worker_limits_concurrent_imports(
 def test_a_file_has_at_most_ten_mebibytes(owner: Browser, stored_files: Callable[[], list[str]]) -> None:
     line = b"first_name,note\n"
     response = upload(owner, line + b"x" * (10 * 2**20 - len(line)))
-    assert (response.status_code, "no such field" in response.text) == (422, True)
+    assert (response.status_code, "unknown columns" in response.text) == (422, True)
     for size in (10 * 2**20 + 300_000, 30 * 2**20):
         response = upload(owner, b"x" * size)
         assert (response.status_code, "larger than 10 MiB" in response.text) == (413, True)

@@ -47,7 +47,7 @@ def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str)
         sys.argv = argv
         for number, handler in signals.items():
             signal.signal(number, handler)
-    assert "should not happen" not in process.stderr, process.stderr
+    assert "--traceback" not in process.stderr, process.stderr
     return process
 
 

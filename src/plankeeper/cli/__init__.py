@@ -1,4 +1,4 @@
-"""The command line: thin over the same stores as the API. Each group of commands is a file."""
+"""The command line. Each module holds one command group; the work is done by the same services as the API's."""
 
 import sys
 
@@ -18,8 +18,8 @@ from plankeeper.cli.webhook_worker import webhook_worker
 
 @click.group()
 @click.version_option(__version__, prog_name="plankeeper")
-@click.option("--traceback", is_flag=True, help="Show where an unforeseen error happened.")
-def plankeeper(traceback: bool) -> None:  # `main` looks for it itself
+@click.option("--traceback", is_flag=True, help="Show the traceback of an unexpected error.")
+def plankeeper(traceback: bool) -> None:  # main() reads the flag from sys.argv
     """A plan manager's system of record with an HTTP JSON API."""
 
 
@@ -43,7 +43,7 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line: what goes wrong is said in a sentence, never with a traceback."""
+    """Run the command line. An error is printed as one sentence; only --traceback shows a traceback."""
     try:
         plankeeper(prog_name="plankeeper", standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -54,12 +54,12 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except OSError as error:
-        # The standard output is full, the current folder is gone: it is told as the system tells it.
+        # Standard output is full, or the current directory was deleted: the system's message explains it.
         click.ClickException(f"{error.strerror or error}.").show()
         sys.exit(1)
     except Exception as error:
         if "--traceback" in sys.argv:
             raise
-        message = f"{type(error).__name__}: {error}. This should not happen; `plankeeper --traceback ...` shows where."
+        message = f"Unexpected {type(error).__name__}: {error}. Run `plankeeper --traceback ...` to see the traceback."
         click.ClickException(message).show()
         sys.exit(1)

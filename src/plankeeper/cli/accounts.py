@@ -1,4 +1,4 @@
-"""`plankeeper accounts`: who signs in to the console."""
+"""`plankeeper accounts`: the accounts that sign in to the console."""
 
 import sys
 from uuid import UUID
@@ -16,17 +16,27 @@ from plankeeper.settings import Settings
 
 @click.group()
 def accounts() -> None:
-    """Make, list and remove those who sign in to the console."""
+    """Create, list, reset and remove accounts for the console."""
 
 
 @accounts.command()
-@click.option("--email", required=True, help="The address to sign in with.")
+@click.option("--email", required=True, help="The email to sign in with.")
 @click.option("--name", type=NAME, required=True, help="The person's name.")
-@click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whom the person works for.")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What the person may do there.")
-@click.option("--password-stdin", is_flag=True, help="Read a password, the first line of standard input; else invite.")
+@click.option(
+    "--plan-manager",
+    "plan_manager_id",
+    type=UUID_TYPE,
+    required=True,
+    help="The plan manager that the person works for.",
+)
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What the person can do there.")
+@click.option(
+    "--password-stdin",
+    is_flag=True,
+    help="Read a password from the first line of standard input instead of creating an invitation.",
+)
 def create(email: str, name: str, plan_manager_id: UUID, role: str, password_stdin: bool) -> None:
-    """Make an account with a password and print its id; without a password, print the path of an invitation."""
+    """Create an account and print its id. Without a password, create an invitation and print its path."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
     async def work(db: Database, settings: Settings) -> str:
@@ -44,23 +54,23 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
 
 @accounts.command(name="list")
 def list_() -> None:
-    """Print a line for each account: id, email, whether it has two-factor authentication, roles, name."""
+    """Print one line per account: id, email, whether it uses two-factor authentication, roles, name."""
 
     async def work(db: Database, _settings: Settings) -> list[AccountWithRoles]:
         return await member_store.list_accounts(db)
 
     for each in with_database(work):
         roles = ",".join(f"{membership.role}:{membership.plan_manager_id}" for membership in each.memberships)
-        two_factor = "two steps" if each.totp else "one step"
+        two_factor = "two-factor" if each.totp else "password only"
         click.echo("  ".join((str(each.id), each.email, two_factor, roles or "no role", each.name)))
 
 
 @accounts.command()
 @click.argument("email")
-@click.option("--password-stdin", is_flag=True, help="Read the password, the first line of standard input.")
-@click.option("--disable-two-factor", is_flag=True, help="For who lost the authenticator and the recovery codes.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
+@click.option("--disable-two-factor", is_flag=True, help="Turn off two-factor authentication.")
 def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
-    """Give a person a new password, which is printed unless it is read, and end their sessions."""
+    """Reset a password, end the person's sessions, and print the new password unless it is read from standard input."""
     chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
     async def work(db: Database, settings: Settings) -> str | None:
@@ -78,15 +88,20 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
     except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
     if password is None:
-        raise click.ClickException(f"There is nobody {email}. See `plankeeper accounts list`.")
-    click.echo(f"The password of {email} is changed." if password_stdin else password)
+        raise click.ClickException(f"There is no account with the email {email}. See `plankeeper accounts list`.")
+    click.echo(f"The password of {email} was changed." if password_stdin else password)
 
 
 @accounts.command()
 @click.argument("email")
-@click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, help="Whose people it leaves; all, unless given.")
+@click.option(
+    "--plan-manager",
+    "plan_manager_id",
+    type=UUID_TYPE,
+    help="The plan manager to remove the person from; all by default.",
+)
 def remove(email: str, plan_manager_id: UUID | None) -> None:
-    """Take a person's roles away, which ends their sessions. Who has no role left has no account."""
+    """Remove a person's roles and end their sessions. An account without roles is deleted."""
 
     async def work(db: Database, settings: Settings) -> list[Member]:
         async with db.transaction() as tx:
@@ -94,7 +109,9 @@ def remove(email: str, plan_manager_id: UUID | None) -> None:
 
     removed = with_database(work)
     if not removed:
-        raise click.ClickException(f"There is nobody {email} with such a role. See `plankeeper accounts list`.")
+        raise click.ClickException(
+            f"There is no account with the email {email} and such a role. See `plankeeper accounts list`."
+        )
     click.echo(f"Removed: {removed[0].name}")
 
 
@@ -110,6 +127,6 @@ async def _remove_member(tx: Transaction, settings: Settings, email: str, plan_m
 
 
 def _error_sentence(error: ValidationError) -> str:
-    """What is wrong, as a sentence."""
+    """The errors of all fields as one sentence."""
     messages = [f"{each.field.replace('_', ' ')} {each.message}" for each in error.errors or []]
     return f"The {'; the '.join(messages)}."

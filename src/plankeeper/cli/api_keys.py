@@ -18,18 +18,18 @@ _REVOKE = Actor("system", None, "plankeeper keys revoke")
 
 @click.group()
 def keys() -> None:
-    """Make, list, rotate and revoke API keys."""
+    """Create, list, rotate and revoke API keys."""
 
 
 @keys.command()
-@click.option("--name", type=NAME, required=True, help="What the key is for.")
+@click.option("--name", type=NAME, required=True, help="The purpose of the key.")
 @click.option(
     "--plan-manager",
     "plan_manager_ids",
     type=UUID_TYPE,
     multiple=True,
     required=True,
-    help="A plan manager that the key may act for; may be repeated.",
+    help="A plan manager that the key can act for; repeatable.",
 )
 @click.option(
     "--scope",
@@ -37,11 +37,11 @@ def keys() -> None:
     type=click.Choice(["read", "write"]),
     multiple=True,
     default=("read", "write"),
-    help="What the key may do; may be repeated. Both, unless given.",
+    help="What the key can do; repeatable. Both by default.",
 )
-@click.option("--expires-in", type=DURATION, help="How long the key lasts, such as 90d. For ever, unless given.")
+@click.option("--expires-in", type=DURATION, help="The lifetime of the key, such as 90d; by default, it never expires.")
 @click.option(
-    "--rate-limit", type=LIMIT, help="Requests a minute, such as 1200/minute, or off. The server's, unless given."
+    "--rate-limit", type=LIMIT, help="Requests per minute, such as 1200/minute, or off; the server's limit by default."
 )
 def create(
     name: str,
@@ -50,7 +50,7 @@ def create(
     expires_in: timedelta | None,
     rate_limit: int | None,
 ) -> None:
-    """Make a key and print it: it is shown this once, and kept nowhere."""
+    """Create a key and print it. The key is shown only once and isn't stored."""
 
     async def work(db: Database, settings: Settings) -> str:
         async with db.transaction() as tx:
@@ -62,7 +62,7 @@ def create(
 
 @keys.command(name="list")
 def list_() -> None:
-    """Print a line for each key: id, state, last four characters, scopes, expiry, last use, plan managers, name."""
+    """Print one line per key: id, state, last four characters, scopes, expiry, last use, plan managers, name."""
 
     async def work(db: Database, _settings: Settings) -> list[ApiKey]:
         return await store.list_all(db)
@@ -91,11 +91,11 @@ def list_() -> None:
     type=DURATION,
     default="24h",
     show_default=True,
-    help="How long the old key goes on beside the new one.",
+    help="How long the old key remains valid.",
 )
-@click.option("--expires-in", type=DURATION, help="How long the new key lasts, such as 90d. For ever, unless given.")
+@click.option("--expires-in", type=DURATION, help="The lifetime of the new key; by default, it never expires.")
 def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> None:
-    """Make a key that may do what another may, and print it. The other one ends after the overlap."""
+    """Create a key with the same rights as an existing key, and print it. The old key expires after the overlap."""
 
     async def work(db: Database, settings: Settings) -> str | None:
         async with db.transaction() as tx:
@@ -106,14 +106,14 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
 
     secret = with_database(work)
     if secret is None:
-        raise click.ClickException(f"There is no key {key_id} in use. See `plankeeper keys list`.")
+        raise click.ClickException(f"There is no active key {key_id}. See `plankeeper keys list`.")
     click.echo(secret)
 
 
 @keys.command()
 @click.argument("key_id", type=UUID_TYPE)
 def revoke(key_id: UUID) -> None:
-    """Revoke a key for good, by its id. Every server refuses it within a second."""
+    """Revoke a key permanently, by its id. Every server rejects it within a second."""
 
     async def work(db: Database, settings: Settings) -> ApiKey | None:
         async with db.transaction() as tx:

@@ -1,4 +1,4 @@
-"""`plankeeper backup` and `plankeeper restore`: the whole database as one file, by PostgreSQL's own programs."""
+"""`plankeeper backup` and `plankeeper restore`: the whole database as one file, by pg_dump and pg_restore."""
 
 import os
 import re
@@ -23,9 +23,9 @@ _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM std
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--force", is_flag=True, help="Replace FILE if there is one.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def backup(file: Path, force: bool) -> None:
-    """Write the whole database to FILE, as of one moment. Servers go on meanwhile."""
+    """Write a consistent snapshot of the whole database to FILE while servers keep running."""
     _check_overwrite(file, force=force)
     settings = load_settings()
     signal.signal(signal.SIGTERM, exit_cleanly)
@@ -33,11 +33,11 @@ def backup(file: Path, force: bool) -> None:
         dsn = cluster.dsn if cluster else settings.database_url or ""
         server_version, version, _ = run(_inspect_database(dsn))
         if version is None:
-            raise click.ClickException("The database has no schema: there is nothing to back up.")
+            raise click.ClickException("The database has no schema, so there is nothing to back up.")
         tools = find_tools(settings, server_version)
         options = ["--format=custom", "--encoding=UTF8", "--no-unlogged-table-data", "--lock-wait-timeout=60s"]
         with _atomic_file(file) as partial_file, progress(lambda: None) as report:
-            # By its name, and not through our descriptor: so pg_dump goes back and notes where each table stands.
+            # pg_dump can seek in a named file, so it writes each table's offset into the table of contents.
             options.append(f"--file={partial_file}")
             report_written = lambda: report(f"{_format_size(partial_file.stat().st_size)} written", 0)  # noqa: E731
             tools.run("pg_dump", *options, database=dsn, on_progress=report_written)
@@ -47,24 +47,24 @@ def backup(file: Path, force: bool) -> None:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def restore(file: Path) -> None:
-    """Fill an empty database from a FILE that `backup` wrote: all of it, or nothing."""
+    """Restore a FILE that `backup` wrote into an empty database, in one transaction."""
     settings = load_settings()
     with _open_file(file) as content, embedded_cluster(settings) as cluster:
         dsn = cluster.dsn if cluster else settings.database_url or ""
         server_version, version, has_data = run(_inspect_database(dsn))
         if has_data:
             raise click.ClickException(
-                "The database has data already. Restore into an empty one:"
+                "The database already contains data. Restore into an empty one:"
                 " name a new database in PLANKEEPER_DATABASE_URL, or a new folder in PLANKEEPER_DATA_DIR."
                 " Nothing was written."
             )
         tools = find_tools(settings, server_version)
         _require_compatible(file, _read_backup_version(file, content, tools), version)
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
-        # A schema without data, as `migrate` or a first start leaves it, gives way to the backup's.
+        # `migrate` and a first start leave a schema without data: the backup's schema replaces it.
         options += ["--clean", "--if-exists"] if version else []
         with progress(lambda: os.fstat(content.fileno()).st_size) as report, _restore_errors(file):
-            # The program reads from our descriptor, so we see how far it is.
+            # pg_restore shares the file descriptor, so its offset is the progress.
             position = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
             report_read = lambda: report(f"{_format_size(position())} read", position())  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_read)
@@ -73,16 +73,16 @@ def restore(file: Path) -> None:
 
 
 async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
-    """The server's major version, the schema's version, and whether there is anybody's data."""
+    """The server's major version, the schema's version, and whether the database contains data."""
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
-        # Everything but the schema's own rows belongs to a plan manager.
+        # All rows except those of the migrations belong to a plan manager.
         has_data = bool(await list_all(db)) if version else False
         return int(await schema.server_version(db)) // 10_000, version, has_data
 
 
 async def _finish_restore(dsn: str) -> None:
-    """Bring an older schema up to date, and count what the tables hold: plans made for empty ones are bad."""
+    """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones."""
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
@@ -93,14 +93,16 @@ def _check_overwrite(file: Path, *, force: bool) -> None:
     if not os.path.lexists(file):
         return
     if not force:
-        raise click.ClickException(f"There is a {file} already. Choose another name, or replace it with --force.")
+        raise click.ClickException(f"{file} already exists. Choose another name, or overwrite it with --force.")
     if not file.is_file():
-        raise click.ClickException(f"{file} is no regular file, and will not be replaced.")
+        raise click.ClickException(
+            f"{file} is not a regular file, so --force does not overwrite it. Choose another name."
+        )
 
 
 @contextmanager
 def _atomic_file(file: Path) -> Generator[Path]:
-    """A new file, closed to other users, that gets its name once it is whole and on the disk."""
+    """A temporary file that only its owner can read. It is renamed to `file` once it is complete and synced."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
         partial_file = Path(name)
@@ -117,7 +119,7 @@ def _atomic_file(file: Path) -> Generator[Path]:
         os.fsync(folder)
         os.close(folder)
     except OSError as error:
-        raise click.ClickException(f"{file} cannot be written: {error.strerror}. Nothing was written.") from None
+        raise click.ClickException(f"Cannot write {file}: {error.strerror}. Nothing was written.") from None
 
 
 @contextmanager
@@ -125,13 +127,13 @@ def _open_file(file: Path) -> Generator[BinaryIO]:
     try:
         content = file.open("rb")
     except OSError as error:
-        raise click.ClickException(f"{file} cannot be read: {error.strerror}.") from None
+        raise click.ClickException(f"Cannot read {file}: {error.strerror}.") from None
     with content:
         yield content
 
 
 def _read_backup_version(file: Path, content: BinaryIO, tools: PgTools) -> str:
-    """The schema's version in a backup; raises ClickException where the file is none."""
+    """The schema's version in a backup. Raises ClickException if the file is not a backup."""
     with tempfile.TemporaryFile() as out:
         options = ["--data-only", "--table=alembic_version", "--file=-"]
         with _restore_errors(file):
@@ -140,7 +142,7 @@ def _read_backup_version(file: Path, content: BinaryIO, tools: PgTools) -> str:
         out.seek(0)
         match = _VERSION_PATTERN.search(out.read().decode())
     if match is None:
-        raise click.ClickException(f"{file} is no backup of Plankeeper. Nothing was written.")
+        raise click.ClickException(f"{file} is not a Plankeeper backup. Nothing was written.")
     return match[1]
 
 
@@ -149,20 +151,20 @@ def _restore_errors(file: Path) -> Generator[None]:
     try:
         yield
     except click.ClickException as error:
-        raise click.ClickException(f"{file} cannot be restored: {error.message}") from None
+        raise click.ClickException(f"Cannot restore {file}: {error.message}") from None
 
 
 def _require_compatible(file: Path, backup_version: str, database_version: str | None) -> None:
     if backup_version > schema.LATEST_REVISION:
         raise click.ClickException(
-            f"{file} has the schema {backup_version}, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
-            " Restore it with the newer one."
+            f"{file} has schema {backup_version}, but this Plankeeper supports no newer schema than"
+            f" {schema.LATEST_REVISION}. Restore it with the newer version of Plankeeper."
         )
     if database_version not in (None, backup_version):
         raise click.ClickException(
-            f"{file} has the schema {backup_version}, and the database has {database_version} already, without data. Restore into"
-            " a database without a schema: name a new one in PLANKEEPER_DATABASE_URL, or a new folder in"
-            " PLANKEEPER_DATA_DIR. The backup's schema is then brought up to date."
+            f"{file} has schema {backup_version}, but the database already has schema {database_version}, without data."
+            " Restore into a database without a schema: name a new database in PLANKEEPER_DATABASE_URL, or a new folder"
+            " in PLANKEEPER_DATA_DIR. `restore` then migrates the backup's schema."
         )
 
 

@@ -1,4 +1,4 @@
-"""What commands share: settings, the way to the database, failures said in a sentence, durations."""
+"""Shared by the commands: settings, the database, error messages, and the parameter types."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ def load_settings() -> Settings:
 
 @contextmanager
 def embedded_cluster(settings: Settings) -> Generator[Cluster | None]:
-    """The embedded cluster, running, or null where the settings name a database of one's own."""
+    """The running embedded PostgreSQL, or None if the settings name a database."""
     if settings.database_url:
         yield None
         return
@@ -51,12 +51,12 @@ def embedded_cluster(settings: Settings) -> Generator[Cluster | None]:
 
 
 def exit_cleanly(_number: int = 0, _frame: object = None) -> NoReturn:
-    """End by way of what cleans up: a handler of SIGTERM."""
+    """Handler of SIGTERM that exits through `finally` blocks and context managers."""
     sys.exit(143)
 
 
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
-    """Run a command's work on a database whose schema is the expected one; an embedded database is brought to it."""
+    """Run a command's work on a database with the current schema. An embedded database is migrated first."""
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
         return run(_with_schema(work, settings, cluster))
@@ -66,40 +66,40 @@ async def _with_schema(
     work: Callable[[Database, Settings], Awaitable[T]], settings: Settings, cluster: Cluster | None
 ) -> T:
     dsn = cluster.dsn if cluster else settings.database_url or ""
-    # A file of a million rows takes longer than a request may.
+    # An import of a million rows takes longer than the statement timeout of a request.
     async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=cluster is not None)
         return await work(db, settings)
 
 
 async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
-    """Migrate an embedded database; refuse one of one's own whose schema is another."""
+    """Migrate an embedded database. Raises ClickException if another database has a different schema."""
     version = await supported_schema_version(db)
     if embedded:
         await schema.migrate_if_needed(db, dsn)
     elif version != schema.LATEST_REVISION:
         raise click.ClickException(
-            f"The database's schema is {version or 'empty'}, and this Plankeeper needs {schema.LATEST_REVISION}."
+            f"The database's schema is {version or 'empty'}, but this Plankeeper requires {schema.LATEST_REVISION}."
             " Run `plankeeper migrate`."
         )
 
 
 async def supported_schema_version(db: Database) -> str | None:
-    """The schema's version, which is no newer than this program. The first question, so a bad address shows here."""
+    """The schema's version. Raises ClickException if it is newer than this program, or if the address is invalid."""
     try:
         version = await schema.current_revision(db)
-    except (ValueError, OverflowError) as error:  # a port or an option of the address that is none
-        raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
+    except (ValueError, OverflowError) as error:  # an invalid port or option in the address
+        raise click.ClickException(f"Cannot connect with PLANKEEPER_DATABASE_URL: {error}.") from None
     if version is not None and version > schema.LATEST_REVISION:
         raise click.ClickException(
-            f"The database's schema is {version}, of a newer Plankeeper: this one knows {schema.LATEST_REVISION}."
-            " Run the newer one, or restore a backup from before it."
+            f"The database's schema is {version}, but this Plankeeper supports no newer schema than"
+            f" {schema.LATEST_REVISION}. Run the newer version of Plankeeper, or restore an older backup."
         )
     return version
 
 
 def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
-    """Run a coroutine; where the database is at fault, say so."""
+    """Run a coroutine. Errors of the database become a ClickException that explains them."""
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             return runner.run(_until_signal(work))
@@ -108,19 +108,19 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
             raise KeyboardInterrupt from None
         exit_cleanly()
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
-        raise click.ClickException(f"PLANKEEPER_DATABASE_URL does not open the database: {error}.") from None
+        raise click.ClickException(f"Cannot connect with PLANKEEPER_DATABASE_URL: {error}.") from None
     except asyncpg.InsufficientPrivilegeError as error:
-        raise click.ClickException(f"The database's user may not do this: {error}.") from None
+        raise click.ClickException(f"The database user lacks a privilege: {error}.") from None
     except BrokenPipeError:
-        raise  # of our own output: the database is a socket, and asyncpg tells of it otherwise
+        raise  # from standard output: asyncpg reports a closed database connection with other exceptions
     except Exception as error:
         if is_unavailable(error):
-            raise click.ClickException(f"The database does not answer: {str(error) or type(error).__name__}.") from None
+            raise click.ClickException(f"The database is unavailable: {str(error) or type(error).__name__}.") from None
         raise
 
 
 class _SignalReceivedError(Exception):
-    """A signal told the work to end."""
+    """A signal ended the work."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -128,8 +128,10 @@ class _SignalReceivedError(Exception):
 
 
 async def _until_signal(work: Awaitable[T]) -> T:
-    """A signal cancels the work: an exit out of the blue would leave asyncpg in the middle of an answer. Now and then
-    a cancellation gets lost in a library, so it is said again until the work has ended. Raises _SignalReceivedError.
+    """Cancel the work on SIGINT or SIGTERM, then raise _SignalReceivedError.
+
+    Exiting from the handler would interrupt asyncpg in the middle of a response. Libraries occasionally swallow a
+    cancellation, so it is repeated until the work has ended.
     """
     loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
     previous_handler = signal.getsignal(signal.SIGTERM)
@@ -140,10 +142,8 @@ async def _until_signal(work: Awaitable[T]) -> T:
             task.cancel()
             loop.call_later(CANCEL_RETRY_INTERVAL, cancel, number)
 
-    handled_signals = [
-        signal.SIGINT,
-        *([signal.SIGTERM] if previous_handler == exit_cleanly else []),
-    ]  # else SIGTERM simply ends the program
+    # Without exit_cleanly as its handler, SIGTERM ends the program immediately.
+    handled_signals = [signal.SIGINT, *([signal.SIGTERM] if previous_handler == exit_cleanly else [])]
     for number in handled_signals:
         loop.add_signal_handler(number, cancel, number)
     try:
@@ -159,7 +159,7 @@ async def _until_signal(work: Awaitable[T]) -> T:
 
 
 async def system_context(tx: Transaction, settings: Settings, plan_manager_id: UUID, command: str) -> WriteContext:
-    """A write by the system itself, for a plan manager that there is."""
+    """The context of a write by the system actor. Raises ClickException if the plan manager does not exist."""
     await require_plan_manager(tx, plan_manager_id)
     return WriteContext(tx, plan_manager_id, settings, Actor("system", None, f"plankeeper {command}"))
 
@@ -170,24 +170,24 @@ async def require_plan_manager(db: Executor, plan_manager_id: UUID) -> None:
 
 
 class UuidType(click.ParamType[UUID]):
-    """A UUID with its hyphens."""
+    """A UUID with hyphens."""
 
     name = "uuid"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
         parsed = value if isinstance(value, UUID) else parse_uuid(value)
-        return parsed or self.fail(f"{value!r} is no UUID with its hyphens", param, ctx)
+        return parsed or self.fail(f"{value!r} is not a UUID, such as 019a0000-0000-7000-8000-0000000000b1", param, ctx)
 
 
 class NameType(click.ParamType[str]):
-    """A name for people: one line of text."""
+    """A display name: one line of text."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         has_control_characters = any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value)
         if has_control_characters or not value.strip() or len(value) > 255:
-            self.fail("it must be one line of 1 to 255 characters, not all blank", param, ctx)
+            self.fail("must be one line of 1 to 255 characters, and not blank", param, ctx)
         return value
 
 
@@ -201,13 +201,13 @@ class DurationType(click.ParamType[timedelta]):
             return value
         match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", value)
         if not match:
-            self.fail(f"{value!r} is no duration; write 30s, 15m, 12h or 90d", param, ctx)
+            self.fail(f"{value!r} is not a duration, such as 30s, 15m, 12h or 90d", param, ctx)
         unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
         return timedelta(**{unit: int(match[1])})
 
 
 class LimitType(click.ParamType[int]):
-    """Requests a minute: `600/minute`, or `off`, which is 0."""
+    """Requests per minute: `600/minute`, or `off`, which is 0."""
 
     name = "limit"
 
@@ -215,7 +215,7 @@ class LimitType(click.ParamType[int]):
         try:
             return value if isinstance(value, int) else parse_rate_limit(value)
         except ValueError as error:
-            self.fail(f"{value!r} is none; it takes {error}", param, ctx)
+            self.fail(f"{value!r} is not a rate limit; must be {error}", param, ctx)
 
 
 UUID_TYPE = UuidType()

@@ -1,4 +1,4 @@
-"""Demonstration data: made up, and brought in through the same import as everybody's."""
+"""`serve --demo`: loads the sample data through the same import as any file, and creates an account and a key."""
 
 import io
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ EMAIL = "demo@plankeeper.example"
 
 
 class DemoCredentials(NamedTuple):
-    """The first plan manager of the demonstration, and the ways in."""
+    """The first plan manager of the sample data, an API key, and an account that can sign in."""
 
     plan_manager_id: UUID
     name: str
@@ -38,20 +38,20 @@ class DemoCredentials(NamedTuple):
 
 
 async def load_demo_data(db: Database, settings: Settings, seed: int = 1) -> DemoCredentials:
-    """Fill in the demonstration once; make a key for it, and a sign-in or a new password for that."""
+    """Load the sample data if it is not there, create a key, and create the account or reset its password."""
     managers = plan_managers()
     async with db.transaction() as tx:
         for each in managers:
             await _load_plan_manager(tx, settings, each, seed)
         ctx = await system_context(tx, settings, managers[0].id, COMMAND)
         ids = [each.id for each in managers]
-        key = await service.create(ctx, "demonstration", ids, ["read", "write"], KEY_LIFETIME)
+        key = await service.create(ctx, "sample data", ids, ["read", "write"], KEY_LIFETIME)
         password = await _reset_demo_account(tx, settings, ids)
     return DemoCredentials(managers[0].id, managers[0].name, key, EMAIL, password)
 
 
 async def _reset_demo_account(tx: Transaction, settings: Settings, ids: Sequence[UUID]) -> str:
-    """The new password of an account that owns the demonstration's plan managers."""
+    """Return a new password of the account that owns the plan managers of the sample data."""
     password = password_reset.generate_password()
     contexts = [await system_context(tx, settings, id_, COMMAND) for id_ in ids]
     account = await accounts.get_by_email(tx, EMAIL)
@@ -78,7 +78,7 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
             ctx, RESOURCES[resource], _json_lines_file(rows), CONSTRAINT_ERRORS, lambda _lines: None
         )
         if report.errors:
-            raise ValueError(f"the demonstration's {resource} are not fit to import: {report.errors[:3]}")
+            raise ValueError(f"the sample data of {resource} cannot be imported: {report.errors[:3]}")
 
 
 def _json_lines_file(rows: Iterable[dict[str, Any]]) -> io.BytesIO:

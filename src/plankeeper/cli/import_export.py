@@ -1,4 +1,4 @@
-"""`plankeeper import` and `plankeeper export`: whole files in and out."""
+"""`plankeeper import` and `plankeeper export`."""
 
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -21,21 +21,25 @@ from plankeeper.settings import Settings
 
 _resource_argument = click.argument("resource", type=click.Choice(list(RESOURCES)))
 _plan_manager_option = click.option(
-    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose data it is."
+    "--plan-manager",
+    "plan_manager_id",
+    type=UUID_TYPE,
+    required=True,
+    help="The plan manager that the records belong to.",
 )
 
 
 class _RolledBackError(Exception):
-    """Nothing is written: the report says why."""
+    """The import has errors, so its transaction is rolled back."""
 
 
 @click.command(name="import")
 @_resource_argument
 @click.argument("file", type=click.File("rb"))
 @_plan_manager_option
-@click.option("--notify", is_flag=True, help="Tell webhook endpoints of what changes; without it they hear nothing.")
+@click.option("--notify", is_flag=True, help="Send the changes to webhook endpoints; by default, they aren't sent.")
 def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool) -> None:
-    """Import a CSV or JSON Lines FILE (`-` reads standard input): all of it, or nothing and a report of bad lines."""
+    """Import a CSV or JSON Lines FILE (`-` reads standard input). If any line is invalid, nothing is written."""
     report = ImportReport()
 
     async def work(db: Database, settings: Settings) -> None:
@@ -61,24 +65,24 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
     try:
         yield from file
     except OSError as error:
-        raise click.ClickException(f"{file.name} cannot be read: {error.strerror}. Nothing was written.") from None
+        raise click.ClickException(f"Cannot read {file.name}: {error.strerror}. Nothing was written.") from None
 
 
 def _print_errors(report: ImportReport) -> None:
     for error in report.errors:
         click.echo(_describe_error(error), err=True)
     if len(report.errors) == MAX_REPORTED:
-        click.echo(f"The first {MAX_REPORTED} faults are shown.", err=True)
+        click.echo(f"Only the first {MAX_REPORTED} errors are shown.", err=True)
     lines = len(report.rejected_lines)
     at_least = "" if report.is_complete else "At least "
-    click.echo(f"{at_least}{lines:,} bad line{'s' if lines != 1 else ''}: nothing was written.", err=True)
+    click.echo(f"{at_least}{lines:,} invalid line{'s' if lines != 1 else ''}: nothing was written.", err=True)
 
 
 def _print_summary(resource: str, report: ImportReport) -> None:
     for warning in report.warnings[:10]:
-        click.echo(f"Taken, but look at {_describe_error(warning)}", err=True)
+        click.echo(f"Warning: {_describe_error(warning)}", err=True)
     if report.warning_count > 10:
-        click.echo(f"Taken, but look at {report.warning_count - 10:,} more such lines", err=True)
+        click.echo(f"Warning: {report.warning_count - 10:,} more lines have warnings", err=True)
     counts = report.counts
     click.echo(
         f"{resource}: {report.row_count:,} lines: {counts.created:,} created, {counts.changed:,} changed,"
@@ -92,7 +96,7 @@ def _describe_error(error: RowError) -> str:
 
 @contextmanager
 def _line_progress(file: BinaryIO) -> Generator[Callable[[int], None]]:
-    """By the bytes of the file, told in lines."""
+    """Measure progress in bytes, and report it in lines."""
     with progress(lambda: _file_size(file)) as report:
         yield lambda lines: report(f"{lines:,} lines read", file.tell() if file.seekable() else 0)
 
@@ -107,13 +111,13 @@ def _file_size(file: BinaryIO) -> int | None:
 
 @contextmanager
 def _stdout_errors() -> Generator[None]:
-    """What goes wrong with standard output is not the database's fault. That its reader has gone is nobody's."""
+    """Report errors of standard output as such, and not as errors of the database. A closed pipe passes through."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise click.ClickException(f"Standard output cannot be written: {error.strerror}.") from None
+        raise click.ClickException(f"Cannot write to standard output: {error.strerror}.") from None
 
 
 @click.command(name="export")
@@ -121,7 +125,7 @@ def _stdout_errors() -> Generator[None]:
 @_plan_manager_option
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
 def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
-    """Write all of a RESOURCE to standard output, as `import` reads it, as of one moment."""
+    """Write all records of a RESOURCE to standard output, in the format that `import` reads."""
     definition = RESOURCES[resource]
     writer = CsvWriter(definition.export_schema) if format_ == "csv" else JsonLinesWriter()
     out: Any = sys.stdout.buffer
@@ -140,6 +144,6 @@ def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
     try:
         with_database(work)
     except BrokenPipeError:
-        # Whoever read has seen enough; what is left in the buffer has nowhere to go.
+        # The reader, such as `head`, closed the pipe. Closing stderr hides the interpreter's message about it.
         sys.stderr.close()
         sys.exit(1)

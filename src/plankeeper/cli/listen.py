@@ -1,4 +1,4 @@
-"""`plankeeper listen`: events as they happen, and forwarded to a receiver that is being developed."""
+"""`plankeeper listen`: prints events as they happen, and forwards them to a webhook receiver under development."""
 
 import asyncio
 import time
@@ -13,18 +13,18 @@ from plankeeper.database.client import Database
 from plankeeper.events import store
 from plankeeper.events.schemas import Event
 from plankeeper.settings import Settings
-from plankeeper.webhooks import payload as messages
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
+from plankeeper.webhooks.payload import build_body, build_headers
 from plankeeper.webhooks.schemas import PayloadFormat
 from plankeeper.webhooks.signing import new_secret, validate_secret
 from plankeeper.webhooks.url_policy import ANY_NETWORK
 
-POLL_INTERVAL = 0.25  # seconds between two looks at the feed
+POLL_INTERVAL = 0.25  # seconds between two reads of the event feed
 PAGE_SIZE = 100
 
 
 class Forwarder(WebhookClient):
-    """Sends wherever its user says: the user's own machine is the usual place."""
+    """A webhook client without the address policy: the target is usually the developer's own machine."""
 
     def __init__(self) -> None:
         super().__init__(ANY_NETWORK)
@@ -39,23 +39,29 @@ def _validate_url(url: str) -> str | None:
         is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         is_valid = False
-    return None if is_valid else "must begin with http:// or https://, and name a host"
+    return None if is_valid else "must be an http:// or https:// URL with a host"
 
 
 @click.command()
-@click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose events.")
-@click.option("--forward-to", "url", help="Where to send each event, signed as a webhook; http and localhost too.")
-@click.option("--payload", type=click.Choice(["thin", "full"]), default="thin", help="What is sent (thin).")
-@click.option("--secret", help="What to sign with: `whsec_...`. Without it one is made, and printed.")
+@click.option(
+    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The plan manager whose events to print."
+)
+@click.option(
+    "--forward-to", "url", help="A URL to forward each event to, signed as a webhook; http and localhost are allowed."
+)
+@click.option(
+    "--payload", type=click.Choice(["thin", "full"]), default="thin", show_default=True, help="The payload format."
+)
+@click.option("--secret", help="The secret to sign with, `whsec_...`; by default, a new one is created and printed.")
 def listen(plan_manager_id: UUID, url: str | None, payload: PayloadFormat, secret: str | None) -> None:
-    """Print events as they happen until Ctrl-C, and forward them: for developing a receiver of webhooks.
+    """Print events as they happen until Ctrl-C, and optionally forward them as signed webhooks.
 
-    It keeps nothing and tries nothing twice: that is what webhook endpoints are for.
+    Use it to develop a webhook receiver. It stores nothing and doesn't retry; webhook endpoints do.
     """
     if url and (error := _validate_url(url)):
-        raise click.BadParameter(f"it {error}", param_hint="--forward-to")
+        raise click.BadParameter(error, param_hint="--forward-to")
     if secret and (error := validate_secret(secret)):
-        raise click.BadParameter(f"it {error}", param_hint="--secret")
+        raise click.BadParameter(error, param_hint="--secret")
 
     async def work(db: Database, _settings: Settings) -> None:
         await require_plan_manager(db, plan_manager_id)
@@ -71,7 +77,7 @@ async def _follow(
     db: Database, plan_manager_id: UUID, url: str | None, secret: str, payload: PayloadFormat
 ) -> NoReturn:
     cursor = str(await store.latest_id(db, plan_manager_id) or UUID(int=0))
-    click.echo("Listening. Ctrl-C stops it.")
+    click.echo("Listening for events. Press Ctrl-C to stop.")
     sender = Forwarder()
     while True:
         events = await store.list_page(db, plan_manager_id, cursor, None, PAGE_SIZE)
@@ -89,10 +95,8 @@ async def _forward(
     sender: WebhookClient, url: str, plan_manager_id: UUID, event: Event, secret: str, payload: PayloadFormat
 ) -> AttemptResult:
     resource = event.resource
-    body = messages.build_body(
-        event.type, event.created_at, plan_manager_id, resource.kind, resource.id, payload, event.data
-    )
-    return await sender.post(url, messages.build_headers(str(event.id), int(time.time()), body, [secret]), body)
+    body = build_body(event.type, event.created_at, plan_manager_id, resource.kind, resource.id, payload, event.data)
+    return await sender.post(url, build_headers(str(event.id), int(time.time()), body, [secret]), body)
 
 
 def _format_result(result: AttemptResult) -> str:

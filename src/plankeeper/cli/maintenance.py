@@ -28,7 +28,7 @@ from plankeeper.settings import SettingError, Settings
 
 @click.command()
 def migrate() -> None:
-    """Bring the database to the schema that this version needs."""
+    """Migrate the database schema to the version that this release requires."""
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
         dsn = cluster.dsn if cluster else settings.database_url or ""
@@ -39,16 +39,16 @@ def migrate() -> None:
                 return await schema.migrate_if_needed(db, dsn)
 
         migrated = run(work())
-    click.echo(f"The schema is {schema.LATEST_REVISION}{'' if migrated else ' already'}.")
+    click.echo(f"The schema is {'now' if migrated else 'already'} {schema.LATEST_REVISION}.")
 
 
 @click.command()
 def doctor() -> None:
-    """Check settings, database, schema and versions: each line is ok, or says what to do."""
+    """Check the settings, database, schema and versions. Each line is ok, or says what to do."""
     lines = [("ok", f"Plankeeper {__version__}, Python {platform.python_version()}")]
     try:
         settings = Settings.read()
-        lines.append(("ok", "settings can be read"))
+        lines.append(("ok", "settings are valid"))
         lines += _database_lines(settings)
     except SettingError as error:
         lines.append(("FAIL", str(error)))
@@ -65,22 +65,17 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
             if cluster and cluster.note:
                 lines.append(("ok", cluster.note))
             dsn = cluster.dsn if cluster else settings.database_url or ""
-            location = f"embedded in {settings.data_dir}" if cluster else "your own"
+            location = f"embedded in {settings.data_dir}" if cluster else "external"
             server_version, version, expiring = run(_inspect_database(dsn))
     except click.ClickException as error:
         return [*lines, ("FAIL", error.message)]
     major = int(server_version) // 10_000
     is_supported = major >= 15
-    lines.append(
-        (
-            "ok" if is_supported else "FAIL",
-            f"PostgreSQL {major}, {location}{'' if is_supported else ': 15 or newer is needed'}",
-        )
-    )
-    advice = (
-        "" if version == schema.LATEST_REVISION else f", {schema.LATEST_REVISION} is needed: run `plankeeper migrate`"
-    )
-    lines.append(("FAIL" if advice else "ok", f"schema {version or 'empty'}{advice}"))
+    advice = "" if is_supported else ": upgrade to version 15 or newer"
+    lines.append(("ok" if is_supported else "FAIL", f"PostgreSQL {major}, {location}{advice}"))
+    is_current = version == schema.LATEST_REVISION
+    advice = "" if is_current else f", but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
+    lines.append(("ok" if is_current else "FAIL", f"schema {version or 'empty'}{advice}"))
     return lines + [("warn", _expiry_warning(key)) for key in expiring]
 
 
@@ -92,15 +87,17 @@ def _expiry_warning(key: ApiKey) -> str:
 async def _inspect_database(dsn: str) -> tuple[str, str | None, list[ApiKey]]:
     async with Database(dsn, pool_size=1, statement_timeout=10).open() as db:
         version = await supported_schema_version(db)
-        current = version == schema.LATEST_REVISION
-        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if current else []
+        is_current = version == schema.LATEST_REVISION
+        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_current else []
         return await schema.server_version(db), version, expiring
 
 
 @click.command()
-@click.option("--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="Whose invoices to check.")
+@click.option(
+    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The plan manager whose invoices to check."
+)
 def recheck(plan_manager_id: UUID) -> None:
-    """Check every invoice anew: its participant, its provider or the day may have changed."""
+    """Check every invoice again: its participant, its provider or the current date might have changed."""
     from plankeeper.invoices.checks import recheck as recheck_batch
 
     async def work(db: Database, settings: Settings) -> tuple[int, int]:
@@ -121,7 +118,7 @@ def recheck(plan_manager_id: UUID) -> None:
 @click.option(
     "--check",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Compare with a file instead of printing.",
+    help="Compare the document with a file instead of printing it.",
 )
 def openapi(check: Path | None) -> None:
     """Print the OpenAPI document."""
@@ -132,4 +129,4 @@ def openapi(check: Path | None) -> None:
     if check is None:
         click.echo(text, nl=False)
     elif not check.exists() or check.read_bytes() != text.encode():
-        raise click.ClickException(f"{check} is not what the server says: run `make openapi`.")
+        raise click.ClickException(f"{check} differs from the server's OpenAPI document: run `make openapi`.")

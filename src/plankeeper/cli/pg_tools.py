@@ -1,4 +1,4 @@
-"""pg_dump and pg_restore: which there are, which of them can talk to a server, and how they are run."""
+"""pg_dump and pg_restore: finds installations, selects one that is compatible with the server, and runs it."""
 
 import contextlib
 import os
@@ -20,13 +20,13 @@ from plankeeper.settings import Settings
 
 _ERROR_LINE = re.compile(r"^pg_\w+: error: (.+)$", re.MULTILINE)
 
-# From this version on pg_restore sets a parameter that older servers refuse, and older programs can't read its files.
+# From this version, pg_restore sets a parameter that older servers reject, and older programs can't read its files.
 _INCOMPATIBLE_SINCE = 17
 
 
 @dataclass(frozen=True)
 class PgTools:
-    """A folder with pg_dump and pg_restore, and the environment that they run in."""
+    """A folder with pg_dump and pg_restore, and the environment variables to run them with."""
 
     folder: Path
     environment: dict[str, str]
@@ -40,7 +40,7 @@ class PgTools:
         stdout: BinaryIO | None = None,
         on_progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """Run a program to its end; raises ClickException with what it said of a failure."""
+        """Run a program and wait for it. Raises ClickException with its error message if it fails."""
         address, password = _split_password(database) if database else ("", {})
         command = [str(self.folder / program), *options]
         command += ["--no-password", f"--dbname={address}"] if database else []
@@ -54,7 +54,7 @@ class PgTools:
                     env=self.environment | password,
                 )
             except OSError as error:
-                raise click.ClickException(f"{command[0]} cannot be run: {error.strerror}.") from None
+                raise click.ClickException(f"Cannot run {command[0]}: {error.strerror}.") from None
             try:
                 while process.poll() is None:
                     on_progress()
@@ -72,12 +72,12 @@ class PgTools:
 def _error_message(program: str, code: int, stderr: bytes) -> str:
     text = stderr.decode(errors="replace")
     error = _ERROR_LINE.search(text)
-    last = text.strip().splitlines()[-1:] or [f"it ended with {code}"]
-    return f"{program} failed: {(error[1] if error else last[0]).rstrip('.')}. Nothing was written."
+    message = error[1] if error else (text.strip().splitlines() or [f"exit status {code}"])[-1]
+    return f"{program} failed: {message.rstrip('.')}. Nothing was written."
 
 
 def find_tools(settings: Settings, server_version: int) -> PgTools:
-    """The programs that can talk to a server of this major version; raises ClickException where there are none."""
+    """The programs to use with a server of this major version. Raises ClickException if there are none."""
     if settings.postgres_bin:
         folders = [settings.postgres_bin.absolute()]
     else:
@@ -88,10 +88,10 @@ def find_tools(settings: Settings, server_version: int) -> PgTools:
         required = (
             f"{server_version} or newer"
             if server_version >= _INCOMPATIBLE_SINCE
-            else f"{server_version} or newer, but older than {_INCOMPATIBLE_SINCE},"
+            else f"{server_version} to {_INCOMPATIBLE_SINCE - 1}"
         )
         raise click.ClickException(
-            f"The server is PostgreSQL {server_version}, and there is no pg_dump of version {required}"
+            f"The server is PostgreSQL {server_version}, but there is no pg_dump of version {required}"
             f" in {' or '.join(map(str, folders)) or 'PATH'}. Set PLANKEEPER_POSTGRES_BIN to a folder that has one."
         )
     _, folder = min(compatible, key=lambda each: each[0])
@@ -126,21 +126,21 @@ def _major_version(folder: Path) -> int | None:
 
 
 def _environment(*, embedded: bool) -> dict[str, str]:
-    # asyncpg heeds the PG… variables where a database's address leaves something open, so the programs shall too.
+    # asyncpg takes what the address leaves out from the PG… variables, so the programs must see the same ones.
     inherited = {name: value for name, value in os.environ.items() if not (embedded and name.startswith("PG"))}
     return inherited | {"LC_ALL": "C", "PGCONNECT_TIMEOUT": "5"}
 
 
 def _split_password(dsn: str) -> tuple[str, dict[str, str]]:
-    """An address for a command line, which every user of the machine can read, and the password apart from it."""
+    """Split the password from an address: every user of the machine can read the command line of a process."""
     parts = urlsplit(dsn)
     login, at, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     if "sslpassword" in query:
         raise click.ClickException(
-            "PLANKEEPER_DATABASE_URL has an sslpassword, which pg_dump takes on its command line alone:"
-            " use a key without one for backups."
+            "PLANKEEPER_DATABASE_URL has an sslpassword, which pg_dump accepts only on its command line, where other"
+            " users can read it. Use a client key without a password for backups."
         )
     password = query.pop("password", unquote(password))
     public_dsn = f"{parts.scheme}://{user}{at}{hosts}{parts.path}?{urlencode(query, quote_via=quote)}"

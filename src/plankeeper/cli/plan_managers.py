@@ -1,4 +1,4 @@
-"""`plankeeper plan-managers`: the organisations that everything belongs to."""
+"""`plankeeper plan-managers`: the organisations that own all records."""
 
 from uuid import UUID
 
@@ -14,20 +14,20 @@ from plankeeper.settings import Settings
 
 @click.group()
 def plan_managers() -> None:
-    """Make and list plan managers."""
+    """Create and list plan managers."""
 
 
 @plan_managers.command()
 @click.option("--name", type=NAME, required=True, help="The organisation's name.")
-@click.option("--id", "plan_manager_id", type=UUID_TYPE, help="An id of your own; else one is made.")
+@click.option("--id", "plan_manager_id", type=UUID_TYPE, help="A UUID of your choice; by default, a new one.")
 def create(name: str, plan_manager_id: UUID | None) -> None:
-    """Make a plan manager and print its id."""
+    """Create a plan manager and print its id."""
 
     async def work(db: Database, settings: Settings) -> UUID:
         async with db.transaction() as tx:
             created = await store.insert(tx, plan_manager_id or uuid7(), name)
             if created is None:
-                raise click.ClickException(f"There is a plan manager {plan_manager_id} already.")
+                raise click.ClickException(f"The plan manager {plan_manager_id} already exists. Choose another --id.")
             await record_event(
                 await system_context(tx, settings, created.id, "plan-managers create"),
                 "plan_manager.created",
@@ -41,7 +41,7 @@ def create(name: str, plan_manager_id: UUID | None) -> None:
 
 @plan_managers.command(name="list")
 def list_() -> None:
-    """Print a line for each plan manager: id, when it was made, name."""
+    """Print one line per plan manager: id, creation date, name."""
 
     async def work(db: Database, _settings: Settings) -> list[store.PlanManager]:
         return await store.list_all(db)

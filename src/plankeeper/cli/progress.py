@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, a line every few seconds elsewhere."""
+"""Progress of long commands: a bar on a terminal, otherwise a line every few seconds."""
 
 import sys
 import time
@@ -9,13 +9,13 @@ import click
 
 REPORT_INTERVAL = 5.0  # seconds between two lines
 
-# Takes what is to be said, and how much of the total is done.
+# Called with the text to show and the completed part of the total.
 ProgressCallback = Callable[[str, int], None]
 
 
 @contextmanager
 def progress(total: Callable[[], int | None]) -> Generator[ProgressCallback]:
-    """Tells on standard error. Only for a bar the total is asked for; without one it shows that work goes on."""
+    """Report progress on standard error. `total` is called only for a bar; with None the bar shows activity only."""
     if sys.stderr.isatty():
         with _bar(total()) as report:
             yield report

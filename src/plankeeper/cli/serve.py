@@ -1,4 +1,4 @@
-"""`plankeeper serve`: the server with its workers, and with the embedded database where there is no other."""
+"""`plankeeper serve`: the server with its worker processes, and the embedded PostgreSQL if no database is named."""
 
 import os
 import socket
@@ -14,29 +14,31 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
 
 _ADDRESS_PLACEHOLDER = "{address}"
-# Connections that an embedded cluster has for workers; the rest is for the command line.
+# Connections of the embedded PostgreSQL that the workers use; the rest is for commands.
 _EMBEDDED_CONNECTIONS = 80
 
 
 @click.command()
-@click.option("--host", help="The address to listen on (PLANKEEPER_HOST, else 127.0.0.1).")
-@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on (PLANKEEPER_PORT, else 8000).")
-@click.option("--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, else one a core).")
-@click.option("--demo", is_flag=True, help="Fill in demonstration data once, and print a key for it.")
+@click.option("--host", help="The address to listen on (PLANKEEPER_HOST, then 127.0.0.1).")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on (PLANKEEPER_PORT, then 8000).")
+@click.option(
+    "--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, then one per core)."
+)
+@click.option("--demo", is_flag=True, help="Load sample data once, and print a new key for it.")
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
-    help="The embedded database's folder (PLANKEEPER_DATA_DIR).",
+    help="The folder of the embedded PostgreSQL (PLANKEEPER_DATA_DIR).",
 )
 @click.option(
     "--no-webhook-worker",
     is_flag=True,
-    help="Send no webhooks: `plankeeper webhook-worker` does (PLANKEEPER_WEBHOOK_WORKER=off).",
+    help="Don't send webhooks; run `plankeeper webhook-worker` instead (PLANKEEPER_WEBHOOK_WORKER=off).",
 )
 def serve(
     host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None, no_webhook_worker: bool
 ) -> None:
-    """Serve the API until Ctrl-C or SIGTERM. Requests in flight are finished first, for up to 10 s."""
+    """Serve the API and the console until Ctrl-C or SIGTERM. Requests in progress have up to 10 s to finish."""
     overrides = {
         "PLANKEEPER_HOST": host,
         "PLANKEEPER_PORT": port,
@@ -51,18 +53,18 @@ def serve(
         lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo))
         if cluster and cluster.note:
             lines = [cluster.note, *lines]
-        # The workers read their settings from the environment, as every program does.
+        # The worker processes read their settings from the environment.
         os.environ["PLANKEEPER_DATABASE_URL"] = dsn
         if cluster:
             pool_size = max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3)
             os.environ["PLANKEEPER_POOL_SIZE"] = str(min(settings.pool_size, pool_size))
         with TemporaryDirectory(prefix="plankeeper-metrics-") as folder:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # the workers' figures, for whichever is asked
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # each worker can report the metrics of all
             _serve(settings, cluster, lines)
 
 
 async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
-    """Bring the schema up to date and fill in what `--demo` asks for; answers what to tell the user."""
+    """Migrate the schema and load the sample data of `--demo`. Return the lines to print once the server is ready."""
     async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
         if not demo:
@@ -74,7 +76,7 @@ async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) 
 
 
 def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password: str) -> list[str]:
-    """What to tell of the demonstration; `{address}` is known once the socket is open."""
+    """How to sign in and call the API. `{address}` is replaced once the socket is open."""
     curl = (
         f"curl -H 'Authorization: Bearer {key}' -H 'X-Plan-Manager-Id: {plan_manager_id}'"
         f" '{_ADDRESS_PLACEHOLDER}/api/public/v1/participants?limit=3'"
@@ -152,4 +154,4 @@ def _announce(sock: socket.socket, lines: list[str]) -> None:
     click.echo(f"Console:        {address}/console")
     for line in lines:
         click.echo(line.replace(_ADDRESS_PLACEHOLDER, address))
-    click.echo("Plankeeper is ready. Ctrl-C stops it.")
+    click.echo("Plankeeper is ready. Press Ctrl-C to stop.")

@@ -1,4 +1,4 @@
-"""The processes of a server: uvicorn's workers, the one that sends webhooks, the embedded cluster."""
+"""Supervises the processes of a server: uvicorn's workers, the webhook process, the embedded PostgreSQL."""
 
 import socket
 from collections.abc import Callable
@@ -20,14 +20,14 @@ _READY_TIMEOUT = 60
 
 
 class WebhookProcess:
-    """The process that sends webhooks, where one is wanted."""
+    """The process that sends webhooks, unless it is disabled."""
 
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled
         self._process: SpawnProcess | None = None
 
     def ensure(self) -> None:
-        """Start it where it does not run."""
+        """Start the process if it is not running."""
         if not self._enabled or (self._process and self._process.is_alive()):
             return
         if self._process:
@@ -41,14 +41,17 @@ class WebhookProcess:
             self._process.terminate()
 
     def join(self) -> None:
-        """It finishes what it is sending."""
+        """Wait until the deliveries in progress are finished."""
         if self._process:
             self._process.join(DRAIN_SECONDS + 5)
             self._process.kill()
 
 
 class Supervisor(Multiprocess):
-    """uvicorn's supervisor, which replaces dead workers, with all that else must run. `on_ready` is called once."""
+    """uvicorn's supervisor, which replaces dead workers, extended to the webhook process and the embedded PostgreSQL.
+
+    `on_ready` is called once, when the first worker accepts requests.
+    """
 
     def __init__(
         self,
@@ -89,9 +92,9 @@ class Supervisor(Multiprocess):
 
 
 def _ensure_cluster(ensure: Callable[[], Any]) -> None:
-    """Bring the cluster back where it is gone; what cannot be mended now is tried again half a second later."""
+    """Restart the cluster if it died. After an error, the next call, half a second later, tries again."""
     try:
         if ensure():
-            click.echo("The embedded PostgreSQL was gone, and is running again.", err=True)
+            click.echo("The embedded PostgreSQL stopped unexpectedly and was restarted.", err=True)
     except ClusterError as error:
         click.echo(str(error), err=True)

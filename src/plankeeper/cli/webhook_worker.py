@@ -1,4 +1,4 @@
-"""`plankeeper webhook-worker`: sends webhooks, on as many machines as one likes."""
+"""`plankeeper webhook-worker`: sends webhooks, on any number of machines."""
 
 from dataclasses import replace
 
@@ -11,9 +11,9 @@ from plankeeper.settings import Settings
 
 @click.command()
 def webhook_worker() -> None:
-    """Send webhooks until Ctrl-C or SIGTERM; what is being sent then is finished, for up to 10 s.
+    """Send webhooks until Ctrl-C or SIGTERM. Deliveries in progress have up to 10 s to finish.
 
-    `serve` has a worker of its own, unless it is started with `--no-webhook-worker`.
+    `serve` starts a webhook worker too, except with `--no-webhook-worker`.
     """
     import uvloop
 
@@ -30,6 +30,6 @@ async def _run_worker(settings: Settings, *, embedded: bool) -> None:
     dsn = settings.database_url or ""
     async with Database(dsn, pool_size=1, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
-    click.echo("The worker is ready. Ctrl-C stops it.")
+    click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
     logs.configure()
     await run_webhook_worker(settings)

@@ -1,4 +1,4 @@
-"""Synthetic demonstration data in the import format: the same for the same seed, and clearly made up."""
+"""Sample data in the import format. It is fictitious, and the same for the same seed."""
 
 from plankeeper.demo.dataset import DemoPlanManager, plan_managers, records
 

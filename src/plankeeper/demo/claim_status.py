@@ -1,4 +1,4 @@
-"""How far an invoice has come by the demonstration's last day: claimed, approved, paid, or held."""
+"""Random claim and approval statuses of invoices, as of the last day of the sample data."""
 
 from collections.abc import Sequence
 from random import Random
@@ -13,7 +13,7 @@ _PARTIAL_STATUSES = {"partially_paid": ("paid", "rejected"), "partially_ready": 
 
 
 def set_claim_status(rng: Random, invoice: Row, participant: Row, *, has_warning: bool) -> None:
-    """Set the claim and the approval of an invoice and its lines, by its age and whether it is doubtful."""
+    """Set the claim and approval status of an invoice and its lines, depending on its age and on warnings."""
     age = (LAST_DAY - parse_datetime(invoice["created_at"]).date()).days
     is_held = has_warning and not invoice["state_management"]["ignored_errors"]
     weights = _HELD_WEIGHTS if is_held else _OLD_WEIGHTS if age > 30 else _RECENT_WEIGHTS if age > 7 else _NEW_WEIGHTS
@@ -39,7 +39,7 @@ def _set_line_statuses(rng: Random, status: str, lines: Sequence[Row], active_li
     first_status, other_status = _PARTIAL_STATUSES.get(status, (status, status))
     batch = f"BATCH-{rng.randrange(10**6):06}"
     for line in lines:
-        # What was deleted before it was claimed stays new.
+        # Lines deleted before the claim keep the status new.
         line_status = "new" if line["is_deleted"] else first_status if line is active_lines[0] else other_status
         is_submitted = line_status in {"paid", "rejected"} and status in {"paid", "partially_paid", "rejected"}
         line["claim_status"] = line_status

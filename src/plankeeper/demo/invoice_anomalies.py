@@ -1,4 +1,4 @@
-"""What goes wrong with invoices: ways to spoil a sound one, so that it earns one warning and no other."""
+"""Anomalies of invoices. Each changes a valid invoice so that it causes exactly one warning."""
 
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -17,13 +17,13 @@ ANOMALY_PERCENTAGES = {
     "check_item_code": 1.6,
     "possible_duplicate": 1.2,
 }
-"""Percent of all invoices by the warning that they earn."""
+"""Percentages of all invoices by the warning that they cause."""
 
 
 def inject(rng: Random, warning_code: str, variant: int, invoice: Row, participant: Row) -> None:
-    """Change a sound invoice so that it earns the warning `warning_code`; `variant` picks one of the ways in rotation.
+    """Change a valid invoice so that it causes the warning `warning_code`. `variant` selects one of several ways.
 
-    An inactive participant and a duplicate cannot be put in afterwards: for these nothing changes.
+    Inactive participants and duplicates are generated elsewhere, so these warnings change nothing here.
     """
     variants = _ANOMALIES.get(warning_code, ())
     if variants:

@@ -1,4 +1,4 @@
-"""Invoices: who was billed for what and when, and how far each has come."""
+"""Random invoices with their lines, warnings and duplicates."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -27,7 +27,7 @@ _NUMBER_FORMATS = ("INV-{:05}", "{:06}", "2026/{}", "A{:04}", "INV{}")
 
 
 class _InvoiceSpec(NamedTuple):
-    """What an invoice is about, before it is written: `warning_code` is the warning to cause, `variant` which way."""
+    """The input of one invoice. `warning_code` is the warning to cause, and `variant` selects the way to cause it."""
 
     warning_code: str | None
     variant: int
@@ -40,7 +40,7 @@ class _InvoiceSpec(NamedTuple):
 def generate_invoices(
     rng: Random, count: int, participants: Sequence[Row], providers: Sequence[DemoProvider]
 ) -> list[Row]:
-    """Give `count` invoices in the order of their creation: about nine in ten are sound."""
+    """Generate `count` invoices in order of creation. About nine in ten have no warning."""
     numbers = {
         provider.row["id"]: (rng.choice(_NUMBER_FORMATS), counter(rng.randint(100, 4000))) for provider in providers
     }
@@ -62,7 +62,7 @@ def generate_invoices(
 
 
 def _anomaly_count(count: int, warning_code: str) -> int:
-    # Four at least, so that every way of going wrong is seen even among few.
+    # At least four, so that a small set contains every variant.
     return max(4, round(count * ANOMALY_PERCENTAGES[warning_code] / 100))
 
 
@@ -118,7 +118,7 @@ def _invoice(rng: Random, spec: _InvoiceSpec, number: str) -> Row:
         "subtotal": subtotal,
         "participant_id": spec.participant["id"],
         "pm_provider_id": spec.provider.row["id"],
-        # Every eighth warning is one that somebody has looked into and chosen to ignore.
+        # One warning in eight is ignored.
         "state_management": {
             "ignored_errors": [spec.warning_code] if spec.warning_code and spec.variant % 8 == 3 else []
         },
@@ -152,7 +152,7 @@ def _lines(rng: Random, spec: _InvoiceSpec) -> list[Row]:
 
 
 def _line_created_at(received_at: datetime, position: int) -> datetime:
-    # Lines are of one second; the millisecond keeps their ids in the order of the page.
+    # The lines of an invoice have the same second. The millisecond keeps their ids in the order of the lines.
     return received_at + timedelta(milliseconds=position)
 
 
@@ -176,7 +176,7 @@ def _line(rng: Random, item: Item, created_at: datetime) -> Row:
 
 
 def _duplicate(rng: Random, original: Row, spec: _InvoiceSpec, variant: int) -> Row:
-    """Send an invoice a second time, some days later: same provider, same number, everything else anew."""
+    """The same invoice again, received some days later, with new ids."""
     day = parse_datetime(original["created_at"]).date() + timedelta(days=rng.randint(1, 20))
     received_at = random_datetime(rng, day)
     lines = [

@@ -1,4 +1,4 @@
-"""Names of many backgrounds. Any likeness to a person is chance."""
+"""Random names of many backgrounds. Any resemblance to real people is coincidental."""
 
 from random import Random
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class _Background(NamedTuple):
 
 
 class Name(NamedTuple):
-    """Who someone is called, and how they describe their gender ("Female", "Male", "Non-binary")."""
+    """A person's name and gender ("Female", "Male" or "Non-binary")."""
 
     first: str
     last: str
@@ -87,7 +87,7 @@ _BACKGROUNDS = (
         ("Tanaka", "Sato", "Kim", "Park", "Watanabe", "Choi"),
     ),
 )
-# In the order of the table: the first is the largest, as in the country.
+# In the order of the table, roughly as in the population.
 _WEIGHTS = (30, 6, 6, 7, 8, 9, 8, 6, 5, 4, 4, 4, 3)
 
 

@@ -1,4 +1,4 @@
-"""The people of the demonstration: account managers and participants, and why participants leave."""
+"""Random participants and account managers, and the exit reasons and note types."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -53,7 +53,7 @@ _PRONOUNS = {"Female": "she/her", "Male": "he/him", "Non-binary": "they/them"}
 
 
 def generate_exit_reasons(rng: Random) -> list[Row]:
-    """Give every category before its own subcategories."""
+    """Generate the exit reasons, each category before its subcategories."""
     rows: list[Row] = []
     for category, reasons in _EXIT_REASONS.items():
         parent_id = None
@@ -65,7 +65,7 @@ def generate_exit_reasons(rng: Random) -> list[Row]:
 
 
 def generate_account_managers(rng: Random, domain: str) -> list[Row]:
-    """Give six that anyone may see, two of them inactive, and one hidden for each reason that there is."""
+    """Generate six visible account managers, two of them inactive, and one hidden for each reason to hide one."""
     visible = {"active": True, "is_internal": False, "deleted": False}
     kinds = [visible] * 4 + [
         visible | {"active": False},
@@ -91,7 +91,7 @@ def generate_account_managers(rng: Random, domain: str) -> list[Row]:
 
 
 def assignable_managers(managers: Sequence[Row]) -> list[Row]:
-    """Keep the account managers that a participant can have: active and not hidden (decisions, section 5)."""
+    """The account managers that a participant can have: active and not hidden."""
     return [
         row
         for row in managers
@@ -103,7 +103,7 @@ def assignable_managers(managers: Sequence[Row]) -> list[Row]:
 
 
 def generate_participants(rng: Random, count: int, managers: Sequence[Row], reasons: Sequence[Row]) -> list[Row]:
-    """Give `count` participants in the order of their creation: 85 % Active, 10 % Inactive, 5 % Lead."""
+    """Generate `count` participants in order of creation: 85 % Active, 10 % Inactive, 5 % Lead."""
     inactive, leads = count // 10, count // 20
     statuses = ["Inactive"] * inactive + ["Lead"] * leads + ["Active"] * (count - inactive - leads)
     numbers = rng.sample(range(430_000_000, 440_000_000), count)
@@ -198,7 +198,7 @@ def _exit_fields(rng: Random, last_day: date, reasons: Sequence[Row]) -> Row:
 
 
 def generate_note_types(first_id: int) -> list[Row]:
-    """Give the note types, numbered from `first_id`: one sequence numbers those of all plan managers."""
+    """Generate the note types, with ids from `first_id` on, because all plan managers share one id sequence."""
     return [
         {"id": number, "note_type": note_type, "badge_color": badge, "highlight_color": highlight}
         for number, (note_type, badge, highlight) in enumerate(_NOTE_TYPES, first_id)

@@ -1,4 +1,4 @@
-"""Providers, and what each kind of provider sells: support items with their prices."""
+"""Random providers, and the support items that each type of provider sells, with prices."""
 
 from decimal import Decimal
 from random import Random
@@ -20,7 +20,7 @@ from plankeeper.demo.random_values import (
 
 
 class Item(NamedTuple):
-    """A support item as invoices name it. `price` is in dollars for one hour, one kilometre or one piece."""
+    """A support item of an invoice line. `price` is in dollars per unit."""
 
     code: str
     description: str
@@ -29,7 +29,7 @@ class Item(NamedTuple):
 
 
 class DemoProvider(NamedTuple):
-    """A provider's row with what it sells; `charges_gst` says whether its invoices can carry GST."""
+    """A provider's row and its items. `charges_gst` says whether its invoices can include GST."""
 
     row: Row
     items: tuple[Item, ...]
@@ -123,22 +123,42 @@ _PROVIDER_TYPES = (
     ),
 )
 _PREFIXES = (
-    "Brass Emu", "Velvet Quokka", "Copper Numbat", "Teal Wombat", "Paper Lyrebird", "Lantern Gum",
-    "Clockwork Galah", "Marble Bilby", "Tin Cassowary", "Amber Echidna", "Plaid Platypus", "Chalk Heron",
-    "Indigo Dingo", "Walnut Possum", "Satin Potoroo", "Pewter Pelican", "Saffron Skink", "Velour Wallaby",
-    "Quartz Curlew", "Denim Dugong", "Cobalt Bandicoot", "Ginger Goanna", "Opal Kestrel", "Linen Lorikeet",
-)  # fmt: skip
+    "Brass Emu",
+    "Velvet Quokka",
+    "Copper Numbat",
+    "Teal Wombat",
+    "Paper Lyrebird",
+    "Lantern Gum",
+    "Clockwork Galah",
+    "Marble Bilby",
+    "Tin Cassowary",
+    "Amber Echidna",
+    "Plaid Platypus",
+    "Chalk Heron",
+    "Indigo Dingo",
+    "Walnut Possum",
+    "Satin Potoroo",
+    "Pewter Pelican",
+    "Saffron Skink",
+    "Velour Wallaby",
+    "Quartz Curlew",
+    "Denim Dugong",
+    "Cobalt Bandicoot",
+    "Ginger Goanna",
+    "Opal Kestrel",
+    "Linen Lorikeet",
+)
 _COMPANY_SUFFIXES = ("Pty Ltd", "Pty Ltd", "Pty Ltd", "Services", "Co-operative", "Group")
 
 
 def generate_providers(rng: Random, count: int) -> list[DemoProvider]:
-    """Give `count` providers, 192 at most, in the order of their creation; no two have one name.
+    """Generate `count` providers, at most 192, with different names, in order of creation.
 
-    The check digits of every ABN hold, except in one that is wrong on purpose. No range of ABNs is reserved
-    for fiction: one that some real business has is chance.
+    All ABNs have valid check digits, except one that is wrong on purpose. No range of ABNs is reserved for fiction:
+    any match with a real business is coincidental.
     """
     prefixes = rng.sample(_PREFIXES, len(_PREFIXES))
-    # Each kind in turn, a step on in each round of prefixes: so even a few providers are of every kind.
+    # Types rotate, shifted by one in each round of prefixes, so that even a few providers include every type.
     providers = [
         _provider(
             rng,

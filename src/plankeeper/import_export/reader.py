@@ -1,4 +1,4 @@
-"""A file becomes checked lines: CSV with a header, or JSON Lines."""
+"""Reads and validates the rows of an import file: CSV with a header, or JSON Lines."""
 
 import csv
 import re
@@ -20,7 +20,7 @@ from plankeeper.http.validation import validate
 
 S = TypeVar("S", bound=Struct)
 
-# All lines of an invoice stand in one cell. What is longer is taken for a quote that was never closed.
+# One cell holds all lines of an invoice. A longer cell is treated as an unclosed quote.
 csv.field_size_limit(2**24)
 
 _BOM = b"\xef\xbb\xbf"
@@ -29,7 +29,7 @@ _json_decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 
 class RowError(NamedTuple):
-    """What is wrong with a line: its number from 1, the field (empty for the whole line), the reason."""
+    """An error of a line: its number from 1, the field (empty for the whole line), the message."""
 
     line_number: int
     field: str
@@ -37,20 +37,20 @@ class RowError(NamedTuple):
 
 
 class ImportRow(NamedTuple, Generic[S]):
-    """A line that is well formed: its number from 1, and what it says."""
+    """A valid line: its number from 1, and its values."""
 
     line_number: int
     values: S
 
 
 class UnreadableFileError(Exception):
-    """The file as a whole cannot be read; the message says why."""
+    """The whole file is unreadable; the message says why."""
 
 
 def read_rows(file: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
-    """Every line of a file, checked against `shape`, or what is wrong with it; memory does not grow with the file.
+    """Yield each row of a file, validated against `schema`, or its errors. Memory use is constant.
 
-    A file whose first character is `{` is JSON Lines, any other is CSV. Raises Unreadable.
+    A file whose first character is `{` is JSON Lines; any other is CSV. Raises UnreadableFileError.
     """
     remaining = iter(file)
     head: list[bytes] = []
@@ -63,7 +63,7 @@ def read_rows(file: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] |
     for row in _read_json_lines(lines, schema) if is_json else _read_csv(lines, schema):
         invalid_field = _out_of_range_datetime(row.values) if isinstance(row, ImportRow) else None
         yield (
-            RowError(row.line_number, invalid_field, "must be a datetime of the years 2 to 9998")
+            RowError(row.line_number, invalid_field, "must be a datetime in the years 2 to 9998")
             if invalid_field
             else row
         )
@@ -84,7 +84,7 @@ def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[Import
 
 
 class _Column(NamedTuple):
-    """A column: its field, whether an empty cell is null or says nothing, what makes a value of any other."""
+    """A column: its field, whether an empty cell means null or absent, and the parser of other cells."""
 
     name: str
     is_nullable: bool
@@ -92,7 +92,7 @@ class _Column(NamedTuple):
 
 
 def _read_csv(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
-    # What is not UTF-8 becomes lone surrogates, which the cell's check then names with line and field.
+    # Invalid UTF-8 becomes lone surrogates, so that _parse_csv_row can report the line and the field.
     text = (part.decode("utf-8", "surrogateescape") for line in lines for part in line.splitlines(keepends=True))
     rows = csv.reader(text, strict=True)
     columns = _parse_header(rows, schema)
@@ -111,7 +111,7 @@ def _read_csv(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] 
 
 
 def _parse_header(rows: Iterator[list[str]], schema: type[Struct]) -> list[_Column]:
-    """The columns of a CSV file; raises Unreadable."""
+    """The columns of a CSV file. Raises UnreadableFileError."""
     field_types = {field.encode_name: field.type for field in fields(schema)}
     try:
         names: list[str] = next(filter(None, rows), list[str]())
@@ -119,10 +119,12 @@ def _parse_header(rows: Iterator[list[str]], schema: type[Struct]) -> list[_Colu
         raise UnreadableFileError(f"line 1: not valid CSV: {error}") from None
     unknown = [repr(name.encode("utf-8", "replace").decode()) for name in names if name not in field_types]
     if unknown:
-        raise UnreadableFileError(f"line 1: no such field: {', '.join(unknown)}; fields are {', '.join(field_types)}")
+        raise UnreadableFileError(
+            f"line 1: unknown columns: {', '.join(unknown)}; the columns are {', '.join(field_types)}"
+        )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise UnreadableFileError(f"line 1: a field stands twice in the header: {', '.join(repeated)}")
+        raise UnreadableFileError(f"line 1: repeated columns: {', '.join(repeated)}; each column must appear once")
     return [
         _Column(name, is_nullable(field_types[name]), _cell_parser(unwrap_type(field_types[name]))) for name in names
     ]
@@ -132,7 +134,7 @@ def _parse_csv_row(
     line_number: int, columns: list[_Column], cells: list[str], schema: type[S]
 ) -> Iterator[ImportRow[S] | RowError]:
     if len(cells) != len(columns):
-        yield RowError(line_number, "", f"has {len(cells)} cells, and the header {len(columns)}")
+        yield RowError(line_number, "", f"has {len(cells)} cells, but the header has {len(columns)}")
         return
     text = "\n".join(cells)
     if _SURROGATES.search(text):
@@ -157,26 +159,26 @@ def _parse_csv_row(
 
 
 def is_nullable(annotation: Any) -> bool:
-    """Whether an empty cell is null; in a field that cannot be null it is as if the column were not there."""
+    """Whether an empty cell means null. In other fields, an empty cell means that the value is absent."""
     return type(None) in getattr(annotation, "__args__", ()) or (
         hasattr(annotation, "__metadata__") and is_nullable(annotation.__origin__)
     )
 
 
 def _cell_parser(type_: type) -> Callable[[str], Any]:
-    """What makes a value of a cell. Texts of an even number of quotes lose two, lists are parted by `;`."""
+    """The parser of a cell. Texts of an even number of quotes lose two of them; lists are separated by `;`."""
     if type_ is list:
         return lambda cell: _parse_json_cell(cell) if cell.startswith("[") else cell.split(";")
     if issubclass(type_, Struct):
         return _parse_json_cell
     if issubclass(type_, str):
         return lambda cell: cell[:-2] if is_only_quotes(cell) else cell
-    # A datetime's text is its JSON: `from_text` is for query strings, where a space may have been a plus.
+    # A datetime is parsed as in JSON: coerce_text is for query strings, where a space may have been a plus.
     return str if type_ is datetime else partial(coerce_text, type_)
 
 
 def _parse_json_cell(cell: str) -> Any:
-    """A cell's JSON; what is none stays a text, for the validation to refuse."""
+    """Decode a cell's JSON. Invalid JSON is returned as text, which the validation then rejects."""
     try:
         return _json_decoder.decode(cell)
     except (msgspec.DecodeError, RecursionError):
@@ -184,18 +186,18 @@ def _parse_json_cell(cell: str) -> Any:
 
 
 def is_only_quotes(text: str) -> bool:
-    """Whether a text is but pairs of quotes: in CSV such a text has one pair more, so that empty is not null."""
+    """Whether a text consists of pairs of quotes. CSV adds one pair to such a text, to distinguish empty from null."""
     return len(text) % 2 == 0 and not text.strip('"')
 
 
 @cache
 def _datetime_fields(schema: type[Struct]) -> list[str]:
-    """The fields that are datetimes, or lists in which there may be some."""
+    """The fields that are datetimes, or lists that can contain datetimes."""
     return [field.name for field in fields(schema) if unwrap_type(field.type) in (datetime, list)]
 
 
 def _out_of_range_datetime(values: Struct) -> str | None:
-    """The first datetime that, in UTC, may lie beyond all that can be kept; null where there is none."""
+    """The first field whose datetime might be out of PostgreSQL's or Python's range in UTC; None without one."""
     for name in _datetime_fields(type(values)):
         value = getattr(values, name)
         if isinstance(value, datetime) and not MINYEAR < value.year < MAXYEAR:

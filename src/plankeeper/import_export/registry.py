@@ -1,4 +1,4 @@
-"""The table of what can be imported and exported."""
+"""The resources that can be imported and exported."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from plankeeper.invoice_view_sessions import store as invoice_view_sessions
 from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionImport
 from plankeeper.invoices import store as invoices
 from plankeeper.invoices.schemas import InvoiceImport, InvoiceWithLines
-from plankeeper.note_types import store as note_type_store
+from plankeeper.note_types import store as note_types
 from plankeeper.note_types.schemas import NoteTypeImport, NoteTypeRow
 from plankeeper.participants import store as participants
 from plankeeper.participants.rules import is_scheme_number
@@ -38,12 +38,12 @@ def _no_check(_values: Any) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """How one resource goes in and out.
+    """How a resource is imported and exported.
 
-    `shape` is a line of an import, `record` a line of an export, `tables` are what an import writes.
-    `doubt` says what is odd of a line that is taken.
+    `import_schema` is a row of an import, `export_schema` a row of an export. An import writes to `tables`.
+    `check` returns a warning about a valid row, or None.
     """
 
     import_schema: type[Struct]
@@ -58,13 +58,13 @@ def _check_participant(values: ParticipantImport) -> str | None:
     number = values.participant_number
     if not isinstance(number, str) or is_scheme_number(number):
         return None
-    return f"participant_number {number!r} has not the 9 digits of a scheme number"
+    return f"participant_number {number!r} is not a 9-digit scheme number"
 
 
 def _check_provider(values: ProviderImport) -> str | None:
     if not isinstance(values.abn, str) or abn.is_valid(values.abn):
         return None
-    return f"abn {values.abn!r} has not 11 digits with a right check digit"
+    return f"abn {values.abn!r} is not 11 digits with a valid check digit"
 
 
 def _session_defaults(values: InvoiceViewSessionImport) -> dict[str, Any]:
@@ -76,98 +76,99 @@ def _session_event(_before: Struct | None, after: Any) -> str:
 
 
 async def _upsert_note_types(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    await note_type_store.upsert(tx, plan_manager_id, records)
-    await note_type_store.advance_id_sequence(tx, plan_manager_id)
+    await note_types.upsert(tx, plan_manager_id, records)
+    await note_types.advance_id_sequence(tx, plan_manager_id)
 
 
 RESOURCES: Mapping[str, Resource] = {
     "exit-reasons": Resource(
-        ExitReasonImport,
-        RecordUpserter(
-            ExitReason,
-            exit_reasons.select_for_update,
-            exit_reasons.upsert,
-            exit_reasons.select_for_update,
-            created_or_updated("exit_reason"),
+        import_schema=ExitReasonImport,
+        upsert=RecordUpserter(
+            record_type=ExitReason,
+            select_for_update=exit_reasons.select_for_update,
+            save=exit_reasons.upsert,
+            event_type=created_or_updated("exit_reason"),
         ),
-        ExitReason,
-        exit_reasons.export,
-        ("exit_reasons",),
+        export_schema=ExitReason,
+        export=exit_reasons.export,
+        tables=("exit_reasons",),
     ),
     "account-managers": Resource(
-        AccountManagerImport,
-        account_manager_import.upsert,
-        AccountManagerRow,
-        account_managers.export,
-        ("account_managers", "users"),
+        import_schema=AccountManagerImport,
+        upsert=account_manager_import.upsert,
+        export_schema=AccountManagerRow,
+        export=account_managers.export,
+        tables=("account_managers", "users"),
     ),
     "participants": Resource(
-        ParticipantImport,
-        RecordUpserter(
-            ParticipantRow,
-            participants.select_for_update,
-            participants.update_many,
-            participants.get_many,
-            created_or_updated("participant"),
-            default_created_at,
+        import_schema=ParticipantImport,
+        upsert=RecordUpserter(
+            record_type=ParticipantRow,
+            select_for_update=participants.select_for_update,
+            save=participants.update_many,
             insert=participants.insert,
+            get_many=participants.get_many,
+            event_type=created_or_updated("participant"),
+            defaults=default_created_at,
         ),
-        ParticipantRow,
-        participants.export,
-        ("participants",),
-        _check_participant,
+        export_schema=ParticipantRow,
+        export=participants.export,
+        tables=("participants",),
+        check=_check_participant,
     ),
     "providers": Resource(
-        ProviderImport,
-        RecordUpserter(
-            Provider,
-            providers.select_for_update,
-            providers.upsert,
-            providers.select_for_update,
-            created_or_updated("provider"),
-            default_created_at,
+        import_schema=ProviderImport,
+        upsert=RecordUpserter(
+            record_type=Provider,
+            select_for_update=providers.select_for_update,
+            save=providers.upsert,
+            event_type=created_or_updated("provider"),
+            defaults=default_created_at,
         ),
-        Provider,
-        providers.export,
-        ("providers",),
-        _check_provider,
+        export_schema=Provider,
+        export=providers.export,
+        tables=("providers",),
+        check=_check_provider,
     ),
     "note-types": Resource(
-        NoteTypeImport,
-        RecordUpserter(
-            NoteTypeRow,
-            note_type_store.select_for_update,
-            _upsert_note_types,
-            note_type_store.get_many,
-            created_or_updated("note_type"),
-            new_ids=note_type_store.next_ids,
+        import_schema=NoteTypeImport,
+        upsert=RecordUpserter(
+            record_type=NoteTypeRow,
+            select_for_update=note_types.select_for_update,
+            save=_upsert_note_types,
+            get_many=note_types.get_many,
+            event_type=created_or_updated("note_type"),
+            new_ids=note_types.next_ids,
         ),
-        NoteTypeRow,
-        note_type_store.export,
-        ("note_types",),
+        export_schema=NoteTypeRow,
+        export=note_types.export,
+        tables=("note_types",),
     ),
     "team-members": Resource(
-        TeamMemberImport,
-        team_member_import.upsert,
-        TeamMemberRow,
-        team_members.export,
-        ("team_members", "team_member_permissions", "users"),
+        import_schema=TeamMemberImport,
+        upsert=team_member_import.upsert,
+        export_schema=TeamMemberRow,
+        export=team_members.export,
+        tables=("team_members", "team_member_permissions", "users"),
     ),
     "invoices": Resource(
-        InvoiceImport, invoice_import.upsert, InvoiceWithLines, invoices.export, ("invoices", "invoice_lines")
+        import_schema=InvoiceImport,
+        upsert=invoice_import.upsert,
+        export_schema=InvoiceWithLines,
+        export=invoices.export,
+        tables=("invoices", "invoice_lines"),
     ),
     "invoice-view-sessions": Resource(
-        InvoiceViewSessionImport,
-        RecordUpserter(
-            InvoiceViewSession,
-            invoice_view_sessions.select_for_update,
-            invoice_view_sessions.upsert,
-            invoice_view_sessions.select_for_update,
-            _session_event,
-            _session_defaults,
+        import_schema=InvoiceViewSessionImport,
+        upsert=RecordUpserter(
+            record_type=InvoiceViewSession,
+            select_for_update=invoice_view_sessions.select_for_update,
+            save=invoice_view_sessions.upsert,
+            event_type=_session_event,
+            defaults=_session_defaults,
         ),
-        InvoiceViewSession,
-        invoice_view_sessions.export,
-        ("invoice_view_sessions",),
+        export_schema=InvoiceViewSession,
+        export=invoice_view_sessions.export,
+        tables=("invoice_view_sessions",),
     ),
 }

@@ -1,4 +1,4 @@
-"""The merge of team members: they name a participant by id or number, and their email makes their user."""
+"""Import of team members. A row identifies its participant by id or number; its email identifies the user."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,20 +30,18 @@ from plankeeper.users.store import get_by_ids_or_emails as find_users
 from plankeeper.users.store import upsert as upsert_users
 
 TeamMemberImportRow = ImportRow[TeamMemberImport]
-
-
 MemberKey = tuple[str, str]  # a participant's id and a member's
 
 
 class UserLookup(NamedTuple):
-    """The users that lines name: by their ids, and their ids by email in lower case."""
+    """The users that rows refer to: by id, and their ids by email in lower case."""
 
     by_id: dict[str, User]
     by_email: dict[str, str]
 
 
 class MemberIdentity(NamedTuple):
-    """Which member a line is about."""
+    """The ids of the member that a row describes."""
 
     participant_id: str
     id: str
@@ -72,21 +70,19 @@ async def upsert(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> Impo
     records = map_collecting_errors(
         lambda row, identity: _build_member(row, identity, old.get(identity[:2])), rows, identities
     )
-    existing = [new_users for new_users in records if (new_users.participant_id, new_users.id) in old]
-    changed = [
-        new_users for new_users in existing if has_changed(old[new_users.participant_id, new_users.id], new_users)
-    ]
-    created = [new_users for new_users in records if (new_users.participant_id, new_users.id) not in old]
-    # One user may be on many of the teams: the first line says how the email is written.
-    without_user = [each for each in reversed(created) if each.user_id not in users.by_id]
-    new_users = {each.user_id: User(each.user_id, each.email) for each in without_user}
+    existing = [member for member in records if (member.participant_id, member.id) in old]
+    changed = [member for member in existing if has_changed(old[member.participant_id, member.id], member)]
+    created = [member for member in records if (member.participant_id, member.id) not in old]
+    # A user can be on several of the teams: the first row decides the spelling of the email.
+    without_user = [member for member in reversed(created) if member.user_id not in users.by_id]
+    new_users = {member.user_id: User(member.user_id, member.email) for member in without_user}
     await upsert_users(ctx.tx, ctx.plan_manager_id, to_json(list(new_users.values())))
     await _save(ctx, created, changed)
     return ImportCounts(len(created), len(changed), len(existing) - len(changed))
 
 
 async def _select_for_update(ctx: WriteContext, keys: Sequence[MemberKey]) -> dict[MemberKey, TeamMemberRow]:
-    """Those of the members that there are, by participant and id."""
+    """The existing members by participant and id, locked."""
     complete = [member_key for member_key in keys if member_key[1] != normalize_id(None)]
     rows = await store.select_for_update(
         ctx.tx,
@@ -123,13 +119,13 @@ def _build_member(row: TeamMemberImportRow, identity: MemberIdentity, old: TeamM
     if old is not None:
         new.email = old.email
     if new.email is None and requires_email(new.permissions):
-        raise invalid_row(row, "permissions", "a member without an email can hold only no_access")
+        raise invalid_row(row, "permissions", "must be only no_access for a member without an email")
     new.permissions = effective_permissions(new.permissions)
     return new
 
 
 def _existing_identity(row: TeamMemberImportRow, old: TeamMemberRow) -> MemberIdentity:
-    """The identity of a member that the line names by its id: nothing in the line may say otherwise."""
+    """The identity of an existing member. Raises InvalidRowsError if another value of the row contradicts it."""
     values = row.values
     email = unset_to_none(values.email)
     if email and email.lower() != (old.email or "").lower():
@@ -138,7 +134,7 @@ def _existing_identity(row: TeamMemberImportRow, old: TeamMemberRow) -> MemberId
         raise invalid_row(row, "user_id", "is not the user of the member with this id")
     profile_id = old.pm_profile_id if values.pm_profile_id is UNSET else values.pm_profile_id
     if old.email is None and normalize_id(profile_id) not in (normalize_id(old.id), normalize_id(None)):
-        raise invalid_row(row, "pm_profile_id", "of a member without an email is its id")
+        raise invalid_row(row, "pm_profile_id", "must equal the id for a member without an email")
     profile_id = old.id if old.email is None else profile_id
     return MemberIdentity(
         normalize_id(old.participant_id),
@@ -149,7 +145,7 @@ def _existing_identity(row: TeamMemberImportRow, old: TeamMemberRow) -> MemberId
 
 
 def _new_identity(row: TeamMemberImportRow, participant_id: str, users: UserLookup) -> MemberIdentity:
-    """With an email a member's id is its user's, without one its profile's (specification, 2.2)."""
+    """The id of a member is its user's id with an email, and its profile's id without one (specification, 2.2)."""
     values = row.values
     email, id_, user_id, profile_id = (
         unset_to_none(each) for each in (values.email, values.id, values.user_id, values.pm_profile_id)
@@ -166,9 +162,9 @@ def _new_identity(row: TeamMemberImportRow, participant_id: str, users: UserLook
         return MemberIdentity(participant_id, user, user, normalize_id(profile_id) if profile_id else None)
     member_id = normalize_id(profile_id or id_ or uuid7())
     if id_ and normalize_id(id_) != member_id:
-        raise invalid_row(row, "pm_profile_id", "of a member without an email is its id")
+        raise invalid_row(row, "pm_profile_id", "must equal the id for a member without an email")
     if user_id and (existing_user := users.by_id.get(normalize_id(user_id))) and existing_user.email:
-        raise invalid_row(row, "user_id", "is a user with an email, and the line has none")
+        raise invalid_row(row, "user_id", "is the id of a user with an email, but the line has no email")
     return MemberIdentity(participant_id, member_id, normalize_id(user_id or uuid7()), member_id)
 
 
@@ -177,7 +173,7 @@ def invalid_row(row: TeamMemberImportRow, field: str, message: str) -> InvalidRo
 
 
 async def _find_users(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> UserLookup:
-    """The users that lines name by an id or an email."""
+    """The users that rows refer to by an id or an email."""
     emails = {email.lower() for row in rows if (email := unset_to_none(row.values.email))}
     ids = {
         normalize_id(id_)
@@ -193,7 +189,7 @@ async def _find_users(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) ->
 
 
 async def _resolve_participants(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> list[str]:
-    """The participant's id of each line; raises BadLines for a number that nobody has, or that two share."""
+    """The participant's id of each row. Raises InvalidRowsError for an unknown number, or one that is not unique."""
     numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
     participants = await find_by_numbers(ctx.tx, ctx.plan_manager_id, sorted(numbers))
     ids = {participant.participant_number: str(participant.id) for participant in participants}
@@ -209,7 +205,11 @@ async def _resolve_participants(ctx: WriteContext, rows: Sequence[TeamMemberImpo
         elif number is None:
             errors.append(RowError(row.line_number, "participant_id", "or participant_number is required"))
         else:
-            message = "is shared by two participants; use participant_id" if counts[number] else "is no participant's"
+            message = (
+                "is shared by two participants; use participant_id"
+                if counts[number]
+                else "is not the number of a participant"
+            )
             errors.append(RowError(row.line_number, "participant_number", message))
     if errors:
         raise InvalidRowsError(errors)

@@ -1,7 +1,7 @@
-"""A batch of lines meets what there is: new records are made, known ones changed, each with its event."""
+"""Writes a batch of rows: creates new records, updates existing ones, and records an event for each."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar, get_args
@@ -23,11 +23,12 @@ T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 
-FetchRecords = Callable[[Transaction, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
+GetRecords = Callable[[Transaction, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
+WriteRecords = Callable[[Transaction, UUID, str], Awaitable[None]]
 
 
 class InvalidRowsError(Exception):
-    """Lines of a batch that cannot be taken."""
+    """Invalid rows of a batch, with all their errors."""
 
     def __init__(self, errors: Sequence[RowError]) -> None:
         super().__init__()
@@ -36,7 +37,7 @@ class InvalidRowsError(Exception):
 
 @dataclass(slots=True)
 class ImportCounts:
-    """How many records an import made, changed, and found as they were."""
+    """The number of records that an import created, changed, and left unchanged."""
 
     created: int = 0
     changed: int = 0
@@ -64,22 +65,22 @@ async def new_uuids(_tx: Transaction, count: int) -> list[Any]:
     return [uuid7() for _ in range(count)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordUpserter:
-    """The merge of a resource whose lines are its records.
+    """Upserts a resource with one record per row.
 
-    `locked` fetches records for update, `put` writes them (new ones with `insert`, where they need another
-    statement), `view` fetches what the API shows of them.
+    `save` writes records as JSON; with `insert`, it writes only existing ones. `get_many` returns the records as the
+    API shows them, for the events; without it, `select_for_update` does. `event_type` gets a record before and after.
     """
 
     record_type: type[Struct]
-    select_for_update: FetchRecords
-    save: Callable[[Transaction, UUID, str], Awaitable[None]]
-    fetch_view: FetchRecords
+    select_for_update: GetRecords
+    save: WriteRecords
+    insert: WriteRecords | None = None
+    get_many: GetRecords | None = None
     event_type: Callable[[Struct | None, Struct], str]
     defaults: Callable[[Any], dict[str, Any]] = no_defaults
-    new_ids: Callable[[Transaction, int], Awaitable[list[Any]]] = field(default=new_uuids)
-    insert: Callable[[Transaction, UUID, str], Awaitable[None]] | None = None
+    new_ids: Callable[[Transaction, int], Awaitable[list[Any]]] = new_uuids
 
     async def __call__(self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]) -> ImportCounts:
         generated_ids = iter(await self.new_ids(ctx.tx, sum(row.values.id is UNSET for row in rows)))
@@ -95,23 +96,23 @@ class RecordUpserter:
             ids,
         )
         changed = [
-            new for new in records if normalize_id(new.id) not in old or has_changed(old[normalize_id(new.id)], new)
+            record for record in records if (key := normalize_id(record.id)) not in old or has_changed(old[key], record)
         ]
-        before = by_id(
-            await self.fetch_view(
-                ctx.tx, ctx.plan_manager_id, [i for new in changed if normalize_id(i := new.id) in old]
-            )
-        )
-        created = [new for new in changed if self.insert and normalize_id(new.id) not in old]
+        created = [record for record in changed if normalize_id(record.id) not in old]
+        updated = [record for record in changed if normalize_id(record.id) in old]
+        before = by_id(await self._get_many(ctx, updated))
         if self.insert and created:
             await self.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
-        existing = [new for new in changed if not self.insert or normalize_id(new.id) in old]
-        if existing:
-            await self.save(ctx.tx, ctx.plan_manager_id, to_json(existing))
-        after = await self.fetch_view(ctx.tx, ctx.plan_manager_id, [new.id for new in changed])
-        pairs = [(before.get(normalize_id(each.id)), each) for each in after]
+        saved = updated if self.insert else changed
+        if saved:
+            await self.save(ctx.tx, ctx.plan_manager_id, to_json(saved))
+        pairs = [(before.get(normalize_id(record.id)), record) for record in await self._get_many(ctx, changed)]
         await record_events(ctx, [(self.event_type(*pair), *pair) for pair in pairs])
-        return ImportCounts(len(changed) - len(before), len(before), len(rows) - len(changed))
+        return ImportCounts(len(created), len(updated), len(rows) - len(changed))
+
+    async def _get_many(self, ctx: WriteContext, records: Sequence[Any]) -> Sequence[Any]:
+        get_many = self.get_many or self.select_for_update
+        return await get_many(ctx.tx, ctx.plan_manager_id, [record.id for record in records])
 
 
 async def upsert_each(
@@ -119,7 +120,7 @@ async def upsert_each(
     ctx: WriteContext,
     rows: Sequence[ImportRow[Any]],
 ) -> ImportCounts:
-    """Merge a batch with lines about one record: each of these meets what the one before it made."""
+    """Upsert rows one by one, because several are about the same record: each sees the changes of the one before."""
     counts = ImportCounts()
     errors: list[RowError] = []
     for row in rows:
@@ -133,7 +134,7 @@ async def upsert_each(
 
 
 def normalize_id(id_: object) -> str:
-    """An id as a text that is the same in either case."""
+    """An id as lower-case text."""
     return str(id_).lower()
 
 
@@ -152,7 +153,7 @@ def merge_record(
     old: Struct | None,
     defaults: Callable[[Any], dict[str, Any]] = no_defaults,
 ) -> Any:
-    """The record that a line makes of `old`, or of nothing; raises BadLines where a new one lacks what it needs."""
+    """The existing record with the values of a row, or a new one. Raises InvalidRowsError if it lacks a value."""
     names = set(record_type.__struct_fields__)
     provided = {name: getattr(row.values, name) for name in row.values.__struct_fields__ if name in names}
     provided = {name: value for name, value in provided.items() if value is not UNSET} | overrides
@@ -172,7 +173,7 @@ def merge_record(
 
 
 def map_collecting_errors(function: Callable[[A, B], T], rows: Sequence[A], others: Sequence[B]) -> list[T]:
-    """What `make` makes of each line and what belongs to it; raises BadLines with the faults of all."""
+    """Call `function` with each pair. Raises InvalidRowsError with the errors of all calls."""
     results: list[T] = []
     errors: list[RowError] = []
     for row, other in zip(rows, others, strict=True):
@@ -187,7 +188,7 @@ def map_collecting_errors(function: Callable[[A, B], T], rows: Sequence[A], othe
 
 @cache
 def _normalized_fields(record_type: type[Struct]) -> list[str]:
-    """The ids and datetimes, which a file may write otherwise than they are kept, and still mean the same."""
+    """The ids and datetimes, which a file can write differently from the stored form of the same value."""
     return [
         field.name
         for field in fields(record_type)

@@ -1,7 +1,8 @@
-"""Records become a file that `reading` reads back to the same records."""
+"""Writes records as a file that `reader` reads back as the same records."""
 
 import csv
 import io
+from collections.abc import Collection
 from typing import Any, cast
 
 import msgspec
@@ -12,7 +13,7 @@ from plankeeper.import_export.reader import is_only_quotes
 
 
 class JsonLinesWriter:
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def header(self) -> str:
         return ""
@@ -22,15 +23,15 @@ class JsonLinesWriter:
 
 
 class CsvWriter:
-    """A header, then a row a record: null is an empty cell, lists of words have `;` between them."""
+    """A header, then one row per record. Null is an empty cell; lists of words are separated by `;`."""
 
-    def __init__(self, schema: type[Struct]) -> None:
-        self._columns = schema.__struct_encode_fields__
+    def __init__(self, schema: type[Struct], exclude: Collection[str] = ()) -> None:
+        self._columns = [name for name in schema.__struct_encode_fields__ if name not in exclude]
         self._buffer = io.StringIO(newline="")
         self._writer = csv.writer(self._buffer)
 
     def header(self) -> str:
-        return self._format_row(list(self._columns))
+        return self._format_row(self._columns)
 
     def row(self, record: Struct) -> str:
         return self._format_row([_format_cell(getattr(record, name)) for name in self._columns])

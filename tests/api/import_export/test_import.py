@@ -157,7 +157,7 @@ INVALID_ROWS: list[tuple[str, Row, str, str]] = [
     ("exit-reasons", {"id": new_id(), "parent_id": REASON}, "name", "is required for a new record"),
     (
         "exit-reasons", {"name": "x", "parent_id": new_id()}, "parent_id",
-        "must be the id of an exit reason in this file or known before",
+        "must be the id of an exit reason of this file or of this plan manager",
     ),
     (
         "participants", {"account_manager_id": new_id()}, "account_manager_id",
@@ -181,7 +181,10 @@ INVALID_ROWS: list[tuple[str, Row, str, str]] = [
         "team-members", {"participant_id": new_id(), "first_name": "x"}, "participant_id",
         "must be the id of a participant of this plan manager",
     ),
-    ("team-members", {"participant_number": "431", "first_name": "x"}, "participant_number", "is no participant's"),
+    (
+        "team-members", {"participant_number": "431", "first_name": "x"}, "participant_number",
+        "is not the number of a participant",
+    ),
     ("team-members", {"first_name": "x"}, "participant_id", "or participant_number is required"),
     ("invoices", {"claim_status": "lost"}, "claim_status", "must be one of new, flagged, pending, payment_ready"),
     ("invoice-view-sessions", {"user_id": "u"}, "invoice_id", "is required for a new record"),
@@ -221,7 +224,7 @@ def test_records_of_another_plan_manager_are_treated_as_absent(
     assert import_content(other, "team-members", [MEMBER]).rejected_lines == {1}
     by_number = {"participant_number": "430000001", "email": "lee@example.com"}
     assert import_content(other, "team-members", [by_number]).errors == [
-        RowError(1, "participant_number", "is no participant's")
+        RowError(1, "participant_number", "is not the number of a participant")
     ]
     assert import_content(other, "exit-reasons", [{"name": "x", "parent_id": REASON}]).rejected_lines == {1}
     for resource in ("exit-reasons", "account-managers", "participants", "team-members"):
@@ -327,14 +330,14 @@ def test_unusual_numbers_are_accepted_with_a_warning(
     people = import_content(api, "participants", to_file([{"participant_number": number} for number in numbers]))
     assert_imported(people, created=7)
     assert [doubt.line_number - first for doubt in people.warnings] == [1, 2, 3, 4, 5]
-    assert people.warnings[0].message == "participant_number '43000001' has not the 9 digits of a scheme number"
+    assert people.warnings[0].message == "participant_number '43000001' is not a 9-digit scheme number"
     assert people.warning_count == 5
     businesses = ["53004085616", "53 004 085 616", "53004085617", "1", None]
     odd = import_content(api, "providers", to_file([{"abn": number} for number in businesses]))
     assert_imported(odd, created=5)
     assert [(doubt.line_number - first, doubt.message) for doubt in odd.warnings] == [
-        (2, "abn '53004085617' has not 11 digits with a right check digit"),
-        (3, "abn '1' has not 11 digits with a right check digit"),
+        (2, "abn '53004085617' is not 11 digits with a valid check digit"),
+        (3, "abn '1' is not 11 digits with a valid check digit"),
     ]
 
 

@@ -214,7 +214,10 @@ INVALID_AMOUNT = "must be a number below 10^12 with at most 10 decimal places"
 @pytest.mark.parametrize(
     "content,field,reason",
     [
-        (f'{{"plan_manager": "{UNKNOWN_ID}"}}', "plan_manager", "must be the plan manager of --plan-manager"),
+        (
+            f'{{"plan_manager": "{UNKNOWN_ID}"}}', "plan_manager",
+            "must be the id of the plan manager that you import into",
+        ),
         ('{"total": 1000000000000}', "total", INVALID_AMOUNT),
         ('{"total": 1e999999999}', "total", INVALID_AMOUNT),
         ('{"tax": 0.00000000001}', "tax", INVALID_AMOUNT),
@@ -224,11 +227,11 @@ INVALID_AMOUNT = "must be a number below 10^12 with at most 10 decimal places"
         ('{"line_items": null}', "line_items", "must be a list, not null"),
         (
             f'{{"id": "{INVOICE}", "line_items": [{{"invoice": "{PERSON}"}}]}}',
-            "line_items[0].invoice", "must be the id of the invoice that it stands in",
+            "line_items[0].invoice", "must be the id of the invoice that contains it",
         ),
         (
             f'{{"line_items": [{{"id": "{LINE}"}}, {{"id": "{LINE.upper()}"}}]}}',
-            "line_items", "two lines have the same id",
+            "line_items", "must not contain two lines with the same id",
         ),
     ],
 )  # fmt: skip

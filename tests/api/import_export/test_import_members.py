@@ -121,7 +121,7 @@ def test_the_email_of_another_user_is_rejected(api: Client, import_content: Impo
     bad = import_content(
         api, "account-managers", [{"id": new_id(), "first_name": "x"}, two | {"email": "A@example.com"}]
     )
-    assert bad.errors == [RowError(2, "email", "is another user's of this plan manager")]
+    assert bad.errors == [RowError(2, "email", "is already used by another user of this plan manager")]
 
 
 @pytest.mark.parametrize("given", [{}, {"pm_profile_id": None}, {"email": None}])
@@ -170,7 +170,7 @@ def test_an_email_and_its_permissions_cannot_be_removed(
         {"participant_id": participant_id, "first_name": "x", "permissions": ["everything"]},
         {"participant_id": participant_id, "first_name": "x", "permissions": []},
     ]
-    no = "a member without an email can hold only no_access"
+    no = "must be only no_access for a member without an email"
     assert sorted(import_content(api, "team-members", rows).errors)[:3] == [
         RowError(1, "email", "cannot be cleared"), RowError(2, "permissions", no), RowError(3, "permissions", no),
     ]  # fmt: skip

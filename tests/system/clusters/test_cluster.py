@@ -322,7 +322,7 @@ def test_an_empty_pid_file_is_detected(data_dir: Path) -> None:
 
 
 def test_another_major_version_is_rejected_with_instructions(data_dir: Path) -> None:
-    refusal = pytest.raises(ClusterError, match=r"made by PostgreSQL 16,.*version 18.*pg_dump.*pg_restore")
+    refusal = pytest.raises(ClusterError, match=r"created by PostgreSQL 16,.*version 18.*pg_dump.*pg_restore")
     with file_contents(data_dir / "postgres" / "PG_VERSION", "16\n"), refusal:
         Cluster(data_dir).ensure()
 

@@ -39,8 +39,8 @@ def test_concurrent_migrations_run_once_and_all_succeed(empty_dsn: str) -> None:
     assert [program.returncode for program in programs] == [0, 0], said
     for each in said:
         assert each.strip() in (
-            f"The schema is {schema.LATEST_REVISION}.",
-            f"The schema is {schema.LATEST_REVISION} already.",
+            f"The schema is now {schema.LATEST_REVISION}.",
+            f"The schema is already {schema.LATEST_REVISION}.",
         )
     assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [
         (schema.LATEST_REVISION,)
@@ -88,8 +88,9 @@ def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
     for command in (["serve", "--port", "0"], ["migrate"], ["doctor"]):
         refused = run_program(*command, PLANKEEPER_DATABASE_URL=empty_dsn)
         assert refused.returncode == 1, command
-        assert f"The database's schema is {NEWER_REVISION}, of a newer Plankeeper" in refused.stdout + refused.stderr, (
-            command
-        )
+        assert (
+            f"The database's schema is {NEWER_REVISION}, but this Plankeeper supports"
+            in refused.stdout + refused.stderr
+        ), command
         assert "Run the newer one" in refused.stdout + refused.stderr
     assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [(NEWER_REVISION,)]

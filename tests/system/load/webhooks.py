@@ -113,7 +113,7 @@ class WebhookWorker:
 
     def _start(self) -> None:
         with self._log.open("ab") as log:
-            command = [sys.executable, "-m", "plankeeper", "worker"]
+            command = [sys.executable, "-m", "plankeeper", "webhook-worker"]
             self._process = subprocess.Popen(command, env=environment(self._settings), stdout=log, stderr=log)
 
     def kill(self) -> None:

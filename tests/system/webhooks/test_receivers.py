@@ -222,7 +222,7 @@ def test_events_are_forwarded_to_a_local_receiver(installation: Installation, la
         try:
             assert listening.stdout is not None
             assert listening.stdout.readline() == f"Signed with the secret {secret}\n"
-            assert listening.stdout.readline() == "Listening. Ctrl-C stops it.\n"
+            assert listening.stdout.readline() == "Listening for events. Press Ctrl-C to stop.\n"
             made = installation.send("POST", "/note-types", note_type="Site visit")
             told = listening.stdout.readline()
             wait_until(lambda: receiver.stored)

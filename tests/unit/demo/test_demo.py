@@ -143,7 +143,7 @@ def test_the_two_plan_managers_are_fixed() -> None:
 
 
 def test_other_plan_managers_have_no_sample_data() -> None:
-    with pytest.raises(ValueError, match="no demonstration plan manager"):
+    with pytest.raises(ValueError, match="is not a plan manager of the sample data"):
         next(records(UUID(int=1)))
 
 

@@ -132,8 +132,8 @@ def test_both_formats_accept_the_same_datetimes(moment: str) -> None:
         ("{}\n[]\n", RowError(2, "", "The body must be a JSON object.")),
         ("{}\n{\n", RowError(2, "", "Not valid JSON: input data was truncated.")),
         ("{}\n" + "[" * 20_000 + "\n", RowError(2, "", "The body is nested more than 32 levels deep.")),
-        ("entity_name,city\na\n", RowError(2, "", "has 1 cells, and the header 2")),
-        ("entity_name,city\na,b,c\n", RowError(2, "", "has 3 cells, and the header 2")),
+        ("entity_name,city\na\n", RowError(2, "", "has 1 cells, but the header has 2")),
+        ("entity_name,city\na,b,c\n", RowError(2, "", "has 3 cells, but the header has 2")),
     ],
 )  # fmt: skip
 def test_an_invalid_line_is_reported_with_number_field_and_reason(content: bytes | str, bad: RowError) -> None:
@@ -179,14 +179,14 @@ def test_a_timestamp_outside_the_calendar_in_utc_is_invalid(content: str, moment
 @pytest.mark.parametrize(
     "content,reason",
     [
-        ("abn,foo,bar\n1,2,3\n", f"line 1: no such field: 'foo', 'bar'; fields are {FIELDS}"),
-        ("abn;city\n1;2\n", f"line 1: no such field: 'abn;city'; fields are {FIELDS}"),
-        ("ABN\n1\n", f"line 1: no such field: 'ABN'; fields are {FIELDS}"),
-        ("abn,\n1,\n", f"line 1: no such field: ''; fields are {FIELDS}"),
-        ("abn,city,abn\n1,2,3\n", "line 1: a field stands twice in the header: abn"),
-        ("[1, 2]\n", f"line 1: no such field: '[1', ' 2]'; fields are {FIELDS}"),
-        (b"\xff\xfea\x00b\x00n\x00\r\x00\n\x00", "line 1: no such field:"),
-        (b"caf\xe9\n", "line 1: no such field:"),
+        ("abn,foo,bar\n1,2,3\n", f"line 1: unknown columns: 'foo', 'bar'; the columns are {FIELDS}"),
+        ("abn;city\n1;2\n", f"line 1: unknown columns: 'abn;city'; the columns are {FIELDS}"),
+        ("ABN\n1\n", f"line 1: unknown columns: 'ABN'; the columns are {FIELDS}"),
+        ("abn,\n1,\n", f"line 1: unknown columns: ''; the columns are {FIELDS}"),
+        ("abn,city,abn\n1,2,3\n", "line 1: repeated columns: abn; each column must appear once"),
+        ("[1, 2]\n", f"line 1: unknown columns: '[1', ' 2]'; the columns are {FIELDS}"),
+        (b"\xff\xfea\x00b\x00n\x00\r\x00\n\x00", "line 1: unknown columns:"),
+        (b"caf\xe9\n", "line 1: unknown columns:"),
         ('"abn\n1\n', "line 1: not valid CSV: unexpected end of data"),
     ],
 )

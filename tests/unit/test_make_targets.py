@@ -1,0 +1,110 @@
+"""Every `make` target starts in a fresh clone: its first step finds its programs and can import what it needs.
+
+The clone's virtual environments contain exactly the packages of the lock files that `make` installs for a target. They
+are linked from this environment instead of downloaded. `--help` starts each program without its actual work.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+LOCKS = {"run": ["requirements.lock"], "dev": ["requirements.lock", "requirements-dev.lock"]}
+NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "__pycache__", "axe")
+# The programs that a script starts.
+SCRIPT_PROGRAM = re.compile(r"\.venv/bin/[\w-]+")
+
+
+def targets() -> list[str]:
+    match = re.search(r"^\.PHONY: (.+)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
+    assert match
+    return match[1].split()
+
+
+def locked_packages(locks: list[str]) -> list[Distribution]:
+    packages: list[Distribution] = []
+    for lock in locks:
+        for name in re.findall(r"^([\w.-]+)==", (PROJECT / lock).read_text(), re.MULTILINE):
+            try:
+                packages.append(distribution(name))
+            except PackageNotFoundError:
+                pytest.fail(f"{name} of {lock} is not installed here: run `make .venv/dev`")
+    return packages
+
+
+def link_package(package: Distribution, site: Path, programs: Path) -> None:
+    """Link the files of a package, and write its console scripts for the interpreter of this environment."""
+    files = package.files or []
+    for name in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+        if not (site / name).exists():
+            (site / name).symlink_to(Path(str(package.locate_file(name))).resolve())
+    for file in files:
+        if file.parts[0] == ".." and file.parts[-2] == "bin":
+            source = Path(str(package.locate_file(file))).resolve()
+            with source.open("rb") as content:
+                if content.read(2) != b"#!":
+                    (programs / file.name).symlink_to(source)
+    for entry in package.entry_points.select(group="console_scripts"):
+        write_script(programs / entry.name, entry.value)
+
+
+def write_script(path: Path, entry_point: str) -> None:
+    module, _, function = entry_point.partition(":")
+    path.write_text(
+        f"#!{path.parent / 'python'}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+    )
+    path.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the project with an environment for each stamp of the Makefile, `.venv-run` and `.venv-dev`."""
+    folder = tmp_path_factory.mktemp("make") / "clone"
+    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns(*NOT_CLONED), symlinks=True)
+    for stamp, locks in LOCKS.items():
+        environment = folder / f".venv-{stamp}"
+        venv.create(environment, with_pip=False, symlinks=True)
+        [site] = environment.glob("lib/python*/site-packages")
+        (site / "plankeeper.pth").write_text(f"{folder / 'src'}\n")
+        write_script(environment / "bin" / "plankeeper", "plankeeper.cli:main")
+        for package in locked_packages(locks):
+            link_package(package, site, environment / "bin")
+    return folder
+
+
+def make(clone: Path, target: str) -> list[str]:
+    """The commands that `make` would run."""
+    done = subprocess.run(
+        ["make", "--dry-run", f"PYTHON={sys.executable}", target], cwd=clone, check=True, capture_output=True, text=True
+    )
+    return done.stdout.replace("\\\n", " ").splitlines()
+
+
+def first_step(clone: Path, target: str) -> str:
+    """Install the environment of a target, and return the first command of its own recipe, without redirection."""
+    environment = clone / ".venv"
+    environment.unlink(missing_ok=True)
+    stamp = "dev" if any("requirements-dev.lock" in line for line in make(clone, target)) else "run"
+    environment.symlink_to(f".venv-{stamp}")
+    for name in ("run", "dev"):
+        (environment / name).touch()
+    return re.sub(r" > \S+$", "", make(clone, target)[0])
+
+
+@pytest.mark.parametrize("target", targets())
+def test_the_first_step_of_a_target_starts_in_a_fresh_clone(clone: Path, target: str) -> None:
+    command = first_step(clone, target)
+    script = re.match(r"scripts/\S+", command)
+    programs = sorted(set(SCRIPT_PROGRAM.findall((clone / script[0]).read_text()))) if script else [command]
+    assert programs
+    for program in programs:
+        done = subprocess.run(
+            ["bash", "-c", f"{program} --help"], cwd=clone, check=False, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, f"make {target}: {program}\n{done.stdout}{done.stderr}"
