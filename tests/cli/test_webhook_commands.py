@@ -69,7 +69,7 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
             str,
             """
             insert into webhook_endpoints (plan_manager_id, id, url, event_types, payload, active, created_at, secret,
-                fanned_out_to)
+                last_position)
             values ($1, time_ordered_uuid(), $2, '{note_type.*}', 'thin', true, now(), 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0', 0)
             returning secret
             """,  # noqa: E501

@@ -59,7 +59,7 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
     def digest_of(tables: Sequence[str]) -> str:
         # The names are the catalogue's own.
         rows = " union all ".join(
-            f"select '{table} ' || (to_jsonb(t) - 'position' - 'fanned_out_to')::text as row from {table} t"  # noqa: S608
+            f"select '{table} ' || (to_jsonb(t) - 'position' - 'last_position')::text as row from {table} t"  # noqa: S608
             " where plan_manager_id = $1"
             for table in tables
         )

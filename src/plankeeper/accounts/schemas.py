@@ -66,7 +66,7 @@ class SessionRow(Struct):
     email: str
     name: str
     totp: bool
-    second_step_due: bool
+    two_factor_pending: bool
     chosen_plan_manager_id: UUID | None
     memberships: list[Membership]
 
@@ -81,7 +81,7 @@ class NewSession(Struct, kw_only=True):
     expires_at: datetime
     address: str
     user_agent: str
-    second_step_due: bool
+    two_factor_pending: bool
 
 
 class OpenSession(Struct):

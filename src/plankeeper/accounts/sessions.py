@@ -70,7 +70,7 @@ async def verify_two_factor(db: Database, settings: Settings, token: str, code: 
     async with db.transaction() as tx:
         pending = await store.select_session_for_update(tx, hash_token(token), now)
         account = await store.select_for_update(tx, pending.account_id) if pending else None
-        if pending is None or account is None or not pending.second_step_due:
+        if pending is None or account is None or not pending.two_factor_pending:
             return LoginError()
         client = ClientInfo(pending.address, pending.user_agent)
         throttle = await register_attempt(tx, account.email, now)
@@ -90,14 +90,14 @@ async def get_session(db: Executor, token: str) -> Session | None:
     row = await store.get_session(db, hash_token(token), datetime.now(UTC))
     if row is None:
         return None
-    active_memberships = [] if row.second_step_due else row.memberships
+    active_memberships = [] if row.two_factor_pending else row.memberships
     roles: dict[UUID, str] = {each.plan_manager_id: each.role for each in active_memberships}
     plan_manager_id = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
     return Session(
         account_id=row.account_id,
         email=row.email,
         name=row.name,
-        two_factor_pending=row.second_step_due,
+        two_factor_pending=row.two_factor_pending,
         plan_manager_id=plan_manager_id,
         roles=roles,
         csrf=csrf_token(token),
@@ -271,7 +271,7 @@ async def _create_session(
         expires_at=now + lifetime,
         address=client.address,
         user_agent=client.user_agent,
-        second_step_due=two_factor_pending,
+        two_factor_pending=two_factor_pending,
     )
     await store.insert_session(tx, new_session)
     return LoginResult(token, two_factor_pending)

@@ -160,7 +160,7 @@ async def delete_old_throttles(tx: Transaction, before: datetime) -> None:
 
 INSERT_SESSION = """
     insert into account_sessions (token_hash, account_id, chosen_plan_manager_id, created_at, last_seen_at,
-        expires_at, address, user_agent, second_step_due)
+        expires_at, address, user_agent, two_factor_pending)
     values ($1, $2, $3, $4, $4, $5, $6, $7, $8)
 """
 
@@ -175,7 +175,7 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
         session.expires_at,
         session.address,
         session.user_agent,
-        session.second_step_due,
+        session.two_factor_pending,
     )
 
 
@@ -185,7 +185,7 @@ GET_SESSION = """
         where token_hash = $1 and expires_at > $2 and last_seen_at < $2 - interval '1 minute'
     )
     select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
-        session.second_step_due, session.chosen_plan_manager_id,
+        session.two_factor_pending, session.chosen_plan_manager_id,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
                 'role', role.role) order by role.created_at, manager.id)
@@ -204,7 +204,7 @@ async def get_session(db: Executor, token_hash: bytes, at: datetime) -> SessionR
 
 SELECT_SESSION_FOR_UPDATE = """
     select token_hash, account_id, chosen_plan_manager_id, created_at, expires_at, address, user_agent,
-        second_step_due
+        two_factor_pending
     from account_sessions
     where token_hash = $1 and expires_at > $2
     for update
@@ -219,7 +219,7 @@ async def select_session_for_update(tx: Transaction, token_hash: bytes, at: date
 LIST_SESSIONS = """
     select token_hash, created_at, last_seen_at, expires_at, address, user_agent
     from account_sessions
-    where account_id = $1 and expires_at > $2 and not second_step_due
+    where account_id = $1 and expires_at > $2 and not two_factor_pending
     order by created_at desc, token_hash
 """
 

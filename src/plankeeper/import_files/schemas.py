@@ -7,13 +7,13 @@ from msgspec import Struct
 
 
 class ImportFile(Struct):
-    """A file that was checked; `made_by` is the account that sent it, and alone may import it."""
+    """A file that was checked; `created_by` is the account that sent it, and alone may import it."""
 
     id: UUID
     resource: str
     name: str
     content: bytes
-    made_by: UUID
+    created_by: UUID
     created_at: datetime
 
 

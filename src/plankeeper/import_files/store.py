@@ -14,21 +14,21 @@ async def try_lock_import(tx: Transaction, plan_manager_id: UUID) -> bool:
 
 
 INSERT = """
-    insert into import_files (plan_manager_id, id, resource, name, content, made_by, created_at)
+    insert into import_files (plan_manager_id, id, resource, name, content, created_by, created_at)
     values ($1, $2, $3, $4, $5, $6, $7)
 """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> None:
     await tx.execute(
-        INSERT, plan_manager_id, file.id, file.resource, file.name, file.content, file.made_by, file.created_at
+        INSERT, plan_manager_id, file.id, file.resource, file.name, file.content, file.created_by, file.created_at
     )
 
 
 GET_SUMMARY = """
     select id, resource, name, created_at
     from import_files
-    where plan_manager_id = $1 and id = $2 and made_by = $3
+    where plan_manager_id = $1 and id = $2 and created_by = $3
         and created_at > clock_timestamp() - interval '1 hour'
 """
 
@@ -40,9 +40,9 @@ async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, accoun
 
 POP = """
     delete from import_files
-    where plan_manager_id = $1 and id = $2 and made_by = $3
+    where plan_manager_id = $1 and id = $2 and created_by = $3
         and created_at > clock_timestamp() - interval '1 hour'
-    returning id, resource, name, content, made_by, created_at
+    returning id, resource, name, content, created_by, created_at
 """
 
 
@@ -53,8 +53,8 @@ async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id:
 
 DELETE_ALL_BUT_NEWEST = """
     delete from import_files
-    where plan_manager_id = $1 and made_by = $2 and id <> all (array(
-        select id from import_files where plan_manager_id = $1 and made_by = $2 order by id desc limit $3
+    where plan_manager_id = $1 and created_by = $2 and id <> all (array(
+        select id from import_files where plan_manager_id = $1 and created_by = $2 order by id desc limit $3
     ))
 """
 

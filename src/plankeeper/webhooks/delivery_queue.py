@@ -10,7 +10,7 @@ from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate
 
 FAN_OUT = """
     with endpoint as materialized (
-        select plan_manager_id, id, event_types, fanned_out_to from webhook_endpoints
+        select plan_manager_id, id, event_types, last_position from webhook_endpoints
         where plan_manager_id = any ($1) and active order by plan_manager_id, id for no key update
     ), ready as materialized (
         select endpoint.*, $2 - (select count(*) from (select from webhook_deliveries
@@ -21,7 +21,7 @@ FAN_OUT = """
             and event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*'] as subscribed
         from ready cross join lateral (
             select id, type, position, notify from events
-            where plan_manager_id = ready.plan_manager_id and position > ready.fanned_out_to
+            where plan_manager_id = ready.plan_manager_id and position > ready.last_position
             order by position limit case when ready.room > $2 / 2 then ready.room else 0 end) event
     ), inserted as (
         insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
@@ -29,7 +29,7 @@ FAN_OUT = """
         select plan_manager_id, time_ordered_uuid(), webhook_endpoint_id, id, type, 'pending', clock_timestamp(),
             statement_timestamp() from (select * from new_event where subscribed order by position) matching
     ), advanced as (
-        update webhook_endpoints target set fanned_out_to = newest.position
+        update webhook_endpoints target set last_position = newest.position
         from (select webhook_endpoint_id, max(position) as position from new_event group by 1) newest
         where target.plan_manager_id = any ($1) and target.id = newest.webhook_endpoint_id returning target.id
     )
@@ -94,7 +94,7 @@ async def claim_due(
 
 
 LOAD_JOBS = """
-    select delivery.plan_manager_id, delivery.id, delivery.made, delivery.event_id, delivery.event_type,
+    select delivery.plan_manager_id, delivery.id, delivery.attempt_count, delivery.event_id, delivery.event_type,
         event.created_at as event_created_at, event.resource_kind, event.resource_id,
         case when endpoint.payload = 'full' then event.data end as data,
         delivery.webhook_endpoint_id, endpoint.url, endpoint.payload, endpoint.secret,
@@ -103,7 +103,7 @@ LOAD_JOBS = """
     -- Laterals with a limit: each row is looked up by its key, whatever PostgreSQL thinks of how many there are.
     from unnest($1::uuid[], $2::uuid[]) as claimed (plan_manager_id, id)
     cross join lateral (
-        select plan_manager_id, id, made, event_id, event_type, webhook_endpoint_id from webhook_deliveries
+        select plan_manager_id, id, attempt_count, event_id, event_type, webhook_endpoint_id from webhook_deliveries
         where plan_manager_id = claimed.plan_manager_id and id = claimed.id limit 1
     ) delivery
     cross join lateral (
@@ -128,20 +128,20 @@ async def load_jobs(db: Executor, keys: Sequence[DeliveryKey], clock_offset: tim
 SAVE_ATTEMPTS = """
     with result as (
         select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::interval[])
-            as result (plan_manager_id, id, made, status, attempt, wait)
+            as result (plan_manager_id, id, attempt_count, status, attempt, wait)
         order by plan_manager_id, id
     ), job as materialized (
         -- A lateral with a limit: looked up by its key, and not found among all that is pending.
         select result.*
         from result cross join lateral (
             select from webhook_deliveries
-            where plan_manager_id = result.plan_manager_id and id = result.id and made = result.made
+            where plan_manager_id = result.plan_manager_id and id = result.id and attempt_count = result.attempt_count
                 and status = 'pending'
             limit 1
             for no key update
         ) delivery
     )
-    update webhook_deliveries delivery set status = job.status, made = job.made + 1,
+    update webhook_deliveries delivery set status = job.status, attempt_count = job.attempt_count + 1,
         next_attempt_at = clock_timestamp() + $7::interval + job.wait, attempts = attempts || job.attempt::jsonb
     from job
     where delivery.plan_manager_id = job.plan_manager_id and delivery.id = job.id
@@ -154,7 +154,7 @@ async def save_attempts(tx: Transaction, updates: Sequence[DeliveryUpdate], cloc
         SAVE_ATTEMPTS,
         [each.job.plan_manager_id for each in updates],
         [each.job.id for each in updates],
-        [each.job.made for each in updates],
+        [each.job.attempt_count for each in updates],
         [each.status for each in updates],
         [to_json(each.attempt) for each in updates],
         [each.delay for each in updates],

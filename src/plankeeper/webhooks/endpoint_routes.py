@@ -60,7 +60,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
         event_types=["*"],
         created_at=datetime.now(UTC),
         secret=new_secret(),
-        fanned_out_to=await endpoint_store.latest_position(ctx.tx),
+        last_position=await endpoint_store.latest_position(ctx.tx),
     )
     endpoint = apply_patch(new, defaults)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
@@ -84,7 +84,7 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
     if new.active and not old.active:
         # What happened in the pause is sent by a replay only.
         position = await endpoint_store.latest_position(ctx.tx)
-        new = msgspec.structs.replace(new, disabled_reason=None, failing_since=None, fanned_out_to=position)
+        new = msgspec.structs.replace(new, disabled_reason=None, failing_since=None, last_position=position)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     if old.active and not new.active:
         await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
@@ -131,9 +131,9 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
     start = await endpoint_store.find_replay_start(
         ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id
     )
-    position = min(start.position, endpoint.fanned_out_to) if start.events else endpoint.fanned_out_to
+    position = min(start.position, endpoint.last_position) if start.events else endpoint.last_position
     await endpoint_store.upsert(
-        ctx.tx, ctx.plan_manager_id, to_json([msgspec.structs.replace(endpoint, fanned_out_to=position)])
+        ctx.tx, ctx.plan_manager_id, to_json([msgspec.structs.replace(endpoint, last_position=position)])
     )
     await record_event(replace(ctx, notify=False), "webhook_endpoint.replayed", None, without_secrets(endpoint))
     return ReplayResponse(start.events)

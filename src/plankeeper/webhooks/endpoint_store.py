@@ -41,7 +41,7 @@ async def get(db: Executor, plan_manager_id: UUID, endpoint_id: UUID) -> Webhook
 
 SELECT_FOR_UPDATE = """
     select id, url, description, event_types, payload, active, disabled_reason, created_at, secret, old_secret,
-        old_secret_until, failing_since, fanned_out_to
+        old_secret_until, failing_since, last_position
     from webhook_endpoints
     where plan_manager_id = $1 and id = $2
     for update
@@ -65,16 +65,16 @@ async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
 
 UPSERT = """
     insert into webhook_endpoints (plan_manager_id, id, url, description, event_types, payload, active,
-        disabled_reason, created_at, secret, old_secret, old_secret_until, failing_since, fanned_out_to)
+        disabled_reason, created_at, secret, old_secret, old_secret_until, failing_since, last_position)
     select $1, id, url, description, event_types, payload, active, disabled_reason, created_at, secret,
-        old_secret, old_secret_until, failing_since, fanned_out_to
+        old_secret, old_secret_until, failing_since, last_position
     from json_populate_recordset(null::webhook_endpoints, $2)
     on conflict (plan_manager_id, id) do update set
         url = excluded.url, description = excluded.description, event_types = excluded.event_types,
         payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
         secret = excluded.secret, old_secret = excluded.old_secret,
         old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
-        fanned_out_to = excluded.fanned_out_to
+        last_position = excluded.last_position
 """
 
 

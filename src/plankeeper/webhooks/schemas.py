@@ -57,7 +57,7 @@ class WebhookEndpointRow(Struct, kw_only=True):
     old_secret: str | None = None
     old_secret_until: AwareDatetime | None = None
     failing_since: AwareDatetime | None = None
-    fanned_out_to: int = 0
+    last_position: int = 0
 
 
 def without_secrets(row: WebhookEndpointRow) -> WebhookEndpoint:
@@ -152,7 +152,7 @@ class DeliveryJob(Struct):
 
     plan_manager_id: UUID
     id: UUID
-    made: int  # attempts before this one
+    attempt_count: int  # attempts before this one
     event_id: UUID
     event_type: str
     event_created_at: datetime

@@ -152,7 +152,7 @@ def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime
     attempt = Attempt(now, result.status_code, result.error, result.duration_ms)
     if result.succeeded:
         return DeliveryUpdate(job, "succeeded", attempt, None)
-    delay = retry_delay(job.made + 1, random.random(), result.retry_after)  # noqa: S311 - jitter
+    delay = retry_delay(job.attempt_count + 1, random.random(), result.retry_after)  # noqa: S311 - jitter
     if delay is None or result.status_code == HTTP_GONE:
         return DeliveryUpdate(job, "failed", attempt, None)
     return DeliveryUpdate(job, "pending", attempt, delay)

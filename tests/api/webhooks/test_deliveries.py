@@ -282,7 +282,9 @@ def test_a_retry_after_the_last_attempt_is_one_attempt(
     endpoint = new_endpoint()
     emit_events(server, api)
     [delivery] = wait_for_deliveries(api, endpoint, 1)
-    server.run(server.db.execute("update webhook_deliveries set status = 'failed', made = 10, next_attempt_at = null"))
+    server.run(
+        server.db.execute("update webhook_deliveries set status = 'failed', attempt_count = 10, next_attempt_at = null")
+    )
     retry(api, delivery)
     assert poll_once(server) == 1
     [delivery] = list_deliveries(api, endpoint)

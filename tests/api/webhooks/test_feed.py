@@ -216,13 +216,13 @@ async def test_a_new_sequencer_finishes_the_work_of_the_previous_one(
     one, owner = UUID(endpoint["id"]), UUID(api.plan_manager_id)
     async with Database(server.dsn).open() as db, db.transaction() as tx:
         await tx.execute("update webhook_endpoints set active = false where id <> $1", one)
-        await tx.execute("update webhook_endpoints set fanned_out_to = 0")
+        await tx.execute("update webhook_endpoints set last_position = 0")
         new = FanOut()
         assert await new.handle(tx, []) is False  # it knows of nothing
         await new.start(tx)
         assert await new.handle(tx, []) is True
         assert await new.handle(tx, []) is False
-        reached = await tx.one(int, "select fanned_out_to from webhook_endpoints where id = $1", one)
+        reached = await tx.one(int, "select last_position from webhook_endpoints where id = $1", one)
         assert reached == await tx.one(int, "select max(position) from events where plan_manager_id = $1", owner)
     assert [len(list_deliveries(api, each)) for each in (endpoint, paused)] == [6, 3]
 

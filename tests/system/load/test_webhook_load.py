@@ -79,7 +79,7 @@ class SoakTenant:
             select event.id::text from events event
             join webhook_endpoints endpoint on endpoint.plan_manager_id = event.plan_manager_id and endpoint.id = $2
             where event.plan_manager_id = $1 and event.type = 'provider.created'
-                and coalesce(event.position > endpoint.fanned_out_to, true)
+                and coalesce(event.position > endpoint.last_position, true)
             """,
             self.id, self.endpoints[name],
         )  # fmt: skip
