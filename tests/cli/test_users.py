@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import sessions
-from plankeeper.accounts.policy import invitation_path
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts import invitations, sessions
+from plankeeper.accounts.invitations import invitation_path
+from plankeeper.accounts.schemas import LoginResult
+from support.logins import FailedLogin, login_outcome
 from support.program import run_plankeeper
 from support.server import RunningServer
 
@@ -35,8 +36,9 @@ class UsersCommand:
         assert code == 0
         return [line for line in out.splitlines() if self.email in line]
 
-    def sign_in(self) -> LoginResult | LoginError:
-        return self.server.run(sessions.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", ""))
+    def sign_in(self) -> LoginResult | FailedLogin:
+        work = sessions.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", "")
+        return self.server.run(login_outcome(work))
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(users:
         "",
     )
     assert users.lines() == []
-    assert users.sign_in() == LoginError(0)
+    assert users.sign_in() == FailedLogin(0)
 
 
 def test_without_a_password_an_invitation_is_created(users: UsersCommand) -> None:
@@ -67,7 +69,7 @@ def test_without_a_password_an_invitation_is_created(users: UsersCommand) -> Non
     assert path == invitation_path(token)
     assert users.lines() == []
     server = users.server
-    found = server.run(sessions.accept(server.db, server.settings, token, "Ada O", PASSWORD))
+    found = server.run(invitations.accept(server.db, server.settings, token, "Ada O", PASSWORD))
     assert isinstance(found, LoginResult)
     assert f"manager:{users.plan_manager_id}" in users.lines()[0]
 
@@ -93,7 +95,7 @@ def test_an_email_has_one_account(users: UsersCommand) -> None:
 def test_a_reset_restores_access_and_ends_open_sessions(users: UsersCommand) -> None:
     users.create("--password-stdin", stdin=b"another violet umbrella\n")
     for _ in range(4):  # from the third on one must wait
-        assert isinstance(users.sign_in(), LoginError)
+        assert isinstance(users.sign_in(), FailedLogin)
     code, printed, err = users.run("reset", users.email)
     assert (code, err) == (0, "")
     server = users.server

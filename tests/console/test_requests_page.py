@@ -10,7 +10,6 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import store as api_key_store
-from plankeeper.api_keys.format import hash_key
 from plankeeper.http.json import to_json
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
@@ -123,7 +122,7 @@ def test_filters_apply_and_stay_in_the_links(
     new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:
-    key = server.run(api_key_store.get_by_hash(server.db, hash_key(new_key(plan_manager_id))))
+    key = server.run(api_key_store.get_by_hash(server.db, hash_token(new_key(plan_manager_id))))
     assert key
     write_requests(120, key_id=str(key.id), status=404, method="PUT")
     write_requests(3, status=503)

@@ -116,7 +116,7 @@ def test_an_invitation_is_accepted_once(
     async def invite() -> str:
         async with server.db.transaction() as tx:
             ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
-            return await sessions.invite(ctx, f"{plan_manager_id}@example.com", "viewer")
+            return await invitations.invite(ctx, f"{plan_manager_id}@example.com", "viewer")
 
     path, browser = f"/console/invitations/{server.run(invite())}", new_browser()
     assert f"{plan_manager_id}@example.com" in browser.get(path).text

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.accounts import policy, sessions
+from plankeeper.accounts import policy, schemas, sessions
 from plankeeper.console import responses
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, constant_time_compare, new_token, unsign
@@ -71,7 +71,7 @@ class CurrentUser:
     """Who asks: the session behind the cookie, and the token that forms carry."""
 
     cookies: Cookies
-    session: sessions.Session | None = None
+    session: schemas.Session | None = None
     flash: str | None = None
     csrf: str = ""
     has_form_cookie: bool = False
@@ -237,7 +237,7 @@ def _verify_csrf(headers: Mapping[bytes, bytes], scheme: str, form_token: str, c
         raise CsrfError
 
 
-def _required_redirect(route: PageRoute, session: sessions.Session | None, scope: Scope) -> Redirect | None:
+def _required_redirect(route: PageRoute, session: schemas.Session | None, scope: Scope) -> Redirect | None:
     """Where who asks must go first; null where nowhere."""
     if route.role == "anyone":
         return None

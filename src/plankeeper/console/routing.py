@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
 from uuid import UUID
 
-from plankeeper.accounts import policy, sessions
+from plankeeper.accounts import policy
+from plankeeper.accounts.schemas import Session
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import Actor, ReadContext, WriteContext
@@ -26,7 +27,7 @@ class PageRequest:
 
     db: Database
     settings: Settings
-    session: sessions.Session | None
+    session: Session | None
     session_token: str
     address: str
     user_agent: str
@@ -37,7 +38,7 @@ class PageRequest:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def account(self) -> sessions.Session:
+    def account(self) -> Session:
         """The session, on pages that need one."""
         if self.session is None:
             raise LookupError("the page needs nobody to be signed in")

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.format import hash_key, new_key
 from plankeeper.http.admission import client_network
@@ -250,7 +251,7 @@ def inactive_keys(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            key = await store.get_by_hash(tx, hash_key(revoked))
+            key = await store.get_by_hash(tx, hash_token(revoked))
             assert key is not None
             await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), key.id)
 

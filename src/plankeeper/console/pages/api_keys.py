@@ -1,6 +1,6 @@
 """Settings, API keys: list, make, rotate, revoke."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from plankeeper.api_keys import service, store
@@ -23,7 +23,7 @@ SCOPES = ("read", "write")
 @pages.get("/settings/keys", role="manager")
 async def list_(request: PageRequest) -> HtmlPage:
     keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
-    rows = [(key, key_state(key), can_change(request, key)) for key in keys]
+    rows = [(key, service.key_state(key), can_change(request, key)) for key in keys]
     rows.sort(key=lambda each: each[1] != "active")
     return HtmlPage("api_keys.html", {"keys": rows, "names": request.account.plan_manager_names})
 
@@ -102,15 +102,9 @@ def manageable_plan_managers(request: PageRequest) -> list[tuple[UUID, str, str]
 
 def can_change(request: PageRequest, key: ApiKey) -> bool:
     """A key that reaches further than the account does is the operator's: rotated, it would be more than they have."""
-    return key_state(key) == "active" and set(key.plan_managers) <= {
+    return service.key_state(key) == "active" and set(key.plan_managers) <= {
         each for each, _, _ in manageable_plan_managers(request)
     }
-
-
-def key_state(key: ApiKey) -> str:
-    if key.revoked_at:
-        return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"
 
 
 async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.accounts import member_store, sessions
+from plankeeper.accounts import invitations, member_store
 from plankeeper.accounts import members as member_service
-from plankeeper.accounts.policy import invitation_path, single_line
+from plankeeper.accounts.policy import single_line
 from plankeeper.accounts.schemas import Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -55,7 +55,7 @@ async def invite_again(request: FormRequest, invitation_id: UUID) -> HtmlPage:
 
 @pages.post("/settings/people/invitations/{invitation_id}/withdraw", role="owner")
 async def revoke_invitation(request: FormRequest, invitation_id: UUID) -> Redirect:
-    before = await member_service.revoke_invitation(request.write_context, invitation_id)
+    before = await invitations.revoke(request.write_context, invitation_id)
     return Redirect(MEMBERS_URL, f"The invitation of {before.email} is withdrawn. Its link does nothing any more.")
 
 
@@ -86,8 +86,10 @@ async def remove(request: FormRequest, account_id: UUID) -> Redirect:
 
 async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
     """The one page that shows an invitation's link: its token is not kept."""
-    token = await sessions.invite(request.write_context, email, role, name)
-    return HtmlPage("member_invited.html", {"email": email, "link": request.origin + invitation_path(token)})
+    token = await invitations.invite(request.write_context, email, role, name)
+    return HtmlPage(
+        "member_invited.html", {"email": email, "link": request.origin + invitations.invitation_path(token)}
+    )
 
 
 async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitation:
@@ -96,8 +98,7 @@ async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitatio
 
 
 async def get_member(request: PageRequest, account_id: UUID) -> Member:
-    members = await member_store.list_members(request.db, request.plan_manager_id)
-    return or_404(next((each for each in members if each.id == account_id), None))
+    return or_404(await member_service.get(request.db, request.plan_manager_id, account_id))
 
 
 def find_only_owner(members: list[Member]) -> UUID | None:
