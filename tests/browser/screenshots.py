@@ -122,7 +122,7 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     save_screenshot(page, folder, "settings-people-invited")
     other = browser.new_context(base_url=page.url.partition("/console")[0], viewport={"width": 1280, "height": 900})
     guest = other.new_page()
-    guest.goto(page.get_by_label("The link of the invitation").inner_text())
+    guest.goto(page.get_by_label("Invitation link").inner_text())
     save_screenshot(guest, folder, "invitations-one")
     guest.get_by_label("Choose a password").fill("violet-harbour-93-lantern")
     guest.get_by_role("button", name="Join").click()
@@ -141,7 +141,7 @@ def imports(page: Any, folder: Path) -> None:
         page.get_by_label("What the file holds").select_option("note-types")
         file = {"name": "note-types.csv", "mimeType": "text/csv", "buffer": content.encode()}
         page.get_by_label("File", exact=True).set_input_files(file)
-        page.get_by_role("button", name="Check the file").click()
+        page.get_by_role("button", name="Check file").click()
         save_screenshot(page, folder, name)
     page.goto(page.locator("form[action*='/import/files/']").first.get_attribute("action"))
     save_screenshot(page, folder, "import-files-one")

@@ -21,7 +21,7 @@ def choose_file(page: Any, name: str, content: str) -> None:
     page.get_by_label("File", exact=True).set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
     )
-    page.get_by_role("button", name="Check the file").click()
+    page.get_by_role("button", name="Check file").click()
 
 
 def test_a_file_is_rejected_with_errors_and_imported_without(manager_page: Any) -> None:
@@ -37,7 +37,7 @@ def test_a_file_is_rejected_with_errors_and_imported_without(manager_page: Any) 
     manager_page.get_by_role("row").filter(has_text="Line 2").filter(has_text="Note type").wait_for()
     assert manager_page.get_by_role("button", name="Import").count() == 0
 
-    manager_page.get_by_role("link", name="Choose the file again").click()
+    manager_page.get_by_role("link", name="Upload corrected file").click()
     choose_file(manager_page, "kinds.csv", f"{header}\n{example}\n")
     manager_page.get_by_role("button", name="Import").click()
     manager_page.get_by_role("heading", name="kinds.csv is imported").wait_for()

@@ -17,7 +17,7 @@ def test_a_key_is_created_used_and_revoked(
     fill_sign_in_form(page, new_account("manager").email)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="API keys").click()
-    page.get_by_role("link", name="Create the first key").click()
+    page.get_by_role("link", name="Create API key").click()
     page.get_by_label("Name").fill("Nightly report")
     page.get_by_role("button", name="Create key").click()
     secret = page.get_by_label("The key", exact=True).inner_text()
@@ -27,7 +27,7 @@ def test_a_key_is_created_used_and_revoked(
     client = Client(server.url, secret, plan_manager_id)
     assert client.get("/participants").status_code == 200
 
-    page.get_by_role("link", name="I have kept it").click()
+    page.get_by_role("link", name="Done").click()
     assert page.get_by_text(secret).count() == 0
     page.get_by_role("link", name="Revoke Nightly report").click()
     page.get_by_role("button", name="Revoke key").click()
@@ -54,7 +54,7 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
         page.get_by_label("Events").fill("note_type.*")
         page.get_by_role("button", name="Create endpoint").click()
         secret = page.get_by_label("The secret", exact=True).inner_text()
-        page.get_by_role("link", name="I have kept it").click()
+        page.get_by_role("link", name="Done").click()
 
         client.create("/note-types", {"note_type": "Visit"})
         wait_until(lambda: receiver.received)

@@ -181,8 +181,8 @@ def test_files_from_other_programs_are_accepted(owner: Browser, content: bytes) 
     [
         (b"", "File: is empty"),
         (codecs.BOM_UTF8 + b" \r\n\r\n", "File: is empty"),
-        (PARTICIPANTS.decode().encode("utf-16"), "File: is UTF-16; save it as CSV UTF-8"),
-        (b"PK\x03\x04rest", "File: is a workbook; save it as CSV UTF-8"),
+        (PARTICIPANTS.decode().encode("utf-16"), "File: is encoded in UTF-16: save it as CSV UTF-8"),
+        (b"PK\x03\x04rest", "File: is a spreadsheet: save it as CSV UTF-8"),
         (b"nothing\n1\n", "File: line 1: no such field: 'nothing'; fields are "),
         (b"state,state\nNSW,NSW\n", "File: line 1: a field stands twice in the header: state"),
         (b"first_name\n" + b"x\n" * 30_000, "File: has more than 30,000 lines; use plankeeper import for it"),
@@ -246,11 +246,11 @@ def test_resources_without_import_have_no_template_file(owner: Browser) -> None:
         assert owner.get(f"{PAGE}/{name}").status_code == 404
     for resource in ("", "invoice-view-sessions", "x"):
         response = upload(owner, PARTICIPANTS, resource)
-        assert (response.status_code, "What the file holds: must be one of the list" in response.text) == (422, True)
+        assert (response.status_code, "What the file holds: must be one of the options" in response.text) == (422, True)
     form = {"csrf": owner.csrf(), "resource": "participants"}
     for files_ in ({"file": ("", b"")}, {"other": (None, b"x")}):
         response = owner.http.post(PAGE, data=form, files=files_, headers={"Origin": owner.url})
-        assert (response.status_code, "File: must be chosen" in response.text) == (422, True)
+        assert (response.status_code, "File: is required" in response.text) == (422, True)
     assert owner.submit(PAGE, form).status_code == 422
 
 
@@ -258,7 +258,7 @@ def test_note_types_can_be_imported_only_with_existing_ids(server: RunningServer
     last = "select last_value from note_type_ids"
     before = server.run(server.db.one(int, last))
     response = upload(owner, f"id,note_type\n{2**52},Call\n,Visit\n".encode(), "note-types")
-    assert cells(response) == [("Line 2", "Id", "is no note type's; leave it empty for a new one")]
+    assert cells(response) == [("Line 2", "Id", "must be the id of a note type, or empty for a new one")]
     assert server.run(server.db.one(int, last)) < before + 1000
     assert shown_counts(owner.submit(import_path(upload(owner, b"note_type\nCall\n", "note-types")))) == ["1", "0", "0"]
     listed = re.search(r"/console/note-types/(\d+)/edit", owner.get("/console/note-types").text)

@@ -120,7 +120,7 @@ def test_the_list_is_paginated_with_its_filters(
     assert first == [f"N{number}" for number in range(50)]
     assert re.findall(r">(N\d+)</a>", second) == [f"N{number}" for number in range(50, 60)]
     assert all(f"{name}={value}" in unescape(onward[1]) for name, value in filters.items())
-    assert ('rel="next"' in second, "From the beginning" in second) == (False, True)
+    assert ('rel="next"' in second, "First page" in second) == (False, True)
 
 
 def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browser, import_invoice: Put) -> None:
@@ -139,9 +139,9 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
     )
     page = owner.get(f"{INVOICES}/{bare}").text
     for text in (
-        "Invoice without a number",
+        "Invoice without number",
         "This invoice is deleted.",
-        "The invoice has no lines.",
+        "This invoice has no lines.",
         "No invoice number",
     ):
         assert text in page
@@ -163,7 +163,7 @@ def test_a_warning_is_ignored_with_a_reason_and_restored(
     )
     assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
     page = manager.get(here).text
-    assert ("is ignored on this invoice" in page, "No warning is left that counts." in page) == (True, True)
+    assert ("is ignored on this invoice" in page, "No open warnings." in page) == (True, True)
     assert "Agreed with\nthe plan &lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert ("Robin Hale, <time" in page, SCRIPT in page) == (True, False)
     assert listed_numbers(manager, warnings="1") == []

@@ -97,7 +97,7 @@ def test_the_search_matches_prefixes(owner: Browser, client: Client, provider_id
         "51 824": ["Bright Care", "Calm Care"], "office@": ["Bright Care"], "nobody@calm": ["No name"], "%": [],
     }  # fmt: skip
     assert {text: listed_names(owner, q=text) for text in found} == found
-    assert owner.get(PAGE).text.count("check: not a valid ABN") == 1
+    assert owner.get(PAGE).text.count("Invalid ABN") == 1
     assert "No provider is like that." in owner.get(PAGE, params={"q": "care"}).text
 
 
@@ -111,7 +111,7 @@ def test_the_list_is_paginated(owner: Browser, client: Client) -> None:
         second = owner.get(unescape(onward[1])).text
         assert [each in first for each in ("Care 00", "Care 49", "Care 50")] == [True, True, False]
         assert [each in second for each in ("Care 49", "Care 50", "Care 59")] == [False, True, True]
-        assert f'href="{base}">From the beginning' in second
+        assert f'href="{base}">First page' in second
 
 
 def test_a_delete_confirms_what_is_kept(

@@ -64,7 +64,7 @@ def test_a_member_is_added_with_every_field(
     )
     assert (response.status_code, response.headers["location"]) == (303, page_path)
     page = owner.get(page_path).text
-    assert ("Pat Lee is on the team now." in page, "1: primary" in page) == (True, True)
+    assert ("Pat Lee added to the team." in page, "1: primary" in page) == (True, True)
     assert "View budget, View invoices" in page
     (member,) = team_api()
     assert {name: member[name] for name in (*TEXT_FIELDS, "email")} == {
@@ -160,7 +160,10 @@ def test_a_taken_priority_names_its_holder(owner: Browser, page_path: str, team_
 def test_an_email_already_on_the_team_names_its_member(owner: Browser, page_path: str, team_api: Any) -> None:
     team_api(**FULL_MEMBER)
     response = owner.submit(f"{page_path}/team-members", {"email": "PAT@example.com", "first_name": "Patricia"})
-    assert (response.status_code, "Email: Pat Lee is on this team with it already" in response.text) == (409, True)
+    assert (response.status_code, "Email: Pat Lee is already on this team with this email" in response.text) == (
+        409,
+        True,
+    )
     assert len(team_api()) == 1
 
 
@@ -184,7 +187,7 @@ def test_a_member_is_removed(server: RunningServer, owner: Browser, page_path: s
     path = f"{page_path}/team-members/{member}/remove"
     assert "Pat Lee is no longer on the team of Ann Lee" in owner.get(path).text
     assert owner.submit(path).headers["location"] == page_path
-    assert "Pat Lee is off the team." in owner.get(page_path).text
+    assert "Pat Lee removed from the team." in owner.get(page_path).text
     assert team_api() == []
     assert event_summaries(server, member)[-1] == "team_member.deleted by user Robin Hale"
     assert owner.submit(path).status_code == 404

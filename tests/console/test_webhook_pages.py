@@ -87,7 +87,7 @@ def test_a_test_event_is_sent_fails_and_is_retried(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint
 ) -> None:
     here = f"{PAGE}/{endpoint.id}"
-    assert "Nothing has been sent here yet." in owner.get(here).text
+    assert "No events have been sent yet." in owner.get(here).text
     assert owner.submit(f"{here}/test").headers["location"] == here
     assert "pending" in owner.get(here).text
     delivery = fail_delivery(server, endpoint)
@@ -117,7 +117,7 @@ def test_an_endpoint_is_paused_resumed_and_deleted(
 
 def test_a_secret_is_rotated(owner: Browser, endpoint: WebhookEndpoint) -> None:
     here = f"{PAGE}/{endpoint.id}/rotate-secret"
-    assert "Make a new secret?" in owner.get(here).text
+    assert "Rotate the signing secret?" in owner.get(here).text
     assert secret_in(owner.submit(here)) != secret_in(owner.submit(here))
 
 

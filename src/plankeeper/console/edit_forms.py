@@ -71,8 +71,8 @@ def require_unchanged(request: FormRequest, current: Form) -> None:
     """Raises Conflict where the record, which the caller has locked, is not what the form was filled with."""
     if request.form.text(VERSION_FIELD) != version_of(current):
         raise EditConflictError(
-            "This was changed by somebody else meanwhile, and nothing is saved yet."
-            " Here is what you typed: look it over, and save again if it is to stand."
+            "Somebody else changed this in the meantime. Your changes aren’t saved yet."
+            " Review them below, then save again."
         )
 
 

@@ -179,7 +179,7 @@ class PageEndpoint:
             raise NotFound
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if method not in self._routes:
-            raise ApiError("method_not_allowed", "The page cannot be asked for in this way.")
+            raise ApiError("method_not_allowed", "This page doesn’t support the request method.")
         return self._routes[method]
 
     def _build_request(self, state: RequestState, user: CurrentUser, scope: Scope, form: Form) -> PageRequest:

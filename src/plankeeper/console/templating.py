@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
+from plankeeper.console.labels import field_label, humanize
 
 STATIC_DIR = Path(__file__).with_name("static")
 CONTENT_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -86,12 +87,6 @@ def _decimal_places(value: Decimal) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def humanize(name: str) -> str:
-    """`api_key.created` as people would say it: `API key created`."""
-    text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
-    return (text[:1].upper() + text[1:]).replace("Api ", "API ")
-
-
 def display_fields(raw: Raw | None, zone: ZoneInfo) -> dict[str, str]:
     """A JSON object's members, each as it is to be read; numbers stay as they were written."""
     if raw is None:
@@ -146,6 +141,7 @@ def create_environment(zone: ZoneInfo) -> Environment:
         "money": format_money,
         "decimal": format_decimal,
         "humanize": humanize,
+        "label": field_label,
     }
     names: dict[str, Any] = {
         "static_url": static_url,

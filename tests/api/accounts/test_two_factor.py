@@ -214,8 +214,8 @@ def test_wrong_passwords_count_as_failed_sign_ins(ada: AccountDriver) -> None:
         waits.append(str(refused.value.errors[0].message))
         ada.clear_login_delay()
     assert waits == [
-        "is wrong", "is wrong", "is wrong, or came too soon: wait 1 second and try again",
-        "is wrong, or came too soon: wait 2 seconds and try again",
+        "is incorrect", "is incorrect", "is incorrect, or you tried too soon: wait 1 second and try again",
+        "is incorrect, or you tried too soon: wait 2 seconds and try again",
     ]  # fmt: skip
     # What is right is no failure: neither does it wait, nor is the count forgotten.
     assert verified_credentials(ada, token).account.id == ada.id

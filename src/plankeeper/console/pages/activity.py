@@ -24,7 +24,7 @@ MAX_PREVIEW_LENGTH = 60
 MAX_TEXT_LENGTH = 10_000  # characters that the page of an event shows of a member
 SCAN_LIMIT = 10_000  # events that a page with a filter looks through
 EXPORT_BATCH_SIZE = 500  # events in a part of a file
-ACTORS = {"": "anybody", "user": "people", "api_key": "API keys", "system": "the system"}
+ACTORS = {"": "Anyone", "user": "People", "api_key": "API keys", "system": "System"}
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
 RESOURCE_PATHS = {
     "participant": "/participants/{}",

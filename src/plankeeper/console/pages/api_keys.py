@@ -15,8 +15,8 @@ pages = Pages()
 
 KEYS_URL = f"{PREFIX}/settings/keys"
 MAX_NAME_LENGTH = 100
-LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "No end"}
-OVERLAPS = {"0": "At once", "1": "1 hour", "24": "1 day", "168": "7 days"}
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "Never"}
+OVERLAPS = {"0": "Immediately", "1": "1 hour", "24": "1 day", "168": "7 days"}
 SCOPES = ("read", "write")
 
 
@@ -43,8 +43,8 @@ async def create(request: FormRequest) -> HtmlPage:
     messages = {
         "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
         "scope": "" if scopes and set(scopes) <= set(SCOPES) else "must be read, write or both",
-        "lasts": "" if request.form.text("lasts") in LIFETIMES else "must be one of the list",
-        "plan_manager_id": "" if selected <= allowed else "must be ones that you manage keys of",
+        "lasts": "" if request.form.text("lasts") in LIFETIMES else "must be one of the options",
+        "plan_manager_id": "" if selected <= allowed else "must be plan managers whose keys you can manage",
     }
     require_valid(messages)
     ids = [each for each in selected if each]
@@ -68,8 +68,8 @@ async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
     overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
     require_valid(
         {
-            "overlap": "" if overlap in OVERLAPS else "must be one of the list",
-            "lasts": "" if lifetime in LIFETIMES else "must be one of the list",
+            "overlap": "" if overlap in OVERLAPS else "must be one of the options",
+            "lasts": "" if lifetime in LIFETIMES else "must be one of the options",
         }
     )
     secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), parse_duration(lifetime))
@@ -85,7 +85,7 @@ async def revoke_form(request: PageRequest, key_id: UUID) -> HtmlPage:
 async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
     await service.revoke(request.write_context, key_id)
-    return Redirect(KEYS_URL, f"The key {key.name} (…{key.last_four}) is revoked.")
+    return Redirect(KEYS_URL, f"API key {key.name} (…{key.last_four}) revoked.")
 
 
 def created_page(request: PageRequest, name: str, secret: str, plan_manager_id: UUID) -> HtmlPage:

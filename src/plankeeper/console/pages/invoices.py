@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
+from plankeeper.console.labels import humanize
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.console.templating import humanize
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.invoices import doubtful, ignored_warnings, ignored_warnings_store, queries, routes
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
@@ -20,10 +20,10 @@ INVOICES_URL = f"{PREFIX}/invoices"
 PAGE_SIZE = 50
 MAX_REASON_LENGTH = 1000
 FILTERS = ("invoice_number", "claim_status", "approval_status", "participant_id", "provider_id")
-CLAIM_STATUSES = {"": "All"} | {each: humanize(each) for each in get_args(ClaimStatus)}
-APPROVAL_STATUSES = {"": "All"} | {each: humanize(each) for each in get_args(ApprovalStatus)}
+CLAIM_STATUSES = {"": "Any"} | {each: humanize(each) for each in get_args(ClaimStatus)}
+APPROVAL_STATUSES = {"": "Any"} | {each: humanize(each) for each in get_args(ApprovalStatus)}
 # A code that a file brought in need not be in the catalogue.
-UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue has no such code.")
+UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue doesn’t have this code.")
 
 
 class ExplainedWarning(NamedTuple):
@@ -98,19 +98,21 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     if not await ignored_warnings.ignore(request.write_context, invoice_id, code, reason):
         return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{title}” is ignored on this invoice.")
+    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{title}” ignored.")
 
 
 @pages.post("/invoices/{invoice_id}/warnings/{code}/warn", role="manager")
 async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if not await ignored_warnings.restore(request.write_context, invoice_id, code):
         return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{explain_warning(code).title}” counts again on this invoice.")
+    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{explain_warning(code).title}” restored.")
 
 
 def warning_gone(invoice_id: UUID) -> Redirect:
     """Somebody else was quicker, or the invoice was checked meanwhile."""
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", "Nothing was changed: the warning was not there any more.")
+    return Redirect(
+        f"{INVOICES_URL}/{invoice_id}", "Nothing was changed: the invoice doesn’t have this warning any more."
+    )
 
 
 def active_warnings(invoice: Invoice) -> list[str]:

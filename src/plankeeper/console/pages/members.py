@@ -17,9 +17,9 @@ pages = Pages()
 MEMBERS_URL = f"{PREFIX}/settings/people"
 MAX_NAME_LENGTH = 255
 ROLE_CHOICES = {
-    "viewer": "Viewer: sees everything but keys",
-    "manager": "Manager: changes records, keys and webhooks too",
-    "owner": "Owner: decides who belongs here too",
+    "viewer": "Viewer: can see everything except API keys",
+    "manager": "Manager: can also change records, API keys and webhooks",
+    "owner": "Owner: can also invite and remove people",
 }
 
 
@@ -56,7 +56,7 @@ async def invite_again(request: FormRequest, invitation_id: UUID) -> HtmlPage:
 @pages.post("/settings/people/invitations/{invitation_id}/withdraw", role="owner")
 async def revoke_invitation(request: FormRequest, invitation_id: UUID) -> Redirect:
     before = await invitations.revoke(request.write_context, invitation_id)
-    return Redirect(MEMBERS_URL, f"The invitation of {before.email} is withdrawn. Its link does nothing any more.")
+    return Redirect(MEMBERS_URL, f"Invitation for {before.email} revoked. Its link no longer works.")
 
 
 @pages.get("/settings/people/{account_id}/role", role="owner")
@@ -69,8 +69,8 @@ async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
     role = request.form.text("role")
     before = or_404(await member_service.change_role(request.write_context, account_id, role))
     if before.role != request.form.text("was"):
-        raise EditConflictError(f"{before.name} was given another role by somebody else meanwhile.")
-    return Redirect(MEMBERS_URL, f"{before.name} is {role} now.")
+        raise EditConflictError(f"Somebody else changed the role of {before.name} in the meantime.")
+    return Redirect(MEMBERS_URL, f"{before.name} is now {role}.")
 
 
 @pages.get("/settings/people/{account_id}/remove", role="owner")
@@ -81,7 +81,7 @@ async def remove_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 @pages.post("/settings/people/{account_id}/remove", role="owner", on_error=remove_form)
 async def remove(request: FormRequest, account_id: UUID) -> Redirect:
     before = or_404(await member_service.remove(request.write_context, account_id))
-    return Redirect(MEMBERS_URL, f"{before.name} has no role here any more.")
+    return Redirect(MEMBERS_URL, f"{before.name} removed.")
 
 
 async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:

@@ -33,7 +33,7 @@ async def new(_request: PageRequest) -> HtmlPage:
 @pages.post("/note-types", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
     created = await routes.create(request.write_context, validate_struct(NoteTypeCreate, _form_values(request.form)))
-    return Redirect(NOTE_TYPES_URL, f"The note type {created.note_type} is there.")
+    return Redirect(NOTE_TYPES_URL, f"Note type “{created.note_type}” created.")
 
 
 @pages.get("/note-types/{note_type_id}/edit", role="manager")
@@ -52,7 +52,7 @@ async def update(request: FormRequest, note_type_id: str) -> Redirect:
     current = form_from(NoteTypeUpdate, note_type)
     require_unchanged(request, current)
     updated = await routes.update(request.write_context, id_, changes_in(NoteTypeUpdate, request.form, current))
-    return Redirect(NOTE_TYPES_URL, f"The note type {updated.note_type} is saved.")
+    return Redirect(NOTE_TYPES_URL, f"Note type “{updated.note_type}” saved.")
 
 
 @pages.get("/note-types/{note_type_id}/delete", role="manager")
@@ -65,7 +65,7 @@ async def delete_form(request: PageRequest, note_type_id: str) -> HtmlPage:
 @pages.post("/note-types/{note_type_id}/delete", role="manager")
 async def delete(request: FormRequest, note_type_id: str) -> Redirect:
     await routes.delete(request.write_context, _parse_id(note_type_id))
-    return Redirect(NOTE_TYPES_URL, "The note type is deleted.")
+    return Redirect(NOTE_TYPES_URL, "Note type deleted.")
 
 
 def _form_values(form: Form) -> dict[str, object]:

@@ -91,7 +91,7 @@ async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
             401,
         )
     next_path = f"{PREFIX}/two-factor" if result.two_factor_pending else HOME_URL
-    return Redirect(next_path, f"You work for {open_invitation.plan_manager_name} now.", session_token=result.token)
+    return Redirect(next_path, f"You joined {open_invitation.plan_manager_name}.", session_token=result.token)
 
 
 @pages.post("/sign-out", role="password_verified")
@@ -112,7 +112,7 @@ async def choose(request: FormRequest) -> HtmlPage | Redirect:
         # Nothing is told of a plan manager that is none of theirs.
         return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
     await sessions.switch_plan_manager(request.tx, request.account, plan_manager_id)
-    return Redirect(HOME_URL, f"You work for {request.account.plan_manager_names[plan_manager_id]} now.")
+    return Redirect(HOME_URL, f"Switched to {request.account.plan_manager_names[plan_manager_id]}.")
 
 
 def plan_manager_choices(session: Session) -> list[tuple[UUID, str, str]]:
