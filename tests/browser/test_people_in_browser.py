@@ -26,7 +26,7 @@ def test_an_invited_member_joins_with_the_link(
     page.get_by_label("Email").fill(email)
     page.get_by_label("Name").fill("Kim Nguyen")
     page.get_by_label("Role").select_option("manager")
-    page.get_by_role("button", name="Make the link").click()
+    page.get_by_role("button", name="Create invitation").click()
     link = page.get_by_label("Invitation link").inner_text()
     page.get_by_role("button", name="Copy").click()
     page.get_by_text("Copied").or_(page.get_by_text("Selected")).first.wait_for()
@@ -36,7 +36,7 @@ def test_an_invited_member_joins_with_the_link(
     page.goto(link)
     page.get_by_label("Choose a password").fill(PASSWORD)
     page.get_by_role("button", name="Join").click()
-    page.get_by_role("status").filter(has_text="You work for").wait_for()
+    page.get_by_role("status").filter(has_text="You joined").wait_for()
 
 
 def test_two_factor_is_enabled_and_required(
@@ -46,16 +46,16 @@ def test_two_factor_is_enabled_and_required(
     fill_sign_in_form(page, person.email)
     page.get_by_role("link", name="Robin Hale").click()
     page.get_by_role("link", name="Turn on two-factor authentication").click()
-    picture = page.get_by_role("img", name="A picture that holds the secret below")
+    picture = page.get_by_role("img", name="QR code with the setup key below")
     assert picture.evaluate("each => each.complete && each.naturalWidth") > 100
-    codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
+    codes = TOTP(page.get_by_label("Setup key").inner_text().replace(" ", ""))
     page.get_by_label("Code").fill("000000")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Turn it on").click()
-    page.get_by_role("alert").filter(has_text="is not what the app should show now").wait_for()
+    page.get_by_role("button", name="Turn on").click()
+    page.get_by_role("alert").filter(has_text="is not the current code of the app").wait_for()
     page.get_by_label("Code").fill(codes.now())
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("button", name="Turn on").click()
     recovery = page.get_by_label("Recovery codes").inner_text().split()
     assert len(recovery) == 10
     page.get_by_role("link", name="Done").click()
@@ -64,7 +64,7 @@ def test_two_factor_is_enabled_and_required(
         sign_out(page)
         fill_sign_in_form(page, person.email)
         page.get_by_label("Code").fill(code)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.get_by_role("heading", name="Participants").wait_for()
     page.get_by_role("link", name="Robin Hale").click()
     page.get_by_text("Recovery codes left").wait_for()

@@ -20,7 +20,7 @@ def test_a_key_is_created_used_and_revoked(
     page.get_by_role("link", name="Create API key").click()
     page.get_by_label("Name").fill("Nightly report")
     page.get_by_role("button", name="Create key").click()
-    secret = page.get_by_label("The key", exact=True).inner_text()
+    secret = page.get_by_label("API key", exact=True).inner_text()
     page.get_by_role("button", name="Copy").first.click()
     page.get_by_text("Copied").or_(page.get_by_text("Selected")).first.wait_for()
 
@@ -31,7 +31,7 @@ def test_a_key_is_created_used_and_revoked(
     assert page.get_by_text(secret).count() == 0
     page.get_by_role("link", name="Revoke Nightly report").click()
     page.get_by_role("button", name="Revoke key").click()
-    page.get_by_role("status").filter(has_text="is revoked").wait_for()
+    page.get_by_role("status").filter(has_text="revoked").wait_for()
     wait_until(lambda: client.get("/participants").status_code == 401)
     client.http.close()
 
@@ -53,7 +53,7 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
         page.get_by_label("Address").fill(receiver.url)
         page.get_by_label("Events").fill("note_type.*")
         page.get_by_role("button", name="Create endpoint").click()
-        secret = page.get_by_label("The secret", exact=True).inner_text()
+        secret = page.get_by_label("Signing secret", exact=True).inner_text()
         page.get_by_role("link", name="Done").click()
 
         client.create("/note-types", {"note_type": "Visit"})

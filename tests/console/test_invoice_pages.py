@@ -282,7 +282,7 @@ def test_a_viewer_cannot_change_invoices(
     ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
     viewer = new_browser(new_account("viewer"))
     page = viewer.get(f"{INVOICES}/{ident}").text
-    assert ("Date needs checking" in page, "/ignore" in page, "Warn again" in page) == (True, False, False)
+    assert ("Date needs checking" in page, "/ignore" in page, "Restore" in page) == (True, False, False)
     for step in ("check_dates/ignore", "check_total/warn"):
         assert viewer.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 403
     assert viewer.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 403

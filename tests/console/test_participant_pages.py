@@ -164,7 +164,7 @@ def test_references_are_chosen_by_name(
     client.put(f"/participants/{participant_id}", {"account_manager_id": gone})
     import_rows(client, "account-managers", [{"id": gone, "deleted": True}])
     page = owner.get(f"{PAGE}/{participant_id}/edit").text
-    assert ("Kim Ray (not active)" in page, "In House" in page) == (True, False)
+    assert ("Kim Ray (inactive)" in page, "In House" in page) == (True, False)
     assert f'<option value="{gone}" selected>Gus Out (not available any more)</option>' in page
     form = form_fields(owner, f"{PAGE}/{participant_id}/edit")
     assert owner.submit(f"{PAGE}/{participant_id}/edit", form | {"city": "Burnie"}).status_code == 303

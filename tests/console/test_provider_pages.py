@@ -48,7 +48,7 @@ def test_a_provider_is_added_with_every_field(server: RunningServer, owner: Brow
     kept = client.get(f"/providers/{new_id}?view=full").json()
     assert {name: kept[name] for name in FULL_PROVIDER} == FULL_PROVIDER
     page = owner.get(response.headers["location"]).text
-    assert ("Bright Care is added." in page, "check: not" in page, "not active" in page) == (True, False, True)
+    assert ("Bright Care added." in page, "Invalid ABN" in page, "inactive" in page) == (True, False, True)
     assert event_summaries(server, new_id) == ["provider.created by user Robin Hale"]
 
 

@@ -178,7 +178,7 @@ def test_activity_is_newest_first_filtered_and_shows_before_and_after(
     updated = owner.get(filtered + "&type=note_type.updated").text
     assert ('<span class="was">Call</span>' in updated, "Phone &lt;b&gt;call&lt;/b&gt;" in updated) == (True, True)
     assert "Note type created" not in updated
-    assert "Nothing is like that." in owner.get("/console/activity?type=nothing.done").text
+    assert "No events match." in owner.get("/console/activity?type=nothing.done").text
 
 
 def test_activity_is_paginated_without_gaps(

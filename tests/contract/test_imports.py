@@ -10,7 +10,7 @@ FOUNDATION = {"http", "database", "embedded_postgres", "events", "settings", "lo
 TOP_LEVEL = {"app", "background", "metrics", "import_export", "cli", "console", "demo", "__main__"}
 # What a slice may be used through by another.
 # Computations alone: they import nothing of ours.
-PURE_MODULES = {"rules", "warnings", "policy", "format"}
+PURE_MODULES = {"rules", "warnings", "policy", "format", "tokens"}
 PUBLIC_MODULES = PURE_MODULES | {"schemas", "store"}
 # What would make a rule more than a computation.
 IO_MODULES = {
