@@ -245,4 +245,4 @@ def test_the_list_is_filtered_and_paginated(server: RunningServer, owner: Browse
         f"N{at}" for at in range(55, 60)
     ]
     assert re.findall(r">(N\d\d)<", owner.get(PAGE, params={"email": "N7@example.com"}).text) == ["N07"]
-    assert "Nobody is like that." in owner.get(PAGE, params={"email": "nobody"}).text
+    assert "No account managers match." in owner.get(PAGE, params={"email": "nobody"}).text

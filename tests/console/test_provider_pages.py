@@ -83,7 +83,7 @@ def test_a_concurrent_change_is_not_overwritten(owner: Browser, client: Client, 
     form = form_fields(owner, path)
     client.put(f"/providers/{provider_id}", {"postcode": "7001"})
     response = owner.submit(path, form | {"city": "Burnie"})
-    assert (response.status_code, "changed by somebody else meanwhile" in response.text) == (409, True)
+    assert (response.status_code, "Somebody else changed this" in response.text) == (409, True)
     assert ("Postcode: 7001" in response.text, 'value="Burnie"' in response.text) == (True, True)
     assert client.get(f"/providers/{provider_id}?view=full").json()["city"] == "Hobart"
 
@@ -98,7 +98,7 @@ def test_the_search_matches_prefixes(owner: Browser, client: Client, provider_id
     }  # fmt: skip
     assert {text: listed_names(owner, q=text) for text in found} == found
     assert owner.get(PAGE).text.count("Invalid ABN") == 1
-    assert "No provider is like that." in owner.get(PAGE, params={"q": "care"}).text
+    assert "No providers match." in owner.get(PAGE, params={"q": "care"}).text
 
 
 def test_the_list_is_paginated(owner: Browser, client: Client) -> None:
@@ -118,9 +118,9 @@ def test_a_delete_confirms_what_is_kept(
     server: RunningServer, owner: Browser, client: Client, provider_id: str
 ) -> None:
     page = owner.get(f"{PAGE}/{provider_id}/delete").text
-    assert ("Delete Bright Care?" in page, "The invoices stay" in page) == (True, True)
+    assert ("Delete Bright Care?" in page, "Invoices keep" in page) == (True, True)
     assert owner.submit(f"{PAGE}/{provider_id}/delete").headers["location"] == PAGE
-    assert "Bright Care is deleted." in owner.get(PAGE).text
+    assert "Bright Care deleted." in owner.get(PAGE).text
     assert client.get(f"/providers/{provider_id}").status_code == 404
     assert event_summaries(server, provider_id)[-1] == "provider.deleted by user Robin Hale"
     assert owner.submit(f"{PAGE}/{provider_id}/delete").status_code == 404

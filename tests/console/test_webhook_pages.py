@@ -75,7 +75,7 @@ def test_an_invalid_endpoint_shows_the_form_again(
     owner: Browser, plan_manager_id: UUID, list_endpoints: Any, wrong: dict[str, str]
 ) -> None:
     response = owner.submit(PAGE, NEW_ENDPOINT | wrong)
-    assert (response.status_code, "put right first" in response.text, 'value="Ledger"' in response.text) == (
+    assert (response.status_code, "There is a problem" in response.text, 'value="Ledger"' in response.text) == (
         422,
         True,
         True,
@@ -92,7 +92,7 @@ def test_a_test_event_is_sent_fails_and_is_retried(
     assert "pending" in owner.get(here).text
     delivery = fail_delivery(server, endpoint)
     page = owner.get(here).text
-    assert ("1, last: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
+    assert ("1, latest: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
     assert str(delivery) not in owner.get(here, params={"status": "succeeded"}).text
     assert owner.submit(f"{here}/deliveries/{delivery}/retry").headers["location"] == here
     status = "select status from webhook_deliveries where id = $1"
@@ -130,7 +130,7 @@ def test_a_replay_takes_a_time_in_the_configured_time_zone(
     wait_until(lambda: "Note type created" in owner.get("/console/activity").text)
     since = datetime.now(server.settings.time_zone).replace(tzinfo=None) - timedelta(minutes=5)
     assert owner.submit(f"{here}/replay", {"since": since.isoformat(timespec="minutes")}).status_code == 303
-    assert "1 event is sent again." in owner.get(here).text
+    assert "1 event resent." in owner.get(here).text
     for wrong in ("", "x", (since + timedelta(days=1)).isoformat()):
         response = owner.submit(f"{here}/replay", {"since": wrong})
         assert (response.status_code, "Since: must" in response.text) == (422, True)

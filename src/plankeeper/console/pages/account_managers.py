@@ -108,4 +108,4 @@ def _form_values(form: Form) -> dict[str, object]:
 
 
 def _display_name(manager: AccountManagerRow) -> str:
-    return " ".join(filter(None, (manager.first_name, manager.last_name))) or manager.email or "The account manager"
+    return " ".join(filter(None, (manager.first_name, manager.last_name))) or manager.email or "Account manager"

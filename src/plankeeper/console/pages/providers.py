@@ -48,7 +48,7 @@ async def create(request: FormRequest) -> Redirect:
     created = await routes.create(
         request.write_context, ProviderViewQuery(), changes_in(ProviderUpdate, request.form, empty_form())
     )
-    return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'The provider'} added.")
+    return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
 
 
 @pages.get("/providers/{provider_id}", role="viewer")
@@ -83,7 +83,7 @@ async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
     provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
     await routes.delete(request.write_context, provider_id)
-    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'The provider'} deleted.")
+    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} deleted.")
 
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
