@@ -146,7 +146,7 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
         page.goto("/console/import")
         page.get_by_label("Record type").select_option("note-types")
         page.get_by_label("File", exact=True).set_input_files(file | {"buffer": content.encode()})
-        submit(page, "Check the file")
+        submit(page, "Check file")
         found += violations(page)
     assert found == []
 
@@ -169,7 +169,7 @@ def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanMa
     codes = TOTP(page.get_by_label("Setup key").inner_text().replace(" ", ""))
     page.get_by_label("Code").fill(codes.now())
     page.get_by_label("Password").fill(PASSWORD)
-    submit(page, "Turn it on")
+    submit(page, "Turn on")
     found += violations(page)
     for path in ("/console/account", "/console/account/two-factor/off", "/console/account/recovery-codes"):
         page.goto(path)

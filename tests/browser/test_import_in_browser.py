@@ -17,7 +17,7 @@ def manager_page(page: Any, new_account: Callable[..., Account]) -> Any:
 
 
 def choose_file(page: Any, name: str, content: str) -> None:
-    page.get_by_label("What the file holds").select_option("note-types")
+    page.get_by_label("Record type").select_option("note-types")
     page.get_by_label("File", exact=True).set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
     )

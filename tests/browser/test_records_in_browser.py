@@ -14,7 +14,7 @@ def test_a_participant_is_added_found_and_saved_unchanged(
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
     fill_sign_in_form(page, new_account("manager").email)
-    page.get_by_role("link", name="Add the first participant").click()
+    page.get_by_role("link", name="Add participant").click()
     page.get_by_label("First name").fill("Ann")
     page.get_by_label("Last name").fill("Lee")
     page.get_by_label("NDIS number").fill("430123456")

@@ -49,8 +49,8 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     with Receiver() as receiver, running_worker(server):
         fill_sign_in_form(page, new_account("manager").email, "/console/settings/webhooks")
-        page.get_by_role("link", name="Create the first endpoint").click()
-        page.get_by_label("Address").fill(receiver.url)
+        page.get_by_role("link", name="Create endpoint").click()
+        page.get_by_label("URL").fill(receiver.url)
         page.get_by_label("Events").fill("note_type.*")
         page.get_by_role("button", name="Create endpoint").click()
         secret = page.get_by_label("Signing secret", exact=True).inner_text()
@@ -63,9 +63,9 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
 
         succeeded = page.get_by_role("row").filter(has_text="note_type.created").filter(has_text="succeeded")
         wait_until(lambda: page.reload() and succeeded.count() == 1)
-        page.get_by_label("Send again everything since").fill("2026-01-01T00:00")
-        page.get_by_role("button", name="Replay").click()
-        page.get_by_role("status").filter(has_text="1 event is sent again").wait_for()
+        page.get_by_label("Resend all events since").fill("2026-01-01T00:00")
+        page.get_by_role("button", name="Resend events").click()
+        page.get_by_role("status").filter(has_text="1 event resent").wait_for()
         wait_until(lambda: len(receiver.received) == 2)
         assert receiver.received[1].headers["webhook-id"] == first.headers["webhook-id"]
     client.http.close()

@@ -123,7 +123,7 @@ def test_an_invalid_invitation_shows_the_form_again(
 
 def test_a_member_cannot_be_invited(owner: Browser, new_account: Callable[..., Account], open_invitations: Any) -> None:
     response = owner.submit(PAGE, {"email": new_account("viewer").email.upper(), "name": "", "role": "owner"})
-    assert (response.status_code, "Email: belongs to somebody who has a role here" in response.text) == (422, True)
+    assert (response.status_code, "Email: belongs to a person who is already a member" in response.text) == (422, True)
     assert open_invitations() == []
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.http.json import to_json
 from plankeeper.request_log import store

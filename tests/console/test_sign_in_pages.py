@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.accounts import member_store, sessions
+from plankeeper.accounts import invitations, member_store
 from plankeeper.console.cookies import sign
 from plankeeper.http.context import SYSTEM, WriteContext
 from support.console import PASSWORD, Account, Browser

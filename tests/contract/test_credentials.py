@@ -21,8 +21,9 @@ from contract.leaks import (
     without_volatile_parts,
 )
 from contract.operations import OPERATIONS, WRITES, send
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.embedded_postgres import binaries
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES

@@ -8,12 +8,13 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import member_store, members, sessions
-from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts import invitations, member_store, members
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.http.context import Actor, WriteContext
 from plankeeper.http.errors import ApiError, NotFound, ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
+from support.logins import FailedLogin, login_outcome
 
 
 def invite(ada: AccountDriver, email: str, role: str = "viewer") -> str:

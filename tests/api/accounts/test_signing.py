@@ -12,10 +12,11 @@ from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import credentials, member_store, members, passwords, sessions, store
-from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.http.errors import NotFound
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
+from support.logins import FailedLogin, login_outcome
 from support.server import RunningServer
 
 
@@ -185,7 +186,7 @@ def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monke
         took: list[float] = []
         for expected in (0, 0, 1):
             began = time.monotonic()
-            assert ada.sign_in("nobody's", email) == LoginError(expected)
+            assert ada.sign_in("nobody's", email) == FailedLogin(expected)
             took.append(time.monotonic() - began)
         assert min(took) >= credentials.MIN_FAILURE_SECONDS
         ada.server.run(ada.server.db.execute(later, hash_token(email)))  # a slow machine must not outlast the wait
@@ -246,7 +247,7 @@ def test_a_removed_member_loses_access_immediately(
 
 @pytest.mark.usefixtures("slow_passwords")
 def test_an_account_signs_in_with_production_parameters(ada: AccountDriver) -> None:
-    assert isinstance(ada.sign_in("wrong"), LoginError)
+    assert isinstance(ada.sign_in("wrong"), FailedLogin)
     token = ada.token()
     kept = ada.server.run(store.get_by_email(ada.server.db, ada.email))
     assert kept

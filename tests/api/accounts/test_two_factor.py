@@ -14,6 +14,7 @@ from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.http.errors import ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
+from support.logins import FailedLogin
 
 
 class AuthenticatorApp:
