@@ -162,7 +162,11 @@ def test_an_edit_follows_the_rules_of_an_import(
     assert stored_managers()[0] == manager
     assert owner.submit(path, AMA | seen | {"last_name": "Mensah"}).status_code == 303
     late = owner.submit(path, AMA | seen | {"last_name": "Late"})
-    assert (late.status_code, "meanwhile" in late.text, 'value="Late"' in late.text) == (409, True, True)
+    assert (late.status_code, "Somebody else changed this" in late.text, 'value="Late"' in late.text) == (
+        409,
+        True,
+        True,
+    )
     assert "Last name: Mensah" in late.text
     assert stored_managers()[0].last_name == "Mensah"
 

@@ -64,7 +64,7 @@ def enable_two_factor(signed_in: Browser) -> tuple[str, list[str]]:
 
 def test_the_page_names_its_account_and_every_page_links_to_it(signed_in: Browser, account: Account) -> None:
     page = signed_in.get(ACCOUNT).text
-    assert (account.email in page, "Robin Hale" in page, "this one" in page) == (True, True, True)
+    assert (account.email in page, "Robin Hale" in page, "current session" in page) == (True, True, True)
     assert f'<a href="{ACCOUNT}"' in signed_in.get("/console/activity").text
 
 

@@ -101,7 +101,7 @@ def test_an_invalid_filter_is_named_and_kept(owner: Browser, import_invoice: Put
     query = {"participant_id": "Ann <Lee>", "claim_status": "odd"}
     response = owner.get(INVOICES, params=query)
     assert (response.status_code, listed_numbers(owner, **query)) == (422, [])
-    assert ("Participant id: must be a UUID" in response.text, "Claim status: must be one of" in response.text) == (
+    assert ("Participant ID: must be a UUID" in response.text, "Claim status: must be one of" in response.text) == (
         True,
     ) * 2
     assert 'value="Ann &lt;Lee&gt;"' in response.text

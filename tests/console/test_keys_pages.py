@@ -88,7 +88,7 @@ def test_a_revoked_key_is_rejected(
     assert "Revoke Nightly report?" in owner.get(f"{PAGE}/{key.id}/revoke").text
     assert client.get("/participants").status_code == 200
     assert owner.submit(f"{PAGE}/{key.id}/revoke").headers["location"] == PAGE
-    assert f"The key Nightly report (…{key.last_four}) revoked." in owner.get(PAGE).text
+    assert f"API key Nightly report (…{key.last_four}) revoked." in owner.get(PAGE).text
     wait_until(lambda: client.get("/participants").status_code == 401)
     client.http.close()
     assert owner.submit(f"{PAGE}/{key.id}/revoke").status_code == 404

@@ -235,7 +235,11 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
 ) -> None:
     client.create(f"/participants/{participant_id}/team-members", {"first_name": "Pat"})
     page = owner.get(f"{PAGE}/{participant_id}/delete").text
-    assert ("Delete Ann Lee?" in page, "with it 1 team member" in page, "Invoices keep" in page) == (
+    assert (
+        "Delete Ann Lee?" in page,
+        "deletes the participant and 1 team member" in page,
+        "Invoices keep" in page,
+    ) == (
         True,
         True,
         True,
