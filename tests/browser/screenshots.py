@@ -113,17 +113,17 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     page.get_by_role("button", name="Create key").click()
     save_screenshot(page, folder, "settings-keys-made")
     page.goto("/console/settings/webhooks/new")
-    page.get_by_label("Address").fill("https://example.com/hooks")
+    page.get_by_label("URL").fill("https://example.com/hooks")
     page.get_by_role("button", name="Create endpoint").click()
     save_screenshot(page, folder, "settings-webhooks-made")
     page.goto("/console/settings/people/invite")
     page.get_by_label("Email").fill("sam@example.com")
     page.get_by_label("Name").fill("Sam Nguyen")
-    page.get_by_role("button", name="Make the link").click()
+    page.get_by_role("button", name="Create invitation").click()
     save_screenshot(page, folder, "settings-people-invited")
     other = browser.new_context(base_url=page.url.partition("/console")[0], viewport={"width": 1280, "height": 900})
     guest = other.new_page()
-    guest.goto(page.get_by_label("The link of the invitation").inner_text())
+    guest.goto(page.get_by_label("Invitation link").inner_text())
     save_screenshot(guest, folder, "invitations-one")
     guest.get_by_label("Choose a password").fill("violet-harbour-93-lantern")
     guest.get_by_role("button", name="Join").click()
@@ -139,10 +139,10 @@ def imports(page: Any, folder: Path) -> None:
         "import-preview": "note_type,badge_color\nSchool visit,teal\nCourt,#7c3aed\n",
     }.items():
         page.goto("/console/import")
-        page.get_by_label("What the file holds").select_option("note-types")
+        page.get_by_label("Record type").select_option("note-types")
         file = {"name": "note-types.csv", "mimeType": "text/csv", "buffer": content.encode()}
         page.get_by_label("File", exact=True).set_input_files(file)
-        page.get_by_role("button", name="Check the file").click()
+        page.get_by_role("button", name="Check file").click()
         save_screenshot(page, folder, name)
     page.goto(page.locator("form[action*='/import/files/']").first.get_attribute("action"))
     save_screenshot(page, folder, "import-files-one")
@@ -153,10 +153,10 @@ def imports(page: Any, folder: Path) -> None:
 def two_factor(page: Any, server: ServeProcess, folder: Path) -> None:
     """Two-factor authentication: turned on, asked for, turned off."""
     page.goto("/console/account/two-factor")
-    codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
+    codes = TOTP(page.get_by_label("Setup key").inner_text().replace(" ", ""))
     page.get_by_label("Code").fill(codes.now())
     page.get_by_label("Password").fill(demo_password(server))
-    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("button", name="Turn on").click()
     save_screenshot(page, folder, "account-two-factor-made")
     for path in ("two-factor/off", "recovery-codes"):
         page.goto(f"/console/account/{path}")

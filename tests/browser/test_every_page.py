@@ -130,10 +130,10 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
     found: list[str] = []
     for path, fields, button in (
         ("/console/settings/keys/new", {"Name": "Report"}, "Create key"),
-        ("/console/settings/webhooks/new", {"Address": "https://example.com/more"}, "Create endpoint"),
-        ("/console/settings/webhooks/new", {"Address": "http://example.com"}, "Create endpoint"),
-        ("/console/settings/people/invite", {"Email": "somebody@example.com"}, "Make the link"),
-        ("/console/participants?q=nobody-is-called-so", {}, "Show"),
+        ("/console/settings/webhooks/new", {"URL": "https://example.com/more"}, "Create endpoint"),
+        ("/console/settings/webhooks/new", {"URL": "http://example.com"}, "Create endpoint"),
+        ("/console/settings/people/invite", {"Email": "somebody@example.com"}, "Create invitation"),
+        ("/console/participants?q=nobody-is-called-so", {}, "Apply"),
         ("/console/nowhere", {}, ""),
     ):
         page.goto(path)
@@ -144,9 +144,9 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
         found += violations(page)
     for content in ("note_type,badge_color\n,teal\n", "note_type\nCourt\n"):
         page.goto("/console/import")
-        page.get_by_label("What the file holds").select_option("note-types")
+        page.get_by_label("Record type").select_option("note-types")
         page.get_by_label("File", exact=True).set_input_files(file | {"buffer": content.encode()})
-        submit(page, "Check the file")
+        submit(page, "Check file")
         found += violations(page)
     assert found == []
 
@@ -166,10 +166,10 @@ def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanMa
         submit(page, "Sign in")
         found += violations(page)
     page.goto("/console/account/two-factor")
-    codes = TOTP(page.get_by_label("The secret").inner_text().replace(" ", ""))
+    codes = TOTP(page.get_by_label("Setup key").inner_text().replace(" ", ""))
     page.get_by_label("Code").fill(codes.now())
     page.get_by_label("Password").fill(PASSWORD)
-    submit(page, "Turn it on")
+    submit(page, "Turn on")
     found += violations(page)
     for path in ("/console/account", "/console/account/two-factor/off", "/console/account/recovery-codes"):
         page.goto(path)

@@ -17,11 +17,11 @@ def manager_page(page: Any, new_account: Callable[..., Account]) -> Any:
 
 
 def choose_file(page: Any, name: str, content: str) -> None:
-    page.get_by_label("What the file holds").select_option("note-types")
+    page.get_by_label("Record type").select_option("note-types")
     page.get_by_label("File", exact=True).set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
     )
-    page.get_by_role("button", name="Check the file").click()
+    page.get_by_role("button", name="Check file").click()
 
 
 def test_a_file_is_rejected_with_errors_and_imported_without(manager_page: Any) -> None:
@@ -33,14 +33,14 @@ def test_a_file_is_rejected_with_errors_and_imported_without(manager_page: Any) 
     assert header.startswith("note_type,") or ",note_type" in header
 
     choose_file(manager_page, "kinds.csv", "note_type,badge_color\n,teal\nVisit,red\n")
-    manager_page.get_by_role("alert").filter(has_text="1 line has a fault").wait_for()
+    manager_page.get_by_role("alert").filter(has_text="1 line has an error").wait_for()
     manager_page.get_by_role("row").filter(has_text="Line 2").filter(has_text="Note type").wait_for()
     assert manager_page.get_by_role("button", name="Import").count() == 0
 
-    manager_page.get_by_role("link", name="Choose the file again").click()
+    manager_page.get_by_role("link", name="Upload corrected file").click()
     choose_file(manager_page, "kinds.csv", f"{header}\n{example}\n")
     manager_page.get_by_role("button", name="Import").click()
-    manager_page.get_by_role("heading", name="kinds.csv is imported").wait_for()
+    manager_page.get_by_role("heading", name="kinds.csv imported").wait_for()
 
     manager_page.get_by_role("link", name="Note types").click()
     manager_page.get_by_role("row").filter(has_text="Phone call").filter(has_text="#0b7285").wait_for()

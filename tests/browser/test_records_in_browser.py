@@ -14,18 +14,18 @@ def test_a_participant_is_added_found_and_saved_unchanged(
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
     fill_sign_in_form(page, new_account("manager").email)
-    page.get_by_role("link", name="Add the first participant").click()
+    page.get_by_role("link", name="Add participant").click()
     page.get_by_label("First name").fill("Ann")
     page.get_by_label("Last name").fill("Lee")
     page.get_by_label("NDIS number").fill("430123456")
-    page.get_by_label("Plan starts").fill("2026-07-01")
-    page.get_by_label("Reason in words").fill("First line\nsecond line")
+    page.get_by_label("Plan start date").fill("2026-07-01")
+    page.get_by_label("Reason details").fill("First line\nsecond line")
     page.get_by_role("button", name="Add participant").click()
-    page.get_by_role("status").filter(has_text="Ann Lee is added.").wait_for()
+    page.get_by_role("status").filter(has_text="Ann Lee added.").wait_for()
     page.get_by_text("1 Jul 2026").wait_for()
     page.get_by_role("link", name="Participants").first.click()
     page.get_by_label("Name, NDIS number or email").fill("ann le")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Apply").click()
     page.get_by_role("link", name="Ann Lee").click()
     # A form that is sent back untouched changes nothing: what a browser does to texts is taken out again.
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
@@ -33,7 +33,7 @@ def test_a_participant_is_added_found_and_saved_unchanged(
     assert before[0]["reason_for_leaving"] == "First line\nsecond line"
     page.get_by_role("link", name="Edit", exact=True).click()
     page.get_by_role("button", name="Save changes").click()
-    page.get_by_role("status").filter(has_text="The changes are saved.").wait_for()
+    page.get_by_role("status").filter(has_text="Changes saved.").wait_for()
     assert client.get("/participants").json()["data"] == before
     client.http.close()
     updated = "select count(*) from events where plan_manager_id = $1 and type = 'participant.updated'"
@@ -48,13 +48,13 @@ def test_a_team_member_is_added_and_its_permissions_edited(
     ann = client.create("/participants", {"first_name": "Ann"})["id"]
     fill_sign_in_form(page, new_account("manager").email)
     page.get_by_role("link", name="Ann").click()
-    page.get_by_role("link", name="Add a team member").click()
+    page.get_by_role("link", name="Add team member").click()
     page.get_by_label("First name").fill("Pat")
     page.get_by_label("Email", exact=True).fill("pat@example.com")
     page.get_by_label("View budget").check()
     page.get_by_label("Contact priority").select_option("1")
     page.get_by_role("button", name="Add team member").click()
-    page.get_by_role("status").filter(has_text="Pat is on the team now.").wait_for()
+    page.get_by_role("status").filter(has_text="Pat added to the team.").wait_for()
     page.get_by_role("link", name="Edit Pat").click()
     page.get_by_label("View budget").uncheck()
     page.get_by_label("View invoices").check()

@@ -17,21 +17,21 @@ def test_a_key_is_created_used_and_revoked(
     fill_sign_in_form(page, new_account("manager").email)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="API keys").click()
-    page.get_by_role("link", name="Create the first key").click()
+    page.get_by_role("link", name="Create API key").click()
     page.get_by_label("Name").fill("Nightly report")
     page.get_by_role("button", name="Create key").click()
-    secret = page.get_by_label("The key", exact=True).inner_text()
+    secret = page.get_by_label("API key", exact=True).inner_text()
     page.get_by_role("button", name="Copy").first.click()
     page.get_by_text("Copied").or_(page.get_by_text("Selected")).first.wait_for()
 
     client = Client(server.url, secret, plan_manager_id)
     assert client.get("/participants").status_code == 200
 
-    page.get_by_role("link", name="I have kept it").click()
+    page.get_by_role("link", name="Done").click()
     assert page.get_by_text(secret).count() == 0
     page.get_by_role("link", name="Revoke Nightly report").click()
     page.get_by_role("button", name="Revoke key").click()
-    page.get_by_role("status").filter(has_text="is revoked").wait_for()
+    page.get_by_role("status").filter(has_text="revoked").wait_for()
     wait_until(lambda: client.get("/participants").status_code == 401)
     client.http.close()
 
@@ -49,12 +49,12 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
     client = Client(server.url, new_key(plan_manager_id), plan_manager_id)
     with Receiver() as receiver, running_worker(server):
         fill_sign_in_form(page, new_account("manager").email, "/console/settings/webhooks")
-        page.get_by_role("link", name="Create the first endpoint").click()
-        page.get_by_label("Address").fill(receiver.url)
+        page.get_by_role("link", name="Create endpoint").click()
+        page.get_by_label("URL").fill(receiver.url)
         page.get_by_label("Events").fill("note_type.*")
         page.get_by_role("button", name="Create endpoint").click()
-        secret = page.get_by_label("The secret", exact=True).inner_text()
-        page.get_by_role("link", name="I have kept it").click()
+        secret = page.get_by_label("Signing secret", exact=True).inner_text()
+        page.get_by_role("link", name="Done").click()
 
         client.create("/note-types", {"note_type": "Visit"})
         wait_until(lambda: receiver.received)
@@ -63,9 +63,9 @@ def test_an_endpoint_is_created_receives_events_and_replays_them(
 
         succeeded = page.get_by_role("row").filter(has_text="note_type.created").filter(has_text="succeeded")
         wait_until(lambda: page.reload() and succeeded.count() == 1)
-        page.get_by_label("Send again everything since").fill("2026-01-01T00:00")
-        page.get_by_role("button", name="Replay").click()
-        page.get_by_role("status").filter(has_text="1 event is sent again").wait_for()
+        page.get_by_label("Resend all events since").fill("2026-01-01T00:00")
+        page.get_by_role("button", name="Resend events").click()
+        page.get_by_role("status").filter(has_text="1 event resent").wait_for()
         wait_until(lambda: len(receiver.received) == 2)
         assert receiver.received[1].headers["webhook-id"] == first.headers["webhook-id"]
     client.http.close()

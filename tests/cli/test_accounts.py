@@ -7,8 +7,9 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import sessions
-from plankeeper.accounts.policy import invitation_path
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts.invitations import invitation_path
+from plankeeper.accounts.schemas import LoginResult
+from support.logins import FailedLogin, login_outcome
 from support.program import run_plankeeper
 from support.server import RunningServer
 
@@ -35,8 +36,9 @@ class AccountsCommand:
         assert code == 0
         return [line for line in out.splitlines() if self.email in line]
 
-    def sign_in(self) -> LoginResult | LoginError:
-        return self.server.run(sessions.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", ""))
+    def sign_in(self) -> LoginResult | FailedLogin:
+        work = sessions.sign_in(self.server.db, self.server.settings, self.email, PASSWORD, "", "")
+        return self.server.run(login_outcome(work))
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_an_account_with_a_password_can_sign_in_and_is_listed_and_removed(accoun
         "",
     )
     assert accounts.lines() == []
-    assert accounts.sign_in() == LoginError(0)
+    assert accounts.sign_in() == FailedLogin(0)
 
 
 def test_without_a_password_an_invitation_is_created(accounts: AccountsCommand) -> None:
@@ -67,7 +69,7 @@ def test_without_a_password_an_invitation_is_created(accounts: AccountsCommand) 
     assert path == invitation_path(token)
     assert accounts.lines() == []
     server = accounts.server
-    found = server.run(sessions.accept(server.db, server.settings, token, "Ada O", PASSWORD))
+    found = server.run(invitations.accept(server.db, server.settings, token, "Ada O", PASSWORD))
     assert isinstance(found, LoginResult)
     assert f"manager:{accounts.plan_manager_id}" in accounts.lines()[0]
 

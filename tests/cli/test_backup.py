@@ -38,7 +38,7 @@ async def _read_tables(dsn: str) -> dict[str, Any]:
     connection = await asyncpg.connect(dsn)
     try:
         names = await connection.fetch("select tablename from pg_tables where schemaname = 'public' order by 1")
-        rows = {name: await connection.fetch(f'select t::text from "{name}" t order by 1') for (name,) in names}  # noqa: S608
+        rows = {name: await connection.fetch(f'select t::text from "{name}" t order by 1') for (name,) in names}
         rows["sequences"] = await connection.fetch("select sequencename, last_value from pg_sequences order by 1")
     finally:
         await connection.close()

@@ -101,11 +101,11 @@ def test_a_file_is_rejected_with_errors_and_imported_without(
     faulty = f"first_name,state,date_of_birth\nAda,XX,1990-13-01\nBen\n{SCRIPT},NSW,\n".encode()
     response = upload(owner, faulty)
     assert response.status_code == 200
-    assert "2 lines have faults. Nothing was written." in response.text
+    assert "2 lines have errors. Nothing was imported." in response.text
     assert cells(response) == [
         ("Line 2", "Date of birth", "must be a date, YYYY-MM-DD"),
         ("Line 2", "State", "must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA"),
-        ("Line 3", "the whole line", "has 1 cells, but the header has 3"),
+        ("Line 3", "Whole line", "has 1 cells, but the header has 3"),
     ]
     assert (f"{PAGE}/files/" in response.text, stored_files(), recorded_events()) == (False, [], [])
 
@@ -115,7 +115,7 @@ def test_a_file_is_rejected_with_errors_and_imported_without(
     path = import_path(response)
     assert "Import people.csv?" in owner.get(path).text
     done = owner.submit(path)
-    assert (done.status_code, "people.csv is imported" in done.text, shown_counts(done)) == (200, True, ["2", "0", "0"])
+    assert (done.status_code, "people.csv imported" in done.text, shown_counts(done)) == (200, True, ["2", "0", "0"])
     assert stored_files() == []
     assert recorded_events() == [EventRow("participant.created", "user", each, notify=False) for each in (ADA, BEN)]
     assert owner.submit(path).status_code == 404
@@ -143,7 +143,7 @@ def test_changes_are_shown_before_and_after(owner: Browser, recorded_events: Cal
         ("participant.created", True), ("participant.updated", True),
     ]  # fmt: skip
     again = upload(owner, content)
-    assert ("all of it is there already" in again.text, f"{PAGE}/files/" in again.text) == (True, False)
+    assert ("all records are up to date" in again.text, f"{PAGE}/files/" in again.text) == (True, False)
 
 
 def test_stored_scripts_are_shown_as_text(owner: Browser) -> None:
@@ -205,13 +205,13 @@ def test_encoding_errors_name_their_line(owner: Browser) -> None:
     nul = upload(owner, b"first_name\na\0b\n")
     assert cells(nul) == [("Line 2", "First name", "must not contain the character U+0000")]
     header = upload(owner, HEAD.encode())
-    assert ("no lines below its header" in header.text, header.status_code) == (True, 200)
+    assert ("no lines after the header" in header.text, header.status_code) == (True, 200)
 
 
 def test_the_first_of_many_errors_are_shown_and_the_rest_counted(owner: Browser) -> None:
     response = upload(owner, b"state\n" + b"XX\n" * 1234)
     assert len(cells(response)) == 100
-    assert ("1,234 lines have faults" in response.text, "And 1,134 more faults." in response.text) == (True, True)
+    assert ("1,234 lines have errors" in response.text, "And 1,134 more errors." in response.text) == (True, True)
     assert len(response.content) < 80_000
 
 
@@ -247,11 +247,11 @@ def test_resources_without_import_have_no_template_file(owner: Browser) -> None:
         assert owner.get(f"{PAGE}/{name}").status_code == 404
     for resource in ("", "invoice-view-sessions", "x"):
         response = upload(owner, PARTICIPANTS, resource)
-        assert (response.status_code, "What the file holds: must be one of the list" in response.text) == (422, True)
+        assert (response.status_code, "Record type: must be one of the options" in response.text) == (422, True)
     form = {"csrf": owner.csrf(), "resource": "participants"}
     for files_ in ({"file": ("", b"")}, {"other": (None, b"x")}):
         response = owner.http.post(PAGE, data=form, files=files_, headers={"Origin": owner.url})
-        assert (response.status_code, "File: must be chosen" in response.text) == (422, True)
+        assert (response.status_code, "File: is required" in response.text) == (422, True)
     assert owner.submit(PAGE, form).status_code == 422
 
 
@@ -259,7 +259,7 @@ def test_note_types_can_be_imported_only_with_existing_ids(server: RunningServer
     last = "select last_value from note_type_ids"
     before = server.run(server.db.one(int, last))
     response = upload(owner, f"id,note_type\n{2**52},Call\n,Visit\n".encode(), "note-types")
-    assert cells(response) == [("Line 2", "Id", "is no note type's; leave it empty for a new one")]
+    assert cells(response) == [("Line 2", "Id", "must be the id of a note type, or empty for a new one")]
     assert server.run(server.db.one(int, last)) < before + 1000
     assert shown_counts(owner.submit(import_path(upload(owner, b"note_type\nCall\n", "note-types")))) == ["1", "0", "0"]
     listed = re.search(r"/console/note-types/(\d+)/edit", owner.get("/console/note-types").text)
@@ -290,7 +290,7 @@ def test_a_file_that_became_invalid_is_not_imported(
     remove = "delete from exit_reasons where plan_manager_id = $1"
     server.run(server.db.execute(remove, plan_manager_id))
     response = owner.submit(path)
-    assert (response.status_code, "something else was changed" in response.text) == (409, True)
+    assert (response.status_code, "because other data changed" in response.text) == (409, True)
     assert cells(response)[0][0] == "Line 3"
     assert [each.type for each in recorded_events()] == ["exit_reason.created"]
 
@@ -390,7 +390,7 @@ def test_an_import_that_takes_too_long_is_cancelled(
     for seconds in (0.0, 0.05):
         monkeypatch.setattr(import_preview, "MAX_SECONDS", seconds)
         for response in (owner.submit(path), upload(owner, content)):
-            assert (response.status_code, "use plankeeper import" in response.text) == (422, True)
+            assert (response.status_code, "run plankeeper import" in response.text) == (422, True)
     assert recorded_events() == []
     monkeypatch.undo()
     assert shown_counts(owner.submit(path)) == ["3,000", "0", "0"]

@@ -63,7 +63,7 @@ def test_an_invalid_key_shows_the_form_again(
     owner: Browser, plan_manager_id: UUID, list_keys: Any, wrong: dict[str, Any]
 ) -> None:
     response = owner.submit(PAGE, NEW_KEY | wrong)
-    assert (response.status_code, "put right first" in response.text) == (422, True)
+    assert (response.status_code, "There is a problem" in response.text) == (422, True)
     assert ('value="Nightly report"' in response.text) == ("name" not in wrong)
     assert list_keys(plan_manager_id) == []
 
@@ -88,7 +88,7 @@ def test_a_revoked_key_is_rejected(
     assert "Revoke Nightly report?" in owner.get(f"{PAGE}/{key.id}/revoke").text
     assert client.get("/participants").status_code == 200
     assert owner.submit(f"{PAGE}/{key.id}/revoke").headers["location"] == PAGE
-    assert f"The key Nightly report (…{key.last_four}) is revoked." in owner.get(PAGE).text
+    assert f"API key Nightly report (…{key.last_four}) revoked." in owner.get(PAGE).text
     wait_until(lambda: client.get("/participants").status_code == 401)
     client.http.close()
     assert owner.submit(f"{PAGE}/{key.id}/revoke").status_code == 404

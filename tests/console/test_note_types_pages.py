@@ -117,8 +117,8 @@ def test_a_note_type_is_edited_only_from_its_current_version(
     (changed,) = stored_note_types()
     assert (changed.note_type, changed.badge_color, changed.highlight_color) == ("Phone", None, "red")
     late = owner.submit(path, form | {"note_type": "Late"})
-    assert (late.status_code, "changed by somebody else meanwhile" in late.text) == (409, True)
-    assert ('value="Late"' in late.text, "Note type: Phone" in late.text) == (True, True)
+    assert (late.status_code, "Somebody else changed this" in late.text) == (409, True)
+    assert ('value="Late"' in late.text, "<li>Name: Phone" in late.text) == (True, True)
     assert owner.submit(path, form | {"was": ""}).status_code == 409
     assert stored_note_types() == [changed]
     assert owner.submit(path, form | {"note_type": "Late", "was": version_token(owner, path)}).status_code == 303
@@ -197,5 +197,5 @@ def test_note_types_are_paginated(server: RunningServer, owner: Browser, plan_ma
         [f"Kind {each:02}" for each in range(50)],
         [f"Kind {each:02}" for each in range(50, 60)],
     ]
-    assert "From the beginning" in second
+    assert "First page" in second
     assert owner.get(f"{NOTE_TYPES}?after=x").status_code == 404

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
-from plankeeper.api_keys.format import hash_key
 from plankeeper.http.json import to_json
 from plankeeper.request_log import store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
@@ -78,7 +78,7 @@ def request_ids(*numbers: int) -> list[str]:
 def test_a_request_is_listed_shortly_after_its_response(
     server: RunningServer, owner: Browser, new_key: Callable[..., str], plan_manager_id: UUID
 ) -> None:
-    assert "No API key has asked for anything lately" in owner.get(PAGE).text
+    assert "There are no recent API requests." in owner.get(PAGE).text
     secret = new_key(plan_manager_id)
     client = Client(server.url, secret, plan_manager_id)
     response = client.get(f"/participants/{uuid7()}", view="full")
@@ -123,7 +123,7 @@ def test_filters_apply_and_stay_in_the_links(
     new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:
-    key = server.run(api_key_store.get_by_hash(server.db, hash_key(new_key(plan_manager_id))))
+    key = server.run(api_key_store.get_by_hash(server.db, hash_token(new_key(plan_manager_id))))
     assert key
     write_requests(120, key_id=str(key.id), status=404, method="PUT")
     write_requests(3, status=503)
@@ -139,7 +139,7 @@ def test_filters_apply_and_stay_in_the_links(
     assert list(found.values()) == [125, 120, 120, 120, 0, 3, 2, 0, 120, 120, 2, 0, 3, 0, 1, 0]
     page = owner.get(f"{PAGE}?status=4xx&text=put").text
     assert re.search(r'href="/console/requests\?status=4xx&amp;text=put&amp;before=[0-9a-f.-]+">Older', page)
-    assert "No request is like that" in owner.get(f"{PAGE}?text=zzz").text
+    assert "No matches in the last" in owner.get(f"{PAGE}?text=zzz").text
     for odd in ("before=x", "before=x.y", f"before={uuid7()}.99999999", "before=.", "status=%00"):
         assert owner.get(f"{PAGE}?{odd}").status_code in (200, 400)
 

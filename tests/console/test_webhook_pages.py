@@ -75,7 +75,7 @@ def test_an_invalid_endpoint_shows_the_form_again(
     owner: Browser, plan_manager_id: UUID, list_endpoints: Any, wrong: dict[str, str]
 ) -> None:
     response = owner.submit(PAGE, NEW_ENDPOINT | wrong)
-    assert (response.status_code, "put right first" in response.text, 'value="Ledger"' in response.text) == (
+    assert (response.status_code, "There is a problem" in response.text, 'value="Ledger"' in response.text) == (
         422,
         True,
         True,
@@ -87,12 +87,12 @@ def test_a_test_event_is_sent_fails_and_is_retried(
     server: RunningServer, owner: Browser, endpoint: WebhookEndpoint
 ) -> None:
     here = f"{PAGE}/{endpoint.id}"
-    assert "Nothing has been sent here yet." in owner.get(here).text
+    assert "No events have been sent yet." in owner.get(here).text
     assert owner.submit(f"{here}/test").headers["location"] == here
     assert "pending" in owner.get(here).text
     delivery = fail_delivery(server, endpoint)
     page = owner.get(here).text
-    assert ("1, last: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
+    assert ("1, latest: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
     assert str(delivery) not in owner.get(here, params={"status": "succeeded"}).text
     assert owner.submit(f"{here}/deliveries/{delivery}/retry").headers["location"] == here
     status = "select status from webhook_deliveries where id = $1"
@@ -117,7 +117,7 @@ def test_an_endpoint_is_paused_resumed_and_deleted(
 
 def test_a_secret_is_rotated(owner: Browser, endpoint: WebhookEndpoint) -> None:
     here = f"{PAGE}/{endpoint.id}/rotate-secret"
-    assert "Make a new secret?" in owner.get(here).text
+    assert "Rotate the signing secret?" in owner.get(here).text
     assert secret_in(owner.submit(here)) != secret_in(owner.submit(here))
 
 
@@ -130,7 +130,7 @@ def test_a_replay_takes_a_time_in_the_configured_time_zone(
     wait_until(lambda: "Note type created" in owner.get("/console/activity").text)
     since = datetime.now(server.settings.time_zone).replace(tzinfo=None) - timedelta(minutes=5)
     assert owner.submit(f"{here}/replay", {"since": since.isoformat(timespec="minutes")}).status_code == 303
-    assert "1 event is sent again." in owner.get(here).text
+    assert "1 event resent." in owner.get(here).text
     for wrong in ("", "x", (since + timedelta(days=1)).isoformat()):
         response = owner.submit(f"{here}/replay", {"since": wrong})
         assert (response.status_code, "Since: must" in response.text) == (422, True)
@@ -178,7 +178,7 @@ def test_activity_is_newest_first_filtered_and_shows_before_and_after(
     updated = owner.get(filtered + "&type=note_type.updated").text
     assert ('<span class="was">Call</span>' in updated, "Phone &lt;b&gt;call&lt;/b&gt;" in updated) == (True, True)
     assert "Note type created" not in updated
-    assert "Nothing is like that." in owner.get("/console/activity?type=nothing.done").text
+    assert "No events match." in owner.get("/console/activity?type=nothing.done").text
 
 
 def test_activity_is_paginated_without_gaps(

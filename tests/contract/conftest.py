@@ -59,11 +59,11 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
     def digest_of(tables: Sequence[str]) -> str:
         # The names are the catalogue's own.
         rows = " union all ".join(
-            f"select '{table} ' || (to_jsonb(t) - 'position' - 'last_position')::text as row from {table} t"  # noqa: S608
+            f"select '{table} ' || (to_jsonb(t) - 'position' - 'last_position')::text as row from {table} t"
             " where plan_manager_id = $1"
             for table in tables
         )
-        return f"select md5(coalesce(string_agg(row, chr(10) order by row), '')) from ({rows}) as rows"  # noqa: S608
+        return f"select md5(coalesce(string_agg(row, chr(10) order by row), '')) from ({rows}) as rows"
 
     whole = digest_of([table for table in tenant_tables if table != "api_request_batches"])
 

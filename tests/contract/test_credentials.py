@@ -21,8 +21,9 @@ from contract.leaks import (
     without_volatile_parts,
 )
 from contract.operations import OPERATIONS, WRITES, send
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.embedded_postgres import binaries
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
@@ -73,7 +74,7 @@ class KeyFactory:
         return self._run(work)
 
     def _id(self, key: str) -> UUID:
-        api_key = self._server.run(store.get_by_hash(self._server.db, hash_key(key)))
+        api_key = self._server.run(store.get_by_hash(self._server.db, hash_token(key)))
         assert api_key
         return api_key.id
 
@@ -286,7 +287,7 @@ def test_a_database_dump_contains_no_credentials(dumped_server: tuple[RunningSer
         assert client.post("/participants", {"first_name": planted}).is_success
         text = dump()
         assert "COPY public.idempotency_records" in text
-        assert {hash_key(key).hex() in text for key in keys} == {True}
+        assert {hash_token(key).hex() in text for key in keys} == {True}
         for key in keys:
             for secret in (key, key[:-6], key[4:], key[4:-6]):
                 assert not [way for way, pattern in encodings_of(secret).items() if pattern.search(text)]

@@ -9,7 +9,7 @@ FOUNDATION = {"http", "database", "embedded_postgres", "events", "metrics", "set
 # Packages that may import every feature package.
 TOP_LEVEL = {"app", "background", "import_export", "cli", "console", "demo", "__main__"}
 # Modules that only compute: they import nothing of the project.
-PURE_MODULES = {"rules", "warnings", "policy", "format", "signing", "retry_policy", "url_policy"}
+PURE_MODULES = {"rules", "warnings", "policy", "format", "signing", "retry_policy", "tokens", "url_policy"}
 # Modules of a feature package that another feature package may import.
 PUBLIC_MODULES = PURE_MODULES | {"schemas", "store"}
 # Modules that a pure module must not import.

@@ -196,7 +196,7 @@ async def test_bulk_inserted_rows_fit_their_table(connection: Any) -> None:
     assert bulk_inserts()
     for module, table, shape in bulk_inserts():
         assert module.endswith(".store")
-        prepared = await connection.prepare(f"select {', '.join(columns(shape))} from {table}")  # noqa: S608
+        prepared = await connection.prepare(f"select {', '.join(columns(shape))} from {table}")
         types = [each.type.name for each in prepared.get_attributes()]
         # COPY takes JSON as text.
         expected = [PYTHON_TYPES["text" if each == "json" else each] for each in types]

@@ -9,10 +9,11 @@ from msgspec import Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members, sessions
-from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, LoginResult, Session
+from plankeeper.accounts.schemas import LoginResult, Session
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.database.client import Transaction
 from plankeeper.http.context import SYSTEM, Actor, WriteContext
+from support.logins import FailedLogin, login_outcome
 from support.server import RunningServer
 
 PASSWORD = "nine violet umbrellas"
@@ -52,19 +53,20 @@ class AccountDriver:
 
         return self.server.run(run())
 
-    def sign_in(self, password: str = PASSWORD, email: str | None = None) -> LoginResult | LoginError:
+    def sign_in(self, password: str = PASSWORD, email: str | None = None) -> LoginResult | FailedLogin:
         work = sessions.sign_in(
             self.server.db, self.server.settings, email or self.email, password, "192.0.2.7", "Browser 1"
         )
-        return self.server.run(work)
+        return self.server.run(login_outcome(work))
 
     def token(self) -> str:
         found = self.sign_in()
         assert isinstance(found, LoginResult), found
         return found.token
 
-    def verify_two_factor(self, token: str, code: str) -> LoginResult | LoginError:
-        return self.server.run(sessions.verify_two_factor(self.server.db, self.server.settings, token, code))
+    def verify_two_factor(self, token: str, code: str) -> LoginResult | FailedLogin:
+        work = sessions.verify_two_factor(self.server.db, self.server.settings, token, code)
+        return self.server.run(login_outcome(work))
 
     def session(self, token: str) -> Session | None:
         return self.server.run(sessions.get_session(self.server.db, token))

@@ -1,1 +1,1 @@
-"""Accounts: who signs in to the console, with which role for whom."""
+"""Accounts of the console: sign-in, sessions, roles for plan managers, and invitations."""

@@ -1,4 +1,4 @@
-"""Whose password it is: every attempt counts as a failure until it proves to be none, wherever it is made."""
+"""Password verification with throttling. Every attempt counts as a failure until it succeeds."""
 
 import asyncio
 import time
@@ -8,16 +8,24 @@ from typing import NamedTuple
 from plankeeper.accounts import passwords, store
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.policy import FAILURES_EXPIRE_AFTER, is_locked, login_delay
-from plankeeper.accounts.schemas import Account, LoginError, LoginThrottle
+from plankeeper.accounts.schemas import Account, LoginThrottle
 from plankeeper.database.client import Database, Transaction
 from plankeeper.settings import Settings
 
-# A wrong attempt takes as long as this at least: its time does not tell whether the email has an account.
+# A failed attempt takes at least this long, so that its duration doesn't reveal whether the email has an account.
 MIN_FAILURE_SECONDS = 0.25
 
 
+class LoginError(Exception):
+    """The credentials are wrong, or the attempt came too soon. `retry_after` is in seconds."""
+
+    def __init__(self, retry_after: float = 0) -> None:
+        super().__init__(f"sign-in failed; retry after {retry_after} seconds")
+        self.retry_after = retry_after
+
+
 class VerifiedCredentials(NamedTuple):
-    """Whose password was right, and what had been counted as a failure before that was known."""
+    """An account whose password was verified. `throttle` is the failure counted before the verification."""
 
     account: Account
     throttle: LoginThrottle | None
@@ -25,30 +33,30 @@ class VerifiedCredentials(NamedTuple):
 
 async def verify_credentials(
     db: Database, settings: Settings, email: str, password: str, client: ClientInfo
-) -> VerifiedCredentials | LoginError:
-    """Whose email and password these are. It is counted as a failure first, so that many at once are not free."""
+) -> VerifiedCredentials:
+    """Verify a password. Raises LoginError.
+
+    The attempt counts as a failure before the password is checked: parallel guesses are throttled too.
+    """
     started_at = time.monotonic()
     async with db.transaction() as tx:
         await store.delete_old_throttles(tx, datetime.now(UTC) - FAILURES_EXPIRE_AFTER)
         throttle = await register_attempt(tx, email, datetime.now(UTC))
-    if isinstance(throttle, LoginError):
-        return throttle
     account = await store.get_by_email(db, email)
     if await passwords.verify(account and account.password_hash, password) and account:
         return VerifiedCredentials(account, throttle)
-    error = LoginError(login_delay(throttle.failures))
     if account:
         async with db.transaction() as tx:
-            error = await record_failure(tx, settings, account, throttle, client)
+            await record_failure(tx, settings, account, throttle, client)
     await asyncio.sleep(started_at + MIN_FAILURE_SECONDS - time.monotonic())
-    return error
+    raise LoginError(login_delay(throttle.failures))
 
 
-async def register_attempt(tx: Transaction, email: str, now: datetime) -> LoginThrottle | LoginError:
-    """Count an attempt as a failure, until it proves to be none; refused while an earlier one must be waited for."""
+async def register_attempt(tx: Transaction, email: str, now: datetime) -> LoginThrottle:
+    """Count an attempt as a failure. Raises LoginError during the delay after earlier failures."""
     before = await store.select_throttle_for_update(tx, email, now)
     if before.locked_until > now:
-        return LoginError((before.locked_until - now).total_seconds())
+        raise LoginError((before.locked_until - now).total_seconds())
     failures = 1 if now - before.failed_at > FAILURES_EXPIRE_AFTER else before.failures + 1
     throttle = LoginThrottle(failures, now, now + timedelta(seconds=login_delay(failures)))
     await store.update_throttle(tx, email, throttle)
@@ -57,9 +65,8 @@ async def register_attempt(tx: Transaction, email: str, now: datetime) -> LoginT
 
 async def record_failure(
     tx: Transaction, settings: Settings, account: Account, throttle: LoginThrottle, client: ClientInfo
-) -> LoginError:
-    """Tell of a failure that was counted."""
+) -> None:
+    """Record the events of a failure that is already counted."""
     await record_account_event(tx, settings, account, "account.sign_in_failed", client)
     if is_locked(throttle.failures):
         await record_account_event(tx, settings, account, "account.locked", client)
-    return LoginError(login_delay(throttle.failures))

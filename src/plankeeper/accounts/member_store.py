@@ -1,6 +1,7 @@
-"""Roles and invitations in SQL: a store of its own beside the accounts'."""
+"""SQL for roles and invitations."""
 
 from datetime import datetime
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.accounts.schemas import (
@@ -23,7 +24,7 @@ LIST_MEMBERSHIPS = """
 
 
 async def list_memberships(db: Executor, account_id: UUID) -> list[Membership]:
-    """Every role of an account, by the plan managers' names."""
+    """All roles of an account, ordered by the plan managers' names."""
     return await db.rows(Membership, LIST_MEMBERSHIPS, account_id)
 
 
@@ -41,7 +42,7 @@ LIST_ACCOUNTS = """
 
 
 async def list_accounts(db: Executor) -> list[AccountWithRoles]:
-    """Every account with its roles, oldest first."""
+    """All accounts with their roles, oldest first."""
     return await db.rows(AccountWithRoles, LIST_ACCOUNTS)
 
 
@@ -56,7 +57,7 @@ LIST_MEMBERS = """
 
 
 async def list_members(db: Executor, plan_manager_id: UUID) -> list[Member]:
-    """Who has a role for a plan manager, by name."""
+    """The members of a plan manager, ordered by name."""
     return await db.rows(Member, LIST_MEMBERS, plan_manager_id)
 
 
@@ -69,7 +70,7 @@ SELECT_ROLE_HOLDERS_FOR_UPDATE = """
 
 
 async def select_role_holders_for_update(tx: Transaction, plan_manager_id: UUID) -> list[RoleHolder]:
-    """Who holds which role, locked in one order: two who change roles at once wait for each other."""
+    """The roles of a plan manager, locked in a fixed order, so that concurrent changes of roles wait for each other."""
     return await tx.rows(RoleHolder, SELECT_ROLE_HOLDERS_FOR_UPDATE, plan_manager_id)
 
 
@@ -81,7 +82,7 @@ INSERT = """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role, at: datetime) -> bool:
-    """Give an account a role; false where it has one already."""
+    """Insert a role. False if the account has one for the plan manager already."""
     inserted = await tx.one_or_none(bool, INSERT, plan_manager_id, account_id, role, at)
     return inserted is not None
 
@@ -109,25 +110,27 @@ HAS_ROLE = """
 
 
 async def has_role(db: Executor, plan_manager_id: UUID, email: str) -> bool:
-    """Whether the account of an email has a role for a plan manager."""
+    """Whether the account with an email has a role for a plan manager."""
     return await db.one(bool, HAS_ROLE, plan_manager_id, email)
 
 
-UPSERT_INVITATION = """
+INVITATION_COLUMNS: LiteralString = "id, email, name, role, invited_by, created_at, expires_at"
+
+UPSERT_INVITATION = f"""
     insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by, created_at,
         expires_at)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
         email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
         invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
-    returning id, email, name, role, invited_by, created_at, expires_at
+    returning {INVITATION_COLUMNS}
 """
 
 
 async def upsert_invitation(
     tx: Transaction, plan_manager_id: UUID, invitation: Invitation, token_hash: bytes
 ) -> Invitation:
-    """Keep an invitation; an open one for the same email is replaced, and keeps its id."""
+    """Insert an invitation, or replace the open one for the same email, which keeps its id."""
     return await tx.one(
         Invitation,
         UPSERT_INVITATION,
@@ -167,13 +170,13 @@ ACCEPT_INVITATION = """
 
 
 async def accept_invitation(tx: Transaction, plan_manager_id: UUID, token_hash: bytes, at: datetime) -> bool:
-    """Use an open invitation: of two at once one does."""
+    """Mark an open invitation as accepted. Of two concurrent calls only one returns True."""
     accepted = await tx.one_or_none(bool, ACCEPT_INVITATION, plan_manager_id, token_hash, at)
     return accepted is not None
 
 
-LIST_PENDING_INVITATIONS = """
-    select id, email, name, role, invited_by, created_at, expires_at
+LIST_PENDING_INVITATIONS = f"""
+    select {INVITATION_COLUMNS}
     from account_invitations
     where plan_manager_id = $1 and accepted_at is null
     order by created_at desc, id
@@ -181,17 +184,17 @@ LIST_PENDING_INVITATIONS = """
 
 
 async def list_pending_invitations(db: Executor, plan_manager_id: UUID) -> list[Invitation]:
-    """The invitations that nobody took up, newest first; some may have expired."""
+    """The invitations that were not accepted, newest first. Some may have expired."""
     return await db.rows(Invitation, LIST_PENDING_INVITATIONS, plan_manager_id)
 
 
-DELETE_INVITATION = """
+DELETE_INVITATION = f"""
     delete from account_invitations
     where plan_manager_id = $1 and id = $2 and accepted_at is null
-    returning id, email, name, role, invited_by, created_at, expires_at
+    returning {INVITATION_COLUMNS}
 """
 
 
 async def delete_invitation(tx: Transaction, plan_manager_id: UUID, invitation_id: UUID) -> Invitation | None:
-    """Take an invitation back that nobody took up; answers what it was."""
+    """Delete an invitation that was not accepted, and return it."""
     return await tx.one_or_none(Invitation, DELETE_INVITATION, plan_manager_id, invitation_id)

@@ -1,76 +1,118 @@
-"""Who belongs to a plan manager: made, given another role, removed."""
+"""The members of a plan manager, which are the accounts with a role for it: create, add, change, remove."""
 
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.accounts import member_store, store
-from plankeeper.accounts.schemas import Account, Invitation, Member, MemberEvent, Role
-from plankeeper.accounts.sessions import build_account, require_owner, validate_email, validate_role
+import msgspec
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import member_store, passwords, store
+from plankeeper.accounts.audit import member_event
+from plankeeper.accounts.policy import ROLES, single_line, validate_password
+from plankeeper.accounts.schemas import Account, Member, Role
+from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
-from plankeeper.http.context import WriteContext, or_404
-from plankeeper.http.errors import ValidationError
+from plankeeper.http.context import WriteContext
+from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.http.schemas import Email, decode_custom_type
 
 
 async def create(ctx: WriteContext, email: str, name: str, role: str, password: str) -> UUID:
-    """A new account with a role for the call's plan manager: its id. Raises ValidationError."""
+    """Create an account with a role for the context's plan manager and return its id. Raises ValidationError."""
     new_role = validate_role(role)
     account = await build_account(validate_email(email), name, password)
     if await store.insert(ctx.tx, account) is None:
-        raise ValidationError(email="has an account already: without a password it gets an invitation")
-    await member_store.insert(ctx.tx, ctx.plan_manager_id, account.id, new_role, datetime.now(UTC))
-    await record_event(ctx, "account.joined", None, _member_event(account, new_role))
+        raise ValidationError(email="has an account already: send an invitation instead of setting a password")
+    await add(ctx, account, new_role)
     return account.id
 
 
+async def add(ctx: WriteContext, account: Account, role: Role) -> bool:
+    """Give an account a role for the context's plan manager. False if it has one already."""
+    if not await member_store.insert(ctx.tx, ctx.plan_manager_id, account.id, role, datetime.now(UTC)):
+        return False
+    await record_event(ctx, "account.joined", None, member_event(account, role))
+    return True
+
+
+async def get(db: Executor, plan_manager_id: UUID, account_id: UUID) -> Member | None:
+    members = await member_store.list_members(db, plan_manager_id)
+    return next((member for member in members if member.id == account_id), None)
+
+
 async def change_role(ctx: WriteContext, account_id: UUID, role: str) -> Member | None:
-    """Give a person another role; answers who it was. Null where there is none; raises ValidationError."""
+    """Change a member's role and return the member as it was; None if there is none. Raises ValidationError."""
     new_role = validate_role(role)
     await require_owner(ctx)
-    before = await _get_member(ctx, account_id)
+    before = await get(ctx.tx, ctx.plan_manager_id, account_id)
     if before is None or before.role == new_role:
         return before
     await _require_other_owner(ctx, before)
     await member_store.update(ctx.tx, ctx.plan_manager_id, account_id, new_role)
-    await record_event(ctx, "account.role_changed", _member_event(before, before.role), _member_event(before, new_role))
+    await record_event(ctx, "account.role_changed", member_event(before, before.role), member_event(before, new_role))
     return before
 
 
 async def remove(ctx: WriteContext, account_id: UUID) -> Member | None:
-    """Take a person's role away; who has no role left has no account. Answers who it was; raises ValidationError."""
-    # Locked first: a role that the account is being given is seen below.
+    """Remove a member and return it; None if there is none. Raises ValidationError.
+
+    An account without any role is deleted.
+    """
+    # Lock the account first: a role that another transaction is adding becomes visible below.
     await store.select_for_update(ctx.tx, account_id)
     await require_owner(ctx)
-    before = await _get_member(ctx, account_id)
+    before = await get(ctx.tx, ctx.plan_manager_id, account_id)
     if before is None:
         return None
     await _require_other_owner(ctx, before)
     await member_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
-    await record_event(ctx, "account.removed", _member_event(before, before.role), None)
+    await record_event(ctx, "account.removed", member_event(before, before.role), None)
     if not await member_store.list_memberships(ctx.tx, account_id):
         await store.delete(ctx.tx, account_id)
     return before
 
 
-async def revoke_invitation(ctx: WriteContext, invitation_id: UUID) -> Invitation:
-    """Take back an invitation that nobody took up; raises NotFound."""
-    await require_owner(ctx)
-    before = or_404(await member_store.delete_invitation(ctx.tx, ctx.plan_manager_id, invitation_id))
-    await record_event(ctx, "account.invitation_withdrawn", before, None)
-    return before
+async def require_owner(ctx: WriteContext) -> None:
+    """Raise ApiError if the acting account isn't an owner any more, and lock the roles until the transaction ends."""
+    holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
+    owner_ids = [str(holder.account_id) for holder in holders if holder.role == "owner"]
+    if ctx.actor.kind == "user" and ctx.actor.id not in owner_ids:
+        raise ApiError("plan_manager_not_allowed", "Your role has changed: only owners can do this.")
 
 
-async def _get_member(ctx: WriteContext, account_id: UUID) -> Member | None:
-    members = await member_store.list_members(ctx.tx, ctx.plan_manager_id)
-    return next((each for each in members if each.id == account_id), None)
+async def build_account(email: str, name: str, password: str) -> Account:
+    """A new account, not yet saved. Raises ValidationError."""
+    errors: dict[str, str] = {}
+    if not name.strip() or single_line(name, 255) != name:
+        errors["name"] = "must be one line of 1 to 255 characters, and not only spaces"
+    password_error = validate_password(password, email)
+    if password_error:
+        errors["password"] = password_error
+    if errors:
+        raise ValidationError(**errors)
+    password_hash = await passwords.hash_password(password)
+    return Account(id=uuid7(), email=email, name=name, password_hash=password_hash, created_at=datetime.now(UTC))
+
+
+def validate_email(email: str) -> str:
+    """The email without surrounding spaces. Raises ValidationError."""
+    try:
+        return str(decode_custom_type(Email, email.strip()))
+    except ValueError as error:
+        raise ValidationError(email=str(error)) from None
+
+
+def validate_role(role: str) -> Role:
+    """Raises ValidationError."""
+    try:
+        return msgspec.convert(role, Role)
+    except msgspec.ValidationError:
+        raise ValidationError(role=f"must be one of {', '.join(ROLES)}") from None
 
 
 async def _require_other_owner(ctx: WriteContext, member: Member) -> None:
-    """Somebody must be able to invite others; the system itself can make an owner at any time."""
+    """Raise ValidationError for the only owner, because nobody could invite others then. The operator can do it."""
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
-    other_owners = [each for each in holders if each.role == "owner" and each.account_id != member.id]
+    other_owners = [holder for holder in holders if holder.role == "owner" and holder.account_id != member.id]
     if member.role == "owner" and not other_owners and ctx.actor.kind != "system":
-        raise ValidationError(role="of the only owner stays: make somebody else an owner first")
-
-
-def _member_event(account: Account | Member, role: Role) -> MemberEvent:
-    return MemberEvent(account.id, account.email, account.name, role)
+        raise ValidationError(role="of the only owner can't change: make another member an owner first")

@@ -1,4 +1,4 @@
-"""A way back in for who forgot a password or lost an authenticator: the operator's, who knows who is asking."""
+"""Password reset by the operator, for a person who forgot the password or lost the authenticator."""
 
 import secrets
 
@@ -14,7 +14,7 @@ NO_SESSION = b""
 
 
 def generate_password() -> str:
-    """A password of 120 random bits, to be given out and changed."""
+    """An initial password of 120 random bits."""
     return secrets.token_hex(15)
 
 
@@ -27,7 +27,7 @@ async def reset(
     *,
     disable_two_factor: bool = False,
 ) -> None:
-    """Give an account another password, end its sessions and what it waits for after failures; raises ValidationError."""
+    """Set a new password, end all sessions and clear the delay after failures. Raises ValidationError."""
     error = validate_password(password, account.email)
     if error:
         raise ValidationError(password=error)

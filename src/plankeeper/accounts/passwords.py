@@ -1,4 +1,4 @@
-"""Passwords become hashes that are slow to guess (argon2id), two at a time: each takes 19 MiB and a core."""
+"""Password hashing with argon2id. At most two hashes run at once, because each takes 19 MiB and a CPU core."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,12 +21,12 @@ async def hash_password(password: str) -> str:
 
 
 async def verify(password_hash: str | None, password: str) -> bool:
-    """Whether a password is the one of a hash; without a hash it never is, and takes as long to say so."""
+    """Whether a password matches a hash. Without a hash the result is False, after the same time."""
     return await _run_in_thread(lambda: _verify(password_hash or _dummy_hash(), password)) and password_hash is not None
 
 
 def is_outdated(password_hash: str) -> bool:
-    """Whether a hash was made with other parameters than today's."""
+    """Whether a hash was computed with parameters that are no longer current."""
     return _hasher.check_needs_rehash(password_hash)
 
 
@@ -48,5 +48,5 @@ def _threads() -> ThreadPoolExecutor:
 
 
 async def _run_in_thread(work: Callable[[], T]) -> T:
-    """Do slow work in a thread, while requests go on."""
+    """Run CPU-bound work in a thread, so that the event loop stays responsive."""
     return await asyncio.get_running_loop().run_in_executor(_threads(), work)

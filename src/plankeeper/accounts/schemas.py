@@ -1,4 +1,4 @@
-"""Accounts, sessions and invitations as they are kept, and as events and the console tell of them."""
+"""Accounts, members, sessions and invitations: database rows, events and results."""
 
 from datetime import datetime
 from typing import Literal
@@ -12,27 +12,21 @@ Role = Literal["owner", "manager", "viewer"]
 
 
 class LoginResult(Struct, frozen=True):
-    """A session was opened; `token` is its secret. With `two_factor_pending` it opens nothing but two-factor authentication."""
+    """A new session. While `two_factor_pending` is true, it gives access to two-factor authentication only."""
 
     token: str
     two_factor_pending: bool
 
 
-class LoginError(Struct, frozen=True):
-    """Nobody was signed in: wrong, or too soon. The next attempt counts after so many seconds."""
-
-    retry_after: float = 0
-
-
 class Session(Struct, kw_only=True):
-    """Who a request comes from. While two-factor authentication is due there are no roles."""
+    """The session of a request. It has no roles while `two_factor_pending` is true."""
 
     account_id: UUID
     email: str
     name: str
     two_factor_pending: bool
-    plan_manager_id: UUID | None  # the one chosen now
-    roles: dict[UUID, str]  # by plan manager
+    plan_manager_id: UUID | None  # the current one
+    roles: dict[UUID, str]  # by plan manager id
     csrf: str
     plan_manager_names: dict[UUID, str]
     token_hash: bytes
@@ -48,19 +42,19 @@ class Membership(Struct):
 
 
 class Account(Struct, kw_only=True):
-    """An account as it is kept."""
+    """A row of `accounts`."""
 
     id: UUID
     email: str
     name: str
     password_hash: str
     totp_secret: str | None = None
-    totp_counter: int = 0  # of the last code that was used
+    totp_counter: int = 0  # counter of the last used code
     created_at: AwareDatetime
 
 
 class SessionRow(Struct):
-    """What is kept of a session and its account."""
+    """A session with its account and the account's roles."""
 
     account_id: UUID
     email: str
@@ -72,7 +66,7 @@ class SessionRow(Struct):
 
 
 class NewSession(Struct, kw_only=True):
-    """A session to keep."""
+    """A session to insert."""
 
     token_hash: bytes
     account_id: UUID
@@ -85,7 +79,7 @@ class NewSession(Struct, kw_only=True):
 
 
 class OpenSession(Struct):
-    """A session in a list of one's own."""
+    """A session in the list that its account sees."""
 
     token_hash: bytes
     created_at: datetime
@@ -96,7 +90,7 @@ class OpenSession(Struct):
 
 
 class LoginThrottle(Struct):
-    """How often signing in failed of late, when last, and from when on it may be tried again."""
+    """Recent failed sign-ins of an email, and the time from which the next attempt is allowed."""
 
     failures: int
     failed_at: datetime
@@ -104,7 +98,7 @@ class LoginThrottle(Struct):
 
 
 class Member(Struct):
-    """Who has a role for a plan manager."""
+    """An account with a role for a plan manager."""
 
     id: UUID
     email: str
@@ -116,7 +110,7 @@ class Member(Struct):
 
 
 class AccountWithRoles(Struct):
-    """An account with its roles."""
+    """An account with all its roles."""
 
     id: UUID
     email: str
@@ -127,14 +121,14 @@ class AccountWithRoles(Struct):
 
 
 class RoleHolder(Struct):
-    """Who holds which role."""
+    """An account id and its role for a plan manager."""
 
     account_id: UUID
     role: Role
 
 
 class MemberEvent(Struct):
-    """What an event tells of an account, under one plan manager."""
+    """The data of an event about a member."""
 
     id: UUID
     email: str
@@ -143,7 +137,7 @@ class MemberEvent(Struct):
 
 
 class LoginEvent(Struct):
-    """What an event tells of signing in."""
+    """The data of an event about a sign-in."""
 
     id: UUID
     email: str
@@ -154,7 +148,7 @@ class LoginEvent(Struct):
 
 
 class Invitation(Struct):
-    """An invitation; its token is not kept. This is what its event tells."""
+    """An invitation, without its token. Also the data of its events."""
 
     id: UUID
     email: str
@@ -166,7 +160,7 @@ class Invitation(Struct):
 
 
 class OpenInvitation(Struct):
-    """An open invitation as it is found by its token; `has_account`: there is an account with the email."""
+    """An open invitation. `has_account` says whether the email has an account."""
 
     plan_manager_id: UUID
     plan_manager_name: str

@@ -1,13 +1,14 @@
-"""What a person does with an account of their own: password, two-factor authentication, sessions."""
+"""Changes that people make to their own account: password, two-factor authentication, sessions."""
 
 from datetime import UTC, datetime
 from math import ceil
 
 from plankeeper.accounts import passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
-from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
-from plankeeper.accounts.policy import hash_token, new_recovery_codes, single_line, validate_password
-from plankeeper.accounts.schemas import Account, LoginError, Session
+from plankeeper.accounts.credentials import LoginError, VerifiedCredentials, verify_credentials
+from plankeeper.accounts.policy import validate_password
+from plankeeper.accounts.schemas import Account, Session
+from plankeeper.accounts.tokens import hash_token, new_recovery_codes
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
@@ -17,17 +18,19 @@ from plankeeper.settings import Settings
 async def reauthenticate(
     db: Database, settings: Settings, session: Session, password: str, address: str, user_agent: str
 ) -> VerifiedCredentials:
-    """The session's account, whose password was given again; raises ValidationError.
+    """Verify the password of the session's account again. Raises ValidationError.
 
-    It counts like signing in, in transactions of its own: who found an open session may guess no quicker.
+    Attempts count like sign-ins, in their own transactions: an open session doesn't allow faster guessing.
     """
-    verified = await verify_credentials(
-        db, settings, session.email, password, ClientInfo(single_line(address, 100), single_line(user_agent, 500))
-    )
-    if isinstance(verified, LoginError):
-        wait = ceil(verified.retry_after)
-        message = f"is wrong, or came too soon: wait {wait} second{'s' if wait > 1 else ''} and try again"
-        raise ValidationError(password=message if wait else "is wrong")
+    client = ClientInfo.from_request(address, user_agent)
+    try:
+        verified = await verify_credentials(db, settings, session.email, password, client)
+    except LoginError as error:
+        seconds = ceil(error.retry_after)
+        message = (
+            f"is incorrect, or you tried too soon: wait {seconds} second{'s' if seconds > 1 else ''} and try again"
+        )
+        raise ValidationError(password=message if seconds else "is incorrect") from None
     if verified.throttle:
         async with db.transaction() as tx:
             await store.undo_attempt(tx, session.email, verified.throttle, datetime.now(UTC))
@@ -37,16 +40,16 @@ async def reauthenticate(
 async def enable_totp(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, secret: str, code: str
 ) -> list[str]:
-    """Ask for two-factor authentication from now on; answers the recovery codes, which are kept nowhere. Raises ValidationError.
+    """Turn two-factor authentication on and return the recovery codes, which aren't stored. Raises ValidationError.
 
-    `secret` was made by `totp.new_secret` and shown; the code proves that an app has it.
+    `secret` comes from `totp.new_secret`. The code proves that an authenticator app has the secret.
     """
     account = await _lock_account(tx, verified)
     counter = totp.verify_code(secret, code, 0, datetime.now(UTC)) if totp.is_valid_secret(secret) else None
     if account.totp_secret is not None:
-        raise ValidationError(code="is not asked for: two-factor authentication is on already")
+        raise ValidationError(code="is not needed: two-factor authentication is already on")
     if counter is None:
-        raise ValidationError(code="is not what the app should show now")
+        raise ValidationError(code="is not the current code of the app")
     await store.set_totp(tx, account.id, secret, counter)
     codes = await _replace_recovery_codes(tx, account)
     await store.delete_other_sessions(tx, account.id, session.token_hash)
@@ -55,7 +58,7 @@ async def enable_totp(
 
 
 async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> None:
-    """Ask for no two-factor authentication any more; raises ValidationError."""
+    """Turn two-factor authentication off. Raises ValidationError."""
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
         return
@@ -65,10 +68,10 @@ async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCr
 
 
 async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> list[str]:
-    """New recovery codes in place of the old ones; raises ValidationError."""
+    """Replace the recovery codes and return the new ones. Raises ValidationError."""
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
-        raise ValidationError(password="opens no two-factor authentication: it is off")  # noqa: S106 - a sentence
+        raise ValidationError(password="can't renew recovery codes: two-factor authentication is off")  # noqa: S106 - a message
     codes = await _replace_recovery_codes(tx, account)
     await record_account_event(tx, settings, account, "account.recovery_codes_renewed")
     return codes
@@ -77,7 +80,7 @@ async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: Ve
 async def change_password(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, new_password: str
 ) -> None:
-    """Change a password, and end every other session of the account; raises ValidationError."""
+    """Change the password and end the account's other sessions. Raises ValidationError."""
     account = await _lock_account(tx, verified)
     error = validate_password(new_password, account.email)
     if error:
@@ -88,7 +91,7 @@ async def change_password(
 
 
 async def revoke_session(tx: Transaction, settings: Settings, session: Session, token_hash: bytes) -> bool:
-    """End one of one's own sessions; false where there is none."""
+    """End a session of the account; False if there is none."""
     revoked = await store.revoke_session(tx, session.account_id, token_hash)
     if revoked is None:
         return False
@@ -100,26 +103,25 @@ async def revoke_session(tx: Transaction, settings: Settings, session: Session, 
 
 
 async def revoke_other_sessions(tx: Transaction, settings: Settings, session: Session) -> int:
-    """End all of one's own sessions but this one: how many."""
+    """End all sessions of the account except the current one, and return their number."""
     open_sessions = await store.list_sessions(tx, session.account_id, datetime.now(UTC))
-    other_hashes = [each.token_hash for each in open_sessions if each.token_hash != session.token_hash]
-    results = [await revoke_session(tx, settings, session, each) for each in other_hashes]
-    await store.delete_other_sessions(
-        tx, session.account_id, session.token_hash
-    )  # those whose two-factor authentication is due
+    other_hashes = [other.token_hash for other in open_sessions if other.token_hash != session.token_hash]
+    results = [await revoke_session(tx, settings, session, token_hash) for token_hash in other_hashes]
+    # The list leaves out sessions that wait for two-factor authentication. They end too.
+    await store.delete_other_sessions(tx, session.account_id, session.token_hash)
     return sum(results)
 
 
 async def _lock_account(tx: Transaction, verified: VerifiedCredentials) -> Account:
-    """The account, which still has the password that was proven; raises ValidationError."""
+    """Lock the account. Raises ValidationError if its password has changed since it was verified."""
     account = or_404(await store.select_for_update(tx, verified.account.id))
     if account.password_hash != verified.account.password_hash:
-        raise ValidationError(password="was changed meanwhile")  # noqa: S106 - a sentence
+        raise ValidationError(password="was changed in the meantime")  # noqa: S106 - a message
     return account
 
 
 async def _replace_recovery_codes(tx: Transaction, account: Account) -> list[str]:
     codes = new_recovery_codes()
     await store.delete_recovery_codes(tx, account.id)
-    await store.insert_recovery_codes(tx, account.id, [hash_token(each) for each in codes])
+    await store.insert_recovery_codes(tx, account.id, [hash_token(code) for code in codes])
     return codes

@@ -1,14 +1,18 @@
-"""Accounts, their sessions, failures and recovery codes in SQL."""
+"""SQL for accounts, their sessions, login throttles and recovery codes."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionRow
 from plankeeper.database.client import Executor, Transaction
 
-GET_BY_EMAIL = """
-    select id, email, name, password_hash, totp_secret, totp_counter, created_at
+COLUMNS: LiteralString = "id, email, name, password_hash, totp_secret, totp_counter, created_at"
+SESSION_COLUMNS: LiteralString = "token_hash, created_at, last_seen_at, expires_at, address, user_agent"
+
+GET_BY_EMAIL = f"""
+    select {COLUMNS}
     from accounts
     where lower(email) = lower($1)
 """
@@ -18,8 +22,8 @@ async def get_by_email(db: Executor, email: str) -> Account | None:
     return await db.one_or_none(Account, GET_BY_EMAIL, email)
 
 
-SELECT_FOR_UPDATE = """
-    select id, email, name, password_hash, totp_secret, totp_counter, created_at
+SELECT_FOR_UPDATE = f"""
+    select {COLUMNS}
     from accounts
     where id = $1
     for update
@@ -38,7 +42,7 @@ INSERT = """
 
 
 async def insert(tx: Transaction, account: Account) -> UUID | None:
-    """A new account: its id, or null where the email has one."""
+    """Insert an account and return its id; None if the email has an account already."""
     return await tx.one_or_none(
         UUID, INSERT, account.id, account.email, account.name, account.password_hash, account.created_at
     )
@@ -51,7 +55,7 @@ async def delete(tx: Transaction, account_id: UUID) -> None:
     await tx.execute(DELETE, account_id)
 
 
-SET_PASSWORD = "update accounts set password_hash = $2 where id = $1"
+SET_PASSWORD = "update accounts set password_hash = $2 where id = $1"  # noqa: S105 - a statement
 
 
 async def set_password(tx: Transaction, account_id: UUID, password_hash: str) -> None:
@@ -62,7 +66,7 @@ SET_TOTP = "update accounts set totp_secret = $2, totp_counter = $3 where id = $
 
 
 async def set_totp(tx: Transaction, account_id: UUID, secret: str | None, counter: int) -> None:
-    """Keep a secret and the counter of its last used code; without a secret there is no two-factor authentication."""
+    """Set the secret and the counter of its last used code. None turns two-factor authentication off."""
     await tx.execute(SET_TOTP, account_id, secret, counter)
 
 
@@ -88,7 +92,7 @@ USE_RECOVERY_CODE = """
 
 
 async def use_recovery_code(tx: Transaction, account_id: UUID, code_hash: bytes, at: datetime) -> bool:
-    """Whether the account has the code, and has not used it before."""
+    """Mark a recovery code as used. False if the account doesn't have it or has used it before."""
     used = await tx.one_or_none(bool, USE_RECOVERY_CODE, account_id, code_hash, at)
     return used is not None
 
@@ -109,9 +113,9 @@ SELECT_THROTTLE_FOR_UPDATE = """
 
 
 async def select_throttle_for_update(tx: Transaction, email: str, at: datetime) -> LoginThrottle:
-    """The failures of an email, made if there are none: no other attempt is counted until the transaction ends.
+    """The throttle of an email, inserted if necessary, and locked until the transaction ends.
 
-    They are counted by the email as the database folds it, which also finds the account: Python folds it otherwise.
+    The database folds the email's case, as it does to look up the account. Python's folding differs.
     """
     return await tx.one(LoginThrottle, SELECT_THROTTLE_FOR_UPDATE, email, at)
 
@@ -133,7 +137,7 @@ UNDO_ATTEMPT = """
 
 
 async def undo_attempt(tx: Transaction, email: str, throttle: LoginThrottle, at: datetime) -> None:
-    """Take back what was counted before the password was known to be right, unless another was counted since."""
+    """Undo the failure counted before a successful verification, unless another attempt was counted since."""
     await tx.execute(UNDO_ATTEMPT, email, throttle.failures, throttle.failed_at, at)
 
 
@@ -154,7 +158,7 @@ DELETE_OLD_THROTTLES = """
 
 
 async def delete_old_throttles(tx: Transaction, before: datetime) -> None:
-    """Forget old failures, a few at a time: each attempt makes one row at most."""
+    """Delete a few expired throttles. Each attempt inserts at most one row, so a few at a time are enough."""
     await tx.execute(DELETE_OLD_THROTTLES, before)
 
 
@@ -198,7 +202,7 @@ GET_SESSION = """
 
 
 async def get_session(db: Executor, token_hash: bytes, at: datetime) -> SessionRow | None:
-    """A session that has not expired, with all roles of its account, oldest first. Its use is kept to the minute."""
+    """An unexpired session with all roles of its account, oldest first. Updates `last_seen_at`, to the minute."""
     return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at)
 
 
@@ -212,12 +216,12 @@ SELECT_SESSION_FOR_UPDATE = """
 
 
 async def select_session_for_update(tx: Transaction, token_hash: bytes, at: datetime) -> NewSession | None:
-    """A session that has not expired, locked: of two second steps at once one counts."""
+    """An unexpired session, locked: of two concurrent two-factor attempts only one succeeds."""
     return await tx.one_or_none(NewSession, SELECT_SESSION_FOR_UPDATE, token_hash, at)
 
 
-LIST_SESSIONS = """
-    select token_hash, created_at, last_seen_at, expires_at, address, user_agent
+LIST_SESSIONS = f"""
+    select {SESSION_COLUMNS}
     from account_sessions
     where account_id = $1 and expires_at > $2 and not two_factor_pending
     order by created_at desc, token_hash
@@ -225,7 +229,7 @@ LIST_SESSIONS = """
 
 
 async def list_sessions(db: Executor, account_id: UUID, at: datetime) -> list[OpenSession]:
-    """The sessions of an account that are in use, newest first."""
+    """The unexpired sessions of an account, newest first, without those that wait for two-factor authentication."""
     return await db.rows(OpenSession, LIST_SESSIONS, account_id, at)
 
 
@@ -243,15 +247,15 @@ async def delete_session(db: Executor, token_hash: bytes) -> None:
     await db.execute(DELETE_SESSION, token_hash)
 
 
-REVOKE_SESSION = """
+REVOKE_SESSION = f"""
     delete from account_sessions
     where account_id = $1 and token_hash = $2
-    returning token_hash, created_at, last_seen_at, expires_at, address, user_agent
+    returning {SESSION_COLUMNS}
 """
 
 
 async def revoke_session(tx: Transaction, account_id: UUID, token_hash: bytes) -> OpenSession | None:
-    """End a session of an account; answers what it was."""
+    """Delete a session of an account and return it."""
     return await tx.one_or_none(OpenSession, REVOKE_SESSION, account_id, token_hash)
 
 
@@ -259,7 +263,7 @@ DELETE_OTHER_SESSIONS = "delete from account_sessions where account_id = $1 and 
 
 
 async def delete_other_sessions(tx: Transaction, account_id: UUID, except_token_hash: bytes) -> None:
-    """End every session of an account but one; an empty hash keeps none."""
+    """Delete all sessions of an account except one. An empty hash excepts none."""
     await tx.execute(DELETE_OTHER_SESSIONS, account_id, except_token_hash)
 
 

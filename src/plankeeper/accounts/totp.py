@@ -1,4 +1,4 @@
-"""Two-factor authentication: codes of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds)."""
+"""Two-factor authentication with authenticator apps (TOTP, RFC 6238: SHA-1, six digits, 30 seconds)."""
 
 import hmac
 import re
@@ -8,7 +8,7 @@ from pyotp import random_base32
 from pyotp.totp import TOTP
 
 PERIOD = 30
-_DRIFT = 1  # codes before and after the present one that count: clocks differ, and people type
+_DRIFT = 1  # codes accepted before and after the current one, for clock differences and typing time
 
 
 def new_secret() -> str:
@@ -17,17 +17,17 @@ def new_secret() -> str:
 
 
 def is_valid_secret(text: str) -> bool:
-    """Whether a text could be a secret of ours."""
+    """Whether a text has the format of `new_secret`."""
     return bool(re.fullmatch(r"[A-Z2-7]{32}", text))
 
 
 def provisioning_uri(secret: str, email: str) -> str:
-    """What an app is told: an `otpauth:` address."""
+    """The `otpauth:` URI for an authenticator app."""
     return TOTP(secret).provisioning_uri(name=email, issuer_name="Plankeeper")
 
 
 def verify_code(secret: str, code: str, last_counter: int, now: datetime) -> int | None:
-    """The counter of a good code that is newer than the last one used; null where the code is not good."""
+    """The counter of a valid code, which must be newer than the last counter used; None if the code is invalid."""
     code = code.replace(" ", "")
     if not re.fullmatch(r"[0-9]{6}", code):
         return None

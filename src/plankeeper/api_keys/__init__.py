@@ -1,1 +1,1 @@
-"""API keys: made, listed, revoked; recognised without a query."""
+"""API keys: creation, rotation, revocation, and cached authentication."""

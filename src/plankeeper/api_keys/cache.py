@@ -1,4 +1,4 @@
-"""Recognises API keys without a query a request: what is known of a key is confirmed every half second."""
+"""Authenticates API keys from memory. The cache is revalidated every half second."""
 
 import asyncio
 import logging
@@ -7,8 +7,9 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 from uuid import UUID
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
-from plankeeper.api_keys.format import hash_key, is_well_formed
+from plankeeper.api_keys.format import is_well_formed
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database, Executor, is_unavailable
 from plankeeper.http.auth import Principal, unauthenticated_error
@@ -16,14 +17,14 @@ from plankeeper.http.context import Actor
 
 log = logging.getLogger("plankeeper")
 
-POLL_INTERVAL = 0.5  # seconds between two questions for the version
-CACHE_TTL = 1.0  # seconds for which an answer counts, from the moment of its question
-REPORT_INTERVAL = 20.0  # seconds between two reports of when keys were used
-CAPACITY = 10_000  # keys remembered by a worker
+POLL_INTERVAL = 0.5  # seconds between two queries of the version
+CACHE_TTL = 1.0  # seconds for which a version is trusted, from the start of its query
+REPORT_INTERVAL = 20.0  # seconds between two updates of `last_used_at`
+CAPACITY = 10_000  # keys in a worker's cache
 
 
 class ApiKeyCache:
-    """One worker's memory of keys. Nothing that was not confirmed within the last second is used."""
+    """One worker's cache of keys. Entries that weren't revalidated within the last second are discarded."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -35,7 +36,7 @@ class ApiKeyCache:
         self._last_used: dict[UUID, float] = {}  # seconds since 1970, of keys used since the last report
 
     async def authenticate(self, key: str) -> Principal:
-        """The grant of a key; raises an ApiError with status 401."""
+        """The principal of a key. Raises an ApiError with status 401."""
         if time.monotonic() - self._confirmed_at > CACHE_TTL:
             self._clear()
         entry = self._entries.get(key)
@@ -50,10 +51,10 @@ class ApiKeyCache:
         return principal
 
     async def watch(self) -> None:
-        """Until cancelled: ask for the version of keys and grants, and forget all of them when it has changed."""
+        """Poll the version of keys and plan managers until cancelled, and clear the cache whenever it changes."""
         while True:
             try:
-                # A connection of its own: a busy pool must not make known keys look unconfirmed.
+                # Outside the pool: a busy pool must not expire the cache.
                 async with self._db.dedicated_connection() as connection:
                     while True:
                         await self._revalidate(connection)
@@ -62,13 +63,13 @@ class ApiKeyCache:
             except Exception as error:
                 self._clear()
                 if not is_unavailable(error):
-                    log.exception("the version of keys and grants cannot be read")
+                    log.exception("cannot read the version of the API keys")
             await asyncio.sleep(POLL_INTERVAL)
 
     async def _revalidate(self, connection: Executor) -> None:
         started_at = time.monotonic()
-        # Longer than the trust lasts it is not worth waiting: the cache is useless by then. (Not `wait_for`: in
-        # Python 3.11 it can swallow the cancellation that ends the watch, and the server would never stop.)
+        # After CACHE_TTL the cache has expired, so a late result is useless. (Not `wait_for`: in Python 3.11 it can
+        # swallow the cancellation that ends `watch`, and the server would never stop.)
         async with asyncio.timeout(CACHE_TTL):
             version = await store.get_version(connection)
         if version != self._version:
@@ -77,22 +78,22 @@ class ApiKeyCache:
         self._confirmed_at = started_at
 
     async def _report_usage(self, connection: Executor) -> None:
-        """Tell when keys were last used, a few times a minute."""
+        """Update `last_used_at` a few times a minute."""
         if time.monotonic() - self._reported_at < REPORT_INTERVAL:
             return
         self._reported_at = time.monotonic()
         last_used, self._last_used = self._last_used, {}
         if last_used:
-            used_at = [datetime.fromtimestamp(moment, UTC) for moment in last_used.values()]
+            used_at = [datetime.fromtimestamp(timestamp, UTC) for timestamp in last_used.values()]
             await store.record_usage(connection, list(last_used), used_at)
 
     async def _load(self, key: str) -> tuple[ApiKey, Principal]:
         generation = self._generation
-        api_key = await store.get_by_hash(self._db, hash_key(key))
+        api_key = await store.get_by_hash(self._db, hash_token(key))
         if api_key is None or api_key.revoked_at is not None:
             raise unauthenticated_error("invalid_api_key")
         entry = api_key, _principal(api_key)
-        # A change that was noticed meanwhile may be newer than what was read.
+        # If the cache was cleared during the query, the row may be older than the change.
         if generation == self._generation:
             self._entries[key] = entry
             if len(self._entries) > CAPACITY:
@@ -107,7 +108,7 @@ class ApiKeyCache:
 def _principal(key: ApiKey) -> Principal:
     return Principal(
         actor=Actor("api_key", str(key.id), key.name),
-        plan_managers={str(each).encode(): each for each in key.plan_managers},
+        plan_managers={str(plan_manager_id).encode(): plan_manager_id for plan_manager_id in key.plan_managers},
         scopes=frozenset(key.scopes),
         original_key_id=key.original_id,
         rate_limit=key.rate_limit,

@@ -1,6 +1,5 @@
-"""The form of an API key: `plk_`, 32 random base62 characters (190 bits), 6 base62 characters of their CRC-32."""
+"""The format of API keys: `plk_`, 32 random base62 characters (190 bits), 6 base62 characters of their CRC-32."""
 
-import hashlib
 import secrets
 import string
 import zlib
@@ -13,13 +12,13 @@ _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 
 def new_key() -> str:
-    """A new key. It is shown once: only its hash is kept."""
+    """A new key. The database stores only its hash."""
     body = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + checksum(body)
 
 
 def checksum(body: str) -> str:
-    """CRC-32 of prefix and random part in base62, most significant digit first, padded with `0` to six."""
+    """The CRC-32 of the prefix and the random part in base62, most significant digit first, padded to six digits."""
     remainder = zlib.crc32(body.encode())
     digits = ""
     for _ in range(CHECKSUM_LENGTH):
@@ -29,14 +28,9 @@ def checksum(body: str) -> str:
 
 
 def is_well_formed(key: str) -> bool:
-    """Whether a key could be one of ours: told without asking the database."""
+    """Whether a key has the right format and checksum, so that a database query is worthwhile."""
     return (
         key.startswith(PREFIX)
         and len(key) >= len(PREFIX) + RANDOM_LENGTH + CHECKSUM_LENGTH
         and checksum(key[:-CHECKSUM_LENGTH]) == key[-CHECKSUM_LENGTH:]
     )
-
-
-def hash_key(key: str) -> bytes:
-    """SHA-256: enough for a secret of 190 random bits, where a password would need a slow hash."""
-    return hashlib.sha256(key.encode()).digest()

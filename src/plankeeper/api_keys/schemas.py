@@ -1,14 +1,17 @@
-"""API keys as they are kept."""
+"""API keys as stored in the database."""
 
+from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from plankeeper.http.schemas import AwareDatetime
 
+ApiKeyState = Literal["active", "expired", "revoked"]
+
 
 class ApiKey(Struct, kw_only=True):
-    """An API key; the key itself is not kept. This is what its events tell."""
+    """An API key, without its secret. Also the data of its events."""
 
     id: UUID
     name: str
@@ -19,6 +22,6 @@ class ApiKey(Struct, kw_only=True):
     created_at: AwareDatetime
     expires_at: AwareDatetime | None
     revoked_at: AwareDatetime | None
-    rate_limit: int | None  # requests a minute; null: the server's default; 0: no limit
+    rate_limit: int | None  # requests a minute; None: the server's default; 0: no limit
     original_id: UUID  # the first of a key and its rotations
-    last_used_at: AwareDatetime | None  # to the minute
+    last_used_at: AwareDatetime | None  # accurate to the minute

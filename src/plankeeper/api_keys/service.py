@@ -1,4 +1,4 @@
-"""Making, rotating and revoking keys: what the command line and the console do alike."""
+"""Operations on API keys that the command line and the console share: create, rotate, revoke."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,15 +8,22 @@ from uuid import UUID
 import msgspec
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
-from plankeeper.api_keys.format import hash_key, new_key
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.api_keys.format import new_key
+from plankeeper.api_keys.schemas import ApiKey, ApiKeyState
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.settings import Settings
 
 EXPIRY_WARNING_PERIOD = timedelta(days=14)
+
+
+def key_state(key: ApiKey) -> ApiKeyState:
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"
 
 
 async def create(
@@ -27,7 +34,7 @@ async def create(
     lifetime: timedelta | None,
     rate_limit: int | None = None,
 ) -> str:
-    """A new key with its grants; answers the key itself, which is nowhere kept. The plan managers must exist."""
+    """Create a key and return its secret, which isn't stored. The plan managers must exist."""
     now, new_id = datetime.now(UTC), uuid7()
     key = ApiKey(
         id=new_id,
@@ -49,9 +56,9 @@ async def create(
 
 
 async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, lifetime: timedelta | None) -> str:
-    """A new key with the grants of an old one, which lasts no longer than the overlap; answers the key itself.
+    """Replace a key by a new one with the same access and return its secret. The old key expires after the overlap.
 
-    `old_key` is locked, and in use. Retries with an idempotency key go on under the new key.
+    `old_key` is active, and its row is locked. Idempotency keys used with the old key stay valid with the new one.
     """
     now = datetime.now(UTC)
     secret = await _insert(
@@ -68,24 +75,24 @@ async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, lifetim
     expires_at = min(now + overlap, old_key.expires_at or now + overlap)
     await store.set_expiry(ctx.tx, old_key.id, expires_at)
     await store.bump_version(ctx.tx)
-    # Told of even where the old key ends no earlier than it would have.
+    # The event is recorded even if the old key's expiry stays as it was.
     previous = old_key if expires_at != old_key.expires_at else None
     await _record(ctx, "api_key.rotated", previous, msgspec.structs.replace(old_key, expires_at=expires_at))
     return secret
 
 
 async def _insert(ctx: WriteContext, key: ApiKey) -> str:
-    """Keep a key, told of as created; answers the key itself."""
+    """Insert a key, record its event and return its secret."""
     secret = new_key()
     key.last_four = secret[-4:]
-    await store.insert(ctx.tx, key, hash_key(secret))
+    await store.insert(ctx.tx, key, hash_token(secret))
     await store.insert_plan_managers(ctx.tx, key.id, key.plan_managers)
     await _record(ctx, "api_key.created", None, key)
     return secret
 
 
 async def record_expiry_warnings(db: Database, settings: Settings) -> None:
-    """Tell once of each key that expires soon, by an event."""
+    """Record an event for each key that expires soon, once."""
     async with db.transaction() as tx:
         keys = await store.select_unwarned_for_update(tx, datetime.now(UTC) + EXPIRY_WARNING_PERIOD, 100)
         for key in keys:
@@ -95,7 +102,7 @@ async def record_expiry_warnings(db: Database, settings: Settings) -> None:
 
 
 async def revoke(ctx: WriteContext, key_id: UUID) -> ApiKey | None:
-    """Revoke a key for good; every worker refuses it within a second. Null where there is none."""
+    """Revoke a key permanently; None if there is none. Every worker rejects it within a second."""
     before = await store.select_for_update(ctx.tx, key_id)
     if before is None or before.revoked_at is not None:
         return before
@@ -107,7 +114,7 @@ async def revoke(ctx: WriteContext, key_id: UUID) -> ApiKey | None:
 
 
 async def _record(ctx: WriteContext, type_: str, before: ApiKey | None, after: ApiKey) -> None:
-    """A key's events stand once under each plan manager that it reaches, and name no other."""
+    """Record an event once under each of the key's plan managers, without naming the others."""
     for plan_manager_id in after.plan_managers:
         ids = [plan_manager_id]
         previous = before and msgspec.structs.replace(before, plan_managers=ids)

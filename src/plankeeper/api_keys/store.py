@@ -1,24 +1,27 @@
-"""API keys in SQL. Whoever changes one calls `bump_version`, so that every worker forgets what it knew."""
+"""SQL for API keys. Call `bump_version` after a change, so that every worker clears its cache."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Executor, Transaction
 
-GET_BY_HASH = """
-    select id, name, last_four,
+COLUMNS: LiteralString = """id, name, last_four,
         array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
             as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at"""
+
+GET_BY_HASH = f"""
+    select {COLUMNS}
     from api_keys
     where key_hash = $1
 """
 
 
 async def get_by_hash(db: Executor, key_hash: bytes) -> ApiKey | None:
-    """The key with a hash, and all that it may do; the one look-up that is not within a plan manager."""
+    """The key with a hash. The only query that isn't limited to a plan manager, because the key selects those."""
     return await db.one_or_none(ApiKey, GET_BY_HASH, key_hash)
 
 
@@ -26,7 +29,7 @@ GET_VERSION = "select version from grants_version"
 
 
 async def get_version(db: Executor) -> int:
-    """What changes whenever a key or a grant does."""
+    """A number that increases with every change to a key or its plan managers."""
     return await db.one(int, GET_VERSION)
 
 
@@ -37,26 +40,20 @@ async def bump_version(tx: Transaction) -> None:
     await tx.execute(BUMP_VERSION)
 
 
-LIST_ALL = """
-    select id, name, last_four,
-        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-            as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+LIST_ALL = f"""
+    select {COLUMNS}
     from api_keys
     order by id
 """
 
 
 async def list_all(db: Executor) -> list[ApiKey]:
-    """Every key, oldest first."""
+    """All keys, oldest first."""
     return await db.rows(ApiKey, LIST_ALL)
 
 
-LIST_BY_PLAN_MANAGER = """
-    select id, name, last_four,
-        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-            as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+LIST_BY_PLAN_MANAGER = f"""
+    select {COLUMNS}
     from api_keys
     where id in (select api_key_id from api_key_plan_managers where plan_manager_id = $1)
     order by id desc
@@ -64,15 +61,12 @@ LIST_BY_PLAN_MANAGER = """
 
 
 async def list_by_plan_manager(db: Executor, plan_manager_id: UUID) -> list[ApiKey]:
-    """The keys that may act for a plan manager, newest first, with all that each may act for."""
+    """The keys with access to a plan manager, newest first. Each has all its plan managers."""
     return await db.rows(ApiKey, LIST_BY_PLAN_MANAGER, plan_manager_id)
 
 
-SELECT_FOR_UPDATE = """
-    select id, name, last_four,
-        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-            as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+SELECT_FOR_UPDATE = f"""
+    select {COLUMNS}
     from api_keys
     where id = $1
     for update
@@ -91,7 +85,7 @@ INSERT = """
 
 
 async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
-    """Keep a key; its plan managers follow with `insert_plan_managers`."""
+    """Insert a key. Its plan managers are inserted by `insert_plan_managers`."""
     await tx.execute(
         INSERT,
         key.id,
@@ -125,33 +119,30 @@ SET_EXPIRY = "update api_keys set expires_at = $2, warned_at = clock_timestamp()
 
 
 async def set_expiry(tx: Transaction, key_id: UUID, at: datetime) -> None:
-    """Let a key that was replaced end; nobody needs to be told of that."""
+    """Set the expiry of a rotated key. It gets no expiry warning."""
     await tx.execute(SET_EXPIRY, key_id, at)
 
 
 RECORD_USAGE = """
     with report as materialized (
-        select * from unnest($1::uuid[], $2::timestamptz[]) as report (id, moment)
-    ), kept as materialized (
+        select * from unnest($1::uuid[], $2::timestamptz[]) as report (id, used_at)
+    ), locked as materialized (
         select id from api_keys where id = any ($1) order by id for update
     )
-    update api_keys set last_used_at = greatest(last_used_at, date_trunc('minute', report.moment))
-    from kept join report on report.id = kept.id
-    where api_keys.id = kept.id
-        and (last_used_at is null or last_used_at < date_trunc('minute', report.moment))
+    update api_keys set last_used_at = greatest(last_used_at, date_trunc('minute', report.used_at))
+    from locked join report on report.id = locked.id
+    where api_keys.id = locked.id
+        and (last_used_at is null or last_used_at < date_trunc('minute', report.used_at))
 """
 
 
 async def record_usage(db: Executor, key_ids: Sequence[UUID], used_at: Sequence[datetime]) -> None:
-    """When keys were last used, to the minute. Workers report the same keys: the rows are locked in one order."""
+    """Update `last_used_at`, to the minute. Rows are locked in a fixed order, because workers report the same keys."""
     await db.execute(RECORD_USAGE, key_ids, used_at)
 
 
-LIST_EXPIRING = """
-    select id, name, last_four,
-        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-            as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+LIST_EXPIRING = f"""
+    select {COLUMNS}
     from api_keys
     where revoked_at is null and expires_at between clock_timestamp() and $1
         and not exists (
@@ -164,15 +155,12 @@ LIST_EXPIRING = """
 
 
 async def list_expiring(db: Executor, until: datetime) -> list[ApiKey]:
-    """Keys in use that expire before a moment, and were not replaced by a rotation."""
+    """Active keys that expire before `until` and weren't replaced by a rotation."""
     return await db.rows(ApiKey, LIST_EXPIRING, until)
 
 
-SELECT_UNWARNED_FOR_UPDATE = """
-    select id, name, last_four,
-        array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
-            as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at
+SELECT_UNWARNED_FOR_UPDATE = f"""
+    select {COLUMNS}
     from api_keys
     where revoked_at is null and warned_at is null and expires_at between clock_timestamp() and $1
     order by expires_at
@@ -182,7 +170,7 @@ SELECT_UNWARNED_FOR_UPDATE = """
 
 
 async def select_unwarned_for_update(tx: Transaction, until: datetime, limit: int) -> list[ApiKey]:
-    """Some of the keys in use that expire before a moment and were not told of yet, locked."""
+    """Active keys that expire before `until` and had no warning yet, locked; at most `limit`."""
     return await tx.rows(ApiKey, SELECT_UNWARNED_FOR_UPDATE, until, limit)
 
 

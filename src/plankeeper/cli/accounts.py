@@ -5,8 +5,8 @@ from uuid import UUID
 
 import click
 
-from plankeeper.accounts import member_store, members, password_reset, sessions, store
-from plankeeper.accounts.policy import ROLES, invitation_path
+from plankeeper.accounts import invitations, member_store, members, password_reset, store
+from plankeeper.accounts.policy import ROLES
 from plankeeper.accounts.schemas import AccountWithRoles, Member
 from plankeeper.cli.context import NAME, UUID_TYPE, system_context, with_database
 from plankeeper.database.client import Database, Transaction
@@ -43,7 +43,7 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
         async with db.transaction() as tx:
             ctx = await system_context(tx, settings, plan_manager_id, "accounts create")
             if password is None:
-                return invitation_path(await sessions.invite(ctx, email, role, name))
+                return invitations.invitation_path(await invitations.invite(ctx, email, role, name))
             return str(await members.create(ctx, email, name, role, password))
 
     try:

@@ -1,6 +1,6 @@
 """`plankeeper keys`: API keys."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import click
@@ -73,7 +73,7 @@ def list_() -> None:
         plan_managers = ",".join(str(each) for each in key.plan_managers)
         columns = (
             key.id,
-            f"{_state(key):7}",
+            f"{service.key_state(key):7}",
             f"…{key.last_four}",
             "+".join(key.scopes),
             expiry,
@@ -100,7 +100,7 @@ def rotate(key_id: UUID, overlap: timedelta, expires_in: timedelta | None) -> No
     async def work(db: Database, settings: Settings) -> str | None:
         async with db.transaction() as tx:
             old_key = await store.select_for_update(tx, key_id)
-            if old_key is None or _state(old_key) != "active":
+            if old_key is None or service.key_state(old_key) != "active":
                 return None
             return await service.rotate(WriteContext(tx, key_id, settings, _ROTATE), old_key, overlap, expires_in)
 
@@ -123,9 +123,3 @@ def revoke(key_id: UUID) -> None:
     if revoked_key is None:
         raise click.ClickException(f"There is no key {key_id}. See `plankeeper keys list`.")
     click.echo(f"Revoked: {revoked_key.name}")
-
-
-def _state(key: ApiKey) -> str:
-    if key.revoked_at:
-        return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"

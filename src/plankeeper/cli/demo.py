@@ -2,13 +2,12 @@
 
 import io
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from plankeeper.accounts import member_store, members, password_reset
+from plankeeper.accounts import members, password_reset
 from plankeeper.accounts import store as accounts
-from plankeeper.accounts.schemas import MemberEvent
 from plankeeper.api_keys import service
 from plankeeper.cli.context import system_context
 from plankeeper.database.client import Database, Transaction
@@ -61,9 +60,7 @@ async def _reset_demo_account(tx: Transaction, settings: Settings, ids: Sequence
     else:
         await password_reset.reset(tx, settings, account, password, COMMAND)
     for ctx in contexts:
-        if await member_store.insert(tx, ctx.plan_manager_id, account.id, "owner", datetime.now(UTC)):
-            member_event = MemberEvent(account.id, account.email, account.name, "owner")
-            await record_event(ctx, "account.joined", None, member_event)
+        await members.add(ctx, account, "owner")
     return password
 
 

@@ -12,7 +12,7 @@ class ConcurrencyLimit:
     def require_available(self) -> None:
         """Raises ApiError if no slot is free."""
         if self._available == 0:
-            raise ApiError("service_unavailable", "The server is too busy just now.", headers={"retry-after": "5"})
+            raise ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "5"})
 
     def __enter__(self) -> None:
         self.require_available()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from plankeeper.accounts import policy, sessions
+from plankeeper.accounts.schemas import Session
 from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, unsign
 from plankeeper.console.csrf import new_csrf_token
 from plankeeper.database.client import Database
@@ -15,7 +16,7 @@ class CurrentUser:
     """Until `load_session` is called, a user without a session."""
 
     cookies: Cookies
-    session: sessions.Session | None = None
+    session: Session | None = None
     flash: str | None = None
     csrf_token: str = ""
 

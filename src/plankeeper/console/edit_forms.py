@@ -71,8 +71,8 @@ def require_unchanged(request: FormRequest, current: Form) -> None:
     """Raises EditConflictError if the record, which the caller has locked, has changed since the form was filled."""
     if request.form.text(VERSION_FIELD) != version_of(current):
         raise EditConflictError(
-            "This was changed by somebody else meanwhile, and nothing is saved yet."
-            " Here is what you typed: look it over, and save again if it is to stand."
+            "Somebody else changed this in the meantime. Your changes aren’t saved yet."
+            " Review them below, then save again."
         )
 
 

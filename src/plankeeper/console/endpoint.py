@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.accounts import sessions
+from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, verify_csrf
@@ -112,7 +112,7 @@ class PageEndpoint:
             raise NotFound
         method = "GET" if request.method == "HEAD" else request.method
         if method not in self._routes:
-            raise ApiError("method_not_allowed", "The page cannot be asked for in this way.")
+            raise ApiError("method_not_allowed", "This page doesn’t support the request method.")
         return self._routes[method]
 
     def _build_page_request(self, request: Request, state: RequestState, user: CurrentUser, form: Form) -> PageRequest:
@@ -172,7 +172,7 @@ def _parse_path_params(route: PageRoute, request: Request) -> dict[str, Any]:
     return parsed
 
 
-def _required_redirect(route: PageRoute, session: sessions.Session | None, request: Request) -> Redirect | None:
+def _required_redirect(route: PageRoute, session: Session | None, request: Request) -> Redirect | None:
     """The page that the user has to visit first, such as the sign-in page; null if there is none."""
     if route.role == "anyone":
         return None

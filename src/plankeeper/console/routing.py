@@ -9,7 +9,8 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from plankeeper.accounts import policy, sessions
+from plankeeper.accounts import policy
+from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
@@ -30,7 +31,7 @@ class PageRequest:
 
     db: Database
     settings: Settings
-    session: sessions.Session | None
+    session: Session | None
     session_token: str
     address: str
     user_agent: str
@@ -42,7 +43,7 @@ class PageRequest:
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def account(self) -> sessions.Session:
+    def account(self) -> Session:
         """The session, on pages that require one."""
         if self.session is None:
             raise LookupError("the page does not require a session")

@@ -13,6 +13,7 @@ from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
+from plankeeper.console.labels import field_label, humanize
 from plankeeper.console.static_files import static_url
 
 # The pages of the main menu, by section.
@@ -70,12 +71,6 @@ def _decimal_places(value: Decimal) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def humanize(name: str) -> str:
-    """`api_key.created` as ordinary words: `API key created`."""
-    text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
-    return (text[:1].upper() + text[1:]).replace("Api ", "API ")
-
-
 def display_fields(raw: Raw | None, zone: ZoneInfo) -> dict[str, str]:
     """The members of a JSON object as text for readers; numbers keep their digits."""
     if raw is None:
@@ -130,6 +125,7 @@ def create_templates(zone: ZoneInfo) -> Jinja2Templates:
         "money": format_money,
         "decimal": format_decimal,
         "humanize": humanize,
+        "label": field_label,
     }
     names: dict[str, Any] = {
         "static_url": static_url,

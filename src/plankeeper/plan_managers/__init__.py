@@ -1,1 +1,1 @@
-"""The organisations that everything belongs to: the tenants."""
+"""Plan managers, the organisations that use Plankeeper. Each is a tenant: all other data belongs to one."""

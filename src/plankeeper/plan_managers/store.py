@@ -1,4 +1,4 @@
-"""Plan managers in SQL."""
+"""SQL for plan managers."""
 
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from plankeeper.database.client import Executor, Transaction
 
 
 class PlanManager(Struct):
-    """An organisation that manages funding for participants."""
+    """An organisation that manages participants' funding."""
 
     id: UUID
     name: str
@@ -24,7 +24,7 @@ INSERT = """
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, name: str) -> PlanManager | None:
-    """A new plan manager; null where the id is taken."""
+    """Insert a plan manager and return it; None if the id is taken."""
     return await tx.one_or_none(PlanManager, INSERT, plan_manager_id, name)
 
 
@@ -39,5 +39,5 @@ LIST_ALL = "select id, name, created_at from plan_managers order by created_at, 
 
 
 async def list_all(db: Executor) -> list[PlanManager]:
-    """Every plan manager, oldest first."""
+    """All plan managers, oldest first."""
     return await db.rows(PlanManager, LIST_ALL)

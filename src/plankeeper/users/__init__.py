@@ -1,1 +1,1 @@
-"""Users of a plan manager: account managers and team members are users, one for each email."""
+"""Users of a plan manager. Account managers and team members share one user for each email."""

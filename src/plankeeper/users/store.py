@@ -1,4 +1,4 @@
-"""Users in SQL."""
+"""SQL for users."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -9,7 +9,7 @@ from plankeeper.database.client import Executor, Transaction
 
 
 class User(Struct):
-    """A user of a plan manager; the email is unique there without regard to case."""
+    """A user of a plan manager. The email is unique within the plan manager, ignoring case."""
 
     id: UUID | str
     email: str | None
@@ -21,7 +21,7 @@ GET_BY_EMAILS = """
 
 
 async def get_by_emails(db: Executor, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:
-    """Those of the emails, given in lower case, that have a user; `email` is answered in lower case."""
+    """The users with one of the emails. The arguments and the results are in lower case."""
     return await db.rows(User, GET_BY_EMAILS, plan_manager_id, emails)
 
 
@@ -34,21 +34,21 @@ GET_BY_IDS_OR_EMAILS = """
 async def get_by_ids_or_emails(
     db: Executor, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]
 ) -> list[User]:
-    """The users with one of the ids or one of the emails, these given in lower case."""
+    """The users with one of the ids or one of the emails. The emails must be in lower case."""
     return await db.rows(User, GET_BY_IDS_OR_EMAILS, plan_manager_id, ids, emails)
 
 
 UPSERT = """
     insert into users (plan_manager_id, id, email)
     select $1, id, email from json_populate_recordset(null::users, $2)
-    -- An email, once known, is not taken away: who has none can hold no permission.
+    -- A known email is never removed, because permissions require one.
     on conflict (plan_manager_id, id) do update set email = excluded.email
         where users.email is distinct from excluded.email and excluded.email is not null
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, users: str) -> None:
-    """Write users, new or not. `users` is a JSON list of User."""
+    """Insert or update users. `users` is a JSON list of User."""
     await tx.execute(UPSERT, plan_manager_id, users)
 
 
@@ -60,5 +60,5 @@ GET_OR_CREATE = """
 
 
 async def get_or_create(tx: Transaction, plan_manager_id: UUID, new_id: UUID, email: str | None) -> UUID:
-    """The user with an email, made now (with `new_id`) if there is none; a new one where there is no email."""
+    """The id of the user with an email, inserted with `new_id` if there is none. Without an email always a new user."""
     return await tx.one(UUID, GET_OR_CREATE, plan_manager_id, new_id, email)

@@ -8,21 +8,24 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import member_store, members, sessions
-from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts import invitations, member_store, members
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.http.context import Actor, WriteContext
 from plankeeper.http.errors import ApiError, NotFound, ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
+from support.logins import FailedLogin, login_outcome
 
 
 def invite(ada: AccountDriver, email: str, role: str = "viewer") -> str:
-    return ada.write(lambda ctx: sessions.invite(ctx, email, role), as_self=True)
+    return ada.write(lambda ctx: invitations.invite(ctx, email, role), as_self=True)
 
 
 def accept_invitation(ada: AccountDriver, token: str, name: str = "Sam", password: str = PASSWORD) -> Any:
     return ada.server.run(
-        sessions.accept(ada.server.db, ada.server.settings, token, name, password, "192.0.2.8", "Browser 2")
+        login_outcome(
+            invitations.accept(ada.server.db, ada.server.settings, token, name, password, "192.0.2.8", "Browser 2")
+        )
     )
 
 
@@ -38,7 +41,7 @@ def roles_by_email(ada: AccountDriver) -> dict[str, str]:
 def test_accepting_an_invitation_creates_an_account_and_signs_in(ada: AccountDriver) -> None:
     email = fresh_email()
     token = invite(ada, f" {email} ", "manager")
-    found = ada.server.run(sessions.get_invitation(ada.server.db, token))
+    found = ada.server.run(invitations.get_open(ada.server.db, token))
     assert found
     assert (found.plan_manager_name, found.has_account, found.invitation.email) == ("Test plan manager", False, email)
     signed_in = accept_invitation(ada, token)
@@ -67,7 +70,7 @@ def test_an_invitation_is_used_once_even_when_accepted_concurrently(
 
     async def accept_twice() -> list[Any]:
         db, settings = ada.server.db, ada.server.settings
-        return await asyncio.gather(*(sessions.accept(db, settings, token, "Sam", PASSWORD) for _ in range(2)))
+        return await asyncio.gather(*(invitations.accept(db, settings, token, "Sam", PASSWORD) for _ in range(2)))
 
     found = ada.server.run(accept_twice())
     assert sorted(type(each).__name__ for each in found) == ["LoginResult", "NoneType"]
@@ -79,7 +82,7 @@ def test_an_invitation_expires(ada: AccountDriver) -> None:
     token = invite(ada, fresh_email())
     statement = "update account_invitations set expires_at = now() where token_hash = $1"
     ada.server.run(ada.server.db.execute(statement, hash_token(token)))
-    assert ada.server.run(sessions.get_invitation(ada.server.db, token)) is None
+    assert ada.server.run(invitations.get_open(ada.server.db, token)) is None
     assert accept_invitation(ada, token) is None
     assert accept_invitation(ada, "nobody's") is None
 
@@ -99,8 +102,8 @@ def test_only_its_plan_manager_can_revoke_an_invitation(
     token, stranger = invite(ada, fresh_email()), new_account()
     [kept] = ada.server.run(member_store.list_pending_invitations(ada.server.db, ada.plan_manager_id))
     with pytest.raises(NotFound):
-        stranger.write(lambda ctx: members.revoke_invitation(ctx, kept.id))
-    ada.write(lambda ctx: members.revoke_invitation(ctx, kept.id))
+        stranger.write(lambda ctx: invitations.revoke(ctx, kept.id))
+    ada.write(lambda ctx: invitations.revoke(ctx, kept.id))
     assert accept_invitation(ada, token) is None
     assert recorded_account_events(ada.server, ada.plan_manager_id)[-1].type == "account.invitation_withdrawn"
 
@@ -120,10 +123,10 @@ def test_an_existing_account_joins_with_its_own_password_only(
 ) -> None:
     sam = new_account(name="Sam")
     token = invite(ada, sam.email.upper())
-    found = ada.server.run(sessions.get_invitation(ada.server.db, token))
+    found = ada.server.run(invitations.get_open(ada.server.db, token))
     assert found
     assert found.has_account
-    assert accept_invitation(ada, token, "Mallory", "another long password") == LoginError(0)
+    assert accept_invitation(ada, token, "Mallory", "another long password") == FailedLogin(0)
     assert sam.email not in roles_by_email(ada)
     signed_in = accept_invitation(ada, token, "Mallory", PASSWORD)
     assert isinstance(signed_in, LoginResult)
@@ -229,8 +232,8 @@ def test_a_former_owner_cannot_change_members(ada: AccountDriver, new_account: C
     for late in (
         lambda ctx: members.change_role(ctx, kim.id, "owner"),
         lambda ctx: members.remove(ctx, kim.id),
-        lambda ctx: sessions.invite(ctx, "late@example.com", "owner"),
-        lambda ctx: members.revoke_invitation(ctx, uuid7()),
+        lambda ctx: invitations.invite(ctx, "late@example.com", "owner"),
+        lambda ctx: invitations.revoke(ctx, uuid7()),
     ):
         with pytest.raises(ApiError) as refused:
             bob.write(late, as_self=True)

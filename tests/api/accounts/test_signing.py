@@ -12,10 +12,11 @@ from argon2 import PasswordHasher
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import credentials, member_store, members, passwords, sessions, store
-from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.http.errors import NotFound
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
+from support.logins import FailedLogin, login_outcome
 from support.server import RunningServer
 
 
@@ -61,7 +62,7 @@ def test_a_session_expires(ada: AccountDriver) -> None:
 
 @pytest.mark.parametrize("password", ["", "wrong", PASSWORD + " ", PASSWORD.upper(), "x" * 100_000, "\0", "\ud800"])
 def test_a_wrong_password_is_rejected(ada: AccountDriver, password: str) -> None:
-    assert ada.sign_in(password) == LoginError(0)
+    assert ada.sign_in(password) == FailedLogin(0)
     assert [each.type for each in recorded_account_events(ada.server, ada.plan_manager_id)] == [
         "account.joined",
         "account.sign_in_failed",
@@ -71,19 +72,19 @@ def test_a_wrong_password_is_rejected(ada: AccountDriver, password: str) -> None
 @pytest.mark.parametrize("email", ["", "\0", "\ud800", "nobody", "x" * 10_000, "'; drop table accounts; --"])
 def test_an_invalid_email_is_rejected(ada: AccountDriver, email: str) -> None:
     ada.server.run(ada.server.db.execute("delete from account_failures"))
-    assert ada.sign_in(email=email or " ") == LoginError(0)
+    assert ada.sign_in(email=email or " ") == FailedLogin(0)
 
 
 def test_failures_are_recorded_and_delay_sign_in_until_a_success_resets_them(ada: AccountDriver) -> None:
     waits = []
     for _ in range(6):
         found = ada.sign_in("wrong")
-        assert isinstance(found, LoginError)
+        assert isinstance(found, FailedLogin)
         waits.append(found.retry_after)
         ada.clear_login_delay()
     assert waits == [0, 0, 1, 2, 4, 8]
     ada.token()
-    assert ada.sign_in("wrong") == LoginError(0)
+    assert ada.sign_in("wrong") == FailedLogin(0)
     failed = [
         each
         for each in recorded_account_events(ada.server, ada.plan_manager_id)
@@ -104,7 +105,7 @@ def test_the_right_password_is_rejected_during_the_login_delay(ada: AccountDrive
     ada.sign_in("wrong")
     for password in (PASSWORD, "wrong"):
         found = ada.sign_in(password)
-        assert isinstance(found, LoginError)
+        assert isinstance(found, FailedLogin)
         assert 0 < found.retry_after <= 16
     ada.clear_login_delay()
     ada.token()
@@ -114,12 +115,12 @@ def test_an_account_is_locked_for_at_most_15_minutes(ada: AccountDriver) -> None
     statement = "update account_failures set failures = 12 where subject = $1"
     ada.sign_in("wrong")
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
-    assert ada.sign_in("wrong") == LoginError(900)
+    assert ada.sign_in("wrong") == FailedLogin(900)
     assert [each.type for each in recorded_account_events(ada.server, ada.plan_manager_id)][-2:] == [
         "account.sign_in_failed",
         "account.locked",
     ]
-    assert isinstance(ada.sign_in(), LoginError)
+    assert isinstance(ada.sign_in(), FailedLogin)
 
 
 def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
@@ -130,7 +131,7 @@ def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
         where subject = $1
     """
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
-    assert ada.sign_in("wrong") == LoginError(0)
+    assert ada.sign_in("wrong") == FailedLogin(0)
 
 
 def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) -> None:
@@ -147,7 +148,7 @@ def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) ->
         where subject = $1
     """
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
-    assert ada.sign_in("wrong") == LoginError(0)
+    assert ada.sign_in("wrong") == FailedLogin(0)
     left = "select count(*) from account_failures where failed_at < now() - interval '1 day'"
     assert 0 < ada.server.run(ada.server.db.one(int, left)) <= 10
 
@@ -156,7 +157,7 @@ def test_concurrent_attempts_are_all_counted(ada: AccountDriver) -> None:
     async def attempt_concurrently() -> list[Any]:
         db, settings = ada.server.db, ada.server.settings
         return await asyncio.gather(
-            *(sessions.sign_in(db, settings, ada.email, f"guess {each}", "", "") for each in range(20))
+            *(login_outcome(sessions.sign_in(db, settings, ada.email, f"guess {each}", "", "")) for each in range(20))
         )
 
     found = ada.server.run(attempt_concurrently())
@@ -185,12 +186,12 @@ def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monke
         took: list[float] = []
         for expected in (0, 0, 1):
             began = time.monotonic()
-            assert ada.sign_in("nobody's", email) == LoginError(expected)
+            assert ada.sign_in("nobody's", email) == FailedLogin(expected)
             took.append(time.monotonic() - began)
         assert min(took) >= credentials.MIN_FAILURE_SECONDS
         ada.server.run(ada.server.db.execute(later, hash_token(email)))  # a slow machine must not outlast the wait
         again = ada.sign_in("nobody's", email)
-        assert isinstance(again, LoginError)
+        assert isinstance(again, FailedLogin)
         assert again.retry_after > 0
     # As many hashes, with the same parameters.
     assert [each.rsplit("$", 2)[0] for each in hashed] == [hashed[0].rsplit("$", 2)[0]] * 6
@@ -241,12 +242,12 @@ def test_a_removed_member_loses_access_immediately(
     token = leaving.token()
     ada.write(lambda ctx: members.remove(ctx, leaving.id), as_self=True)
     assert leaving.session(token) is None
-    assert leaving.sign_in() == LoginError(0)
+    assert leaving.sign_in() == FailedLogin(0)
 
 
 @pytest.mark.usefixtures("slow_passwords")
 def test_an_account_signs_in_with_production_parameters(ada: AccountDriver) -> None:
-    assert isinstance(ada.sign_in("wrong"), LoginError)
+    assert isinstance(ada.sign_in("wrong"), FailedLogin)
     token = ada.token()
     kept = ada.server.run(store.get_by_email(ada.server.db, ada.email))
     assert kept
@@ -284,6 +285,6 @@ def test_another_spelling_of_an_email_is_delayed_too(ada: AccountDriver) -> None
     ada.server.run(ada.server.db.execute("update accounts set email = $2 where id = $1", ada.id, "v" + ada.email + "i"))
     email = "v" + ada.email + "i"
     for _ in range(4):
-        assert isinstance(ada.sign_in("wrong", email), LoginError)
+        assert isinstance(ada.sign_in("wrong", email), FailedLogin)
     found = ada.sign_in(PASSWORD, email[:-1] + "\u0130")  # what the database takes for an i, where it does
-    assert isinstance(found, LoginError)
+    assert isinstance(found, FailedLogin)

@@ -10,10 +10,11 @@ from pyotp.totp import TOTP
 
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
-from plankeeper.accounts.policy import hash_token
-from plankeeper.accounts.schemas import LoginError, LoginResult
+from plankeeper.accounts.schemas import LoginResult
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.http.errors import ValidationError
 from support.accounts import PASSWORD, AccountDriver, recorded_account_events
+from support.logins import FailedLogin
 
 
 class AuthenticatorApp:
@@ -90,7 +91,7 @@ def test_a_code_is_used_once(ada: AccountDriver, authenticator: AuthenticatorApp
     code = authenticator.code()
     first, second = password_verified_token(ada), password_verified_token(ada)
     assert isinstance(ada.verify_two_factor(first, code), LoginResult)
-    assert ada.verify_two_factor(second, code) == LoginError(0)
+    assert ada.verify_two_factor(second, code) == FailedLogin(0)
     assert ada.session(second)
     assert event_types(ada)[-1] == "sign_in_failed"
 
@@ -108,7 +109,7 @@ def test_codes_of_the_adjacent_time_steps_are_accepted_and_no_others() -> None:
 @pytest.mark.parametrize("code", ["", "000000", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "\0", "\ud800", "x" * 10_000])
 def test_a_wrong_code_is_rejected(ada: AccountDriver, authenticator: AuthenticatorApp, code: str) -> None:
     token = password_verified_token(ada)
-    assert ada.verify_two_factor(token, code) == LoginError(0)
+    assert ada.verify_two_factor(token, code) == FailedLogin(0)
     session = ada.session(token)
     assert session
     assert session.two_factor_pending
@@ -119,13 +120,13 @@ def test_code_attempts_are_throttled(ada: AccountDriver, authenticator: Authenti
     for _ in range(5):
         # The password between two codes must not make them free again.
         found = ada.verify_two_factor(password_verified_token(ada), "000000")
-        assert isinstance(found, LoginError)
+        assert isinstance(found, FailedLogin)
         waits.append(found.retry_after)
         ada.clear_login_delay()
     assert waits == [0, 0, 1, 2, 4]
-    assert ada.verify_two_factor(password_verified_token(ada), "000000") == LoginError(8)
+    assert ada.verify_two_factor(password_verified_token(ada), "000000") == FailedLogin(8)
     token_refused = ada.sign_in()
-    assert isinstance(token_refused, LoginError)
+    assert isinstance(token_refused, FailedLogin)
     assert token_refused.retry_after > 0
 
 
@@ -134,8 +135,8 @@ def test_a_code_is_rejected_for_a_complete_or_unknown_session(
 ) -> None:
     complete = ada.verify_two_factor(password_verified_token(ada), authenticator.code())
     assert isinstance(complete, LoginResult)
-    assert ada.verify_two_factor(complete.token, authenticator.code(1)) == LoginError(0)
-    assert ada.verify_two_factor("nobody's", authenticator.code(1)) == LoginError(0)
+    assert ada.verify_two_factor(complete.token, authenticator.code(1)) == FailedLogin(0)
+    assert ada.verify_two_factor("nobody's", authenticator.code(1)) == FailedLogin(0)
 
 
 def test_a_recovery_code_works_once_and_a_new_set_replaces_the_old(ada: AccountDriver) -> None:
@@ -144,13 +145,13 @@ def test_a_recovery_code_works_once_and_a_new_set_replaces_the_old(ada: AccountD
     codes = enable_two_factor(ada, token, secret, AuthenticatorApp(secret).code())
     assert len(codes) == 10
     assert isinstance(ada.verify_two_factor(password_verified_token(ada), codes[0].upper()), LoginResult)
-    assert ada.verify_two_factor(password_verified_token(ada), codes[0]) == LoginError(0)
+    assert ada.verify_two_factor(password_verified_token(ada), codes[0]) == FailedLogin(0)
     assert ada.server.run(store.count_unused_recovery_codes(ada.server.db, ada.id)) == 9
     settings, proof = ada.server.settings, verified_credentials(ada, token)
     newer = ada.run_as_session(lambda tx, _: self_service.renew_recovery_codes(tx, settings, proof), token)
     assert event_types(ada)[-1] == "recovery_codes_renewed"
     assert not set(newer) & set(codes)
-    assert ada.verify_two_factor(password_verified_token(ada), codes[1]) == LoginError(0)
+    assert ada.verify_two_factor(password_verified_token(ada), codes[1]) == FailedLogin(0)
     ada.clear_login_delay()
     assert isinstance(ada.verify_two_factor(password_verified_token(ada), newer[1]), LoginResult)
 
@@ -201,7 +202,7 @@ def test_a_new_password_ends_the_other_sessions(ada: AccountDriver) -> None:
         )
     assert ada.session(token)
     assert ada.session(other) is None
-    assert ada.sign_in() == LoginError(0)
+    assert ada.sign_in() == FailedLogin(0)
     assert isinstance(ada.sign_in("seven quiet lanterns"), LoginResult)
 
 
@@ -214,8 +215,8 @@ def test_wrong_passwords_count_as_failed_sign_ins(ada: AccountDriver) -> None:
         waits.append(str(refused.value.errors[0].message))
         ada.clear_login_delay()
     assert waits == [
-        "is wrong", "is wrong", "is wrong, or came too soon: wait 1 second and try again",
-        "is wrong, or came too soon: wait 2 seconds and try again",
+        "is incorrect", "is incorrect", "is incorrect, or you tried too soon: wait 1 second and try again",
+        "is incorrect, or you tried too soon: wait 2 seconds and try again",
     ]  # fmt: skip
     # What is right is no failure: neither does it wait, nor is the count forgotten.
     assert verified_credentials(ada, token).account.id == ada.id
@@ -223,7 +224,7 @@ def test_wrong_passwords_count_as_failed_sign_ins(ada: AccountDriver) -> None:
         verified_credentials(ada, token, "wrong")
     assert "wait 4 seconds" in refused.value.errors[0].message
     # The same count keeps out who signs in, and the right password too, until the wait is over.
-    assert isinstance(ada.sign_in(), LoginError)
+    assert isinstance(ada.sign_in(), FailedLogin)
     with pytest.raises(ValidationError):
         verified_credentials(ada, token)
     assert event_types(ada).count("sign_in_failed") == 5

@@ -14,9 +14,10 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor
@@ -100,7 +101,7 @@ async def running_cache(db: Database) -> AsyncGenerator[ApiKeyCache]:
 
 async def revoke(db: Database, server: RunningServer, plan_manager_id: str, key: str) -> None:
     async with db.transaction() as tx:
-        api_key = await store.get_by_hash(tx, hash_key(key))
+        api_key = await store.get_by_hash(tx, hash_token(key))
         assert api_key
         await service.revoke(WriteContext(tx, UUID(plan_manager_id), server.settings, SYSTEM), api_key.id)
 

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import POLL_INTERVAL
-from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.http.context import Actor, WriteContext
 from support.client import Client
@@ -54,7 +54,7 @@ class KeyHelper:
         self._server.run(work())
 
     def get(self, key: str) -> ApiKey:
-        api_key = self._server.run(store.get_by_hash(self._server.db, hash_key(key)))
+        api_key = self._server.run(store.get_by_hash(self._server.db, hash_token(key)))
         assert api_key
         return api_key
 

@@ -10,9 +10,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import ApiKeyCache
-from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database
 from plankeeper.http.context import SYSTEM, WriteContext
@@ -73,7 +74,7 @@ async def create_key(db: Database, *owners: UUID, lasts: timedelta | None = None
 
 
 async def get_key(db: Database, key: str) -> ApiKey:
-    api_key = await store.get_by_hash(db, hash_key(key))
+    api_key = await store.get_by_hash(db, hash_token(key))
     assert api_key
     return api_key
 

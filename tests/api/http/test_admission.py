@@ -11,8 +11,9 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.http.admission import client_network
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
@@ -60,7 +61,7 @@ def limited_client(server: RunningServer, new_plan_manager: Callable[[], UUID]) 
             async with server.db.transaction() as tx:
                 ctx = WriteContext(tx, owner, server.settings, SYSTEM)
                 secret = await service.create(ctx, "limited", [owner], scopes, None, rate_limit)
-                key = await store.get_by_hash(tx, hash_key(secret))
+                key = await store.get_by_hash(tx, hash_token(secret))
                 assert key is not None
                 if held:
                     await hold_minute(tx, f"key:{key.id}")
@@ -250,7 +251,7 @@ def inactive_keys(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            key = await store.get_by_hash(tx, hash_key(revoked))
+            key = await store.get_by_hash(tx, hash_token(revoked))
             assert key is not None
             await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), key.id)
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.format import new_key as unknown_key
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
@@ -115,7 +115,7 @@ def test_a_revoked_key_is_rejected_by_every_server_and_others_work(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            kept = await store.get_by_hash(tx, hash_key(api.key))
+            kept = await store.get_by_hash(tx, hash_token(api.key))
             assert kept is not None
             await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), kept.id)
 

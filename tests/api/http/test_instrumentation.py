@@ -12,8 +12,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families_of
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
-from plankeeper.api_keys.format import hash_key, new_key
+from plankeeper.api_keys.format import new_key
 from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
@@ -70,7 +71,7 @@ def access_log(api: Client, capfd: pytest.CaptureFixture[str]) -> AccessLog:
 
 
 def key_id_of(server: RunningServer, key: str) -> str:
-    api_key = server.run(store.get_by_hash(server.db, hash_key(key)))
+    api_key = server.run(store.get_by_hash(server.db, hash_token(key)))
     assert api_key is not None
     return str(api_key.id)
 
@@ -156,7 +157,7 @@ def test_a_log_line_does_not_reveal_a_key(logging_server: RunningServer, api: Cl
         async with logging_server.db.transaction() as tx:
             ctx = WriteContext(tx, owner, logging_server.settings, SYSTEM)
             made = await service.create(ctx, "Gone", [owner], ["read"], None)
-            found = await store.get_by_hash(tx, hash_key(made))
+            found = await store.get_by_hash(tx, hash_token(made))
             assert found is not None
             await service.revoke(ctx, found.id)
             return made

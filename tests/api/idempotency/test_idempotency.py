@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service
-from plankeeper.api_keys.format import hash_key
 from plankeeper.api_keys.store import get_by_hash, select_for_update
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.idempotency.store import purge
@@ -113,7 +113,7 @@ def test_a_rotated_api_key_shares_the_idempotency_keys_of_the_old_one(server: Ru
 
     async def rotate() -> str:
         async with server.db.transaction() as tx:
-            known = await get_by_hash(tx, hash_key(api.key))
+            known = await get_by_hash(tx, hash_token(api.key))
             assert known
             old = await select_for_update(tx, known.id)
             assert old
@@ -171,7 +171,7 @@ def test_a_request_in_progress_is_waited_for_and_then_reported(server: RunningSe
                 "insert into idempotency_records (plan_manager_id, original_key_id, path, idempotency_key,"
                 " request_hash, created_at) select $1, original_id, '/api/public/v1/participants', 'slow', '', now()"
                 " from api_keys where key_hash = $2",
-                api.plan_manager_id, hash_key(api.key),
+                api.plan_manager_id, hash_token(api.key),
             )  # fmt: skip
             import asyncio
 

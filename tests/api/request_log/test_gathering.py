@@ -11,8 +11,8 @@ import pytest
 from msgspec import Struct
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store as api_key_store
-from plankeeper.api_keys.format import hash_key
 from plankeeper.database.client import Database
 from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.request_log import buffer, store
@@ -45,7 +45,7 @@ def test_each_request_is_logged_without_its_content(
     server: RunningServer, api: Client, other: Client, logged_requests: ReadLog
 ) -> None:
     started = datetime.now(UTC)
-    key = server.run(api_key_store.get_by_hash(server.db, hash_key(api.key)))
+    key = server.run(api_key_store.get_by_hash(server.db, hash_token(api.key)))
     assert key
     path = f"/participants/{uuid7()}"
     responses = [

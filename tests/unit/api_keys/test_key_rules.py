@@ -5,7 +5,8 @@ import string
 
 import pytest
 
-from plankeeper.api_keys.format import checksum, hash_key, is_well_formed, new_key
+from plankeeper.accounts.tokens import hash_token
+from plankeeper.api_keys.format import checksum, is_well_formed, new_key
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -99,6 +100,6 @@ def test_a_key_that_is_too_short_is_rejected_even_with_a_valid_checksum() -> Non
 
 
 def test_only_the_sha_256_of_a_key_is_stored() -> None:
-    assert hash_key("abc") == bytes.fromhex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    assert hash_token("abc") == bytes.fromhex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     key = new_key()
-    assert hash_key(key) == hashlib.sha256(key.encode()).digest()
+    assert hash_token(key) == hashlib.sha256(key.encode()).digest()

@@ -60,7 +60,7 @@ async def change_password(request: PageRequest) -> Redirect:
         await self_service.change_password(
             tx, request.settings, request.account, credentials, request.form.raw("new_password")
         )
-    return Redirect(ACCOUNT_URL, "Your password is changed. Your other sessions have ended.")
+    return Redirect(ACCOUNT_URL, "Password changed. You are signed out everywhere else.")
 
 
 @pages.get("/account/two-factor", role="signed_in")
@@ -96,7 +96,7 @@ async def disable_two_factor(request: PageRequest) -> Redirect:
     credentials = await require_password(request)
     async with request.db.transaction() as tx:
         await self_service.disable_totp(tx, request.settings, credentials)
-    return Redirect(ACCOUNT_URL, "Two-factor authentication is off. Your password alone signs you in.")
+    return Redirect(ACCOUNT_URL, "Two-factor authentication turned off.")
 
 
 @pages.get("/account/recovery-codes", role="signed_in")
@@ -119,14 +119,14 @@ async def end_session(request: FormRequest) -> Redirect:
         raise NotFound  # signing out ends the current session
     if not await self_service.revoke_session(request.tx, request.settings, request.account, token_hash):
         raise NotFound
-    return Redirect(ACCOUNT_URL, "The session has ended.")
+    return Redirect(ACCOUNT_URL, "Session signed out.")
 
 
 @pages.post("/account/sessions/end-others", role="signed_in")
 async def end_other_sessions(request: FormRequest) -> Redirect:
     ended = await self_service.revoke_other_sessions(request.tx, request.settings, request.account)
-    messages = {0: "There was no other session.", 1: "1 other session has ended."}
-    return Redirect(ACCOUNT_URL, messages.get(ended, f"{ended} other sessions have ended."))
+    messages = {0: "There are no other sessions.", 1: "1 other session signed out."}
+    return Redirect(ACCOUNT_URL, messages.get(ended, f"{ended} other sessions signed out."))
 
 
 async def require_password(request: PageRequest) -> VerifiedCredentials:
@@ -147,5 +147,5 @@ def describe_browser(agent: str) -> str:
     browser = next((name for marker, name in _BROWSERS.items() if marker in agent), None)
     system = next((name for marker, name in _OPERATING_SYSTEMS.items() if marker in agent), None)
     if browser is None:
-        return "another program"
+        return "Unknown browser"
     return f"{browser} on {system}" if system else browser

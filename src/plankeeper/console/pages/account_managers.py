@@ -21,7 +21,7 @@ from plankeeper.http.parsing import parse_uuid
 pages = Pages()
 
 ACCOUNT_MANAGERS_URL = f"{PREFIX}/account-managers"
-STATE_CHOICES = {"": "All", "true": "Active", "false": "Not active"}
+STATE_CHOICES = {"": "Any", "true": "Active", "false": "Inactive"}
 
 
 @pages.get("/account-managers", role="viewer")
@@ -57,7 +57,7 @@ async def create(request: FormRequest) -> Redirect:
     created = await service.create(
         request.write_context, validate_struct(AccountManagerCreate, _form_values(request.form))
     )
-    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(created)} is an account manager now.")
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(created)} created.")
 
 
 @pages.get("/account-managers/{account_manager_id}/edit", role="manager")
@@ -80,21 +80,19 @@ async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
     updated = await service.update(
         request.write_context, account_manager_id, changes_in(AccountManagerCreate, request.form, current)
     )
-    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} is saved.")
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} saved.")
 
 
 @pages.post("/account-managers/{account_manager_id}/deactivate", role="manager")
 async def deactivate(request: FormRequest, account_manager_id: UUID) -> Redirect:
     updated = await service.update(request.write_context, account_manager_id, AccountManagerUpdate(active=False))
-    return Redirect(
-        ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} is not active any more. Participants keep who they have."
-    )
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} deactivated. Their participants stay assigned.")
 
 
 @pages.post("/account-managers/{account_manager_id}/activate", role="manager")
 async def activate(request: FormRequest, account_manager_id: UUID) -> Redirect:
     updated = await service.update(request.write_context, account_manager_id, AccountManagerUpdate(active=True))
-    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} is active again.")
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} activated.")
 
 
 def _form_values(form: Form) -> dict[str, object]:
@@ -102,4 +100,4 @@ def _form_values(form: Form) -> dict[str, object]:
 
 
 def _display_name(manager: AccountManagerRow) -> str:
-    return " ".join(filter(None, (manager.first_name, manager.last_name))) or manager.email or "The account manager"
+    return " ".join(filter(None, (manager.first_name, manager.last_name))) or manager.email or "Account manager"

@@ -25,7 +25,7 @@ MAX_PREVIEW_LENGTH = 60  # characters of a value in the list
 MAX_TEXT_LENGTH = 10_000  # characters of a value on the page of an event
 SCAN_LIMIT = 10_000  # events that a filtered page searches
 EXPORT_BATCH_SIZE = 500  # events in a chunk of the CSV file
-ACTORS = {"": "anybody", "user": "people", "api_key": "API keys", "system": "the system"}
+ACTORS = {"": "Anyone", "user": "People", "api_key": "API keys", "system": "System"}
 NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
 RESOURCE_PATHS = {
     "participant": "/participants/{}",

@@ -1,6 +1,6 @@
 """Settings, API keys: list, create, rotate, revoke."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from plankeeper.api_keys import service, store
@@ -15,15 +15,15 @@ pages = Pages()
 
 KEYS_URL = f"{PREFIX}/settings/keys"
 MAX_NAME_LENGTH = 100
-LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "No end"}
-OVERLAPS = {"0": "At once", "1": "1 hour", "24": "1 day", "168": "7 days"}
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "Never"}
+OVERLAPS = {"0": "Immediately", "1": "1 hour", "24": "1 day", "168": "7 days"}
 SCOPES = ("read", "write")
 
 
 @pages.get("/settings/keys", role="manager")
 async def list_(request: PageRequest) -> HtmlPage:
     keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
-    rows = [(key, key_state(key), can_change(request, key)) for key in keys]
+    rows = [(key, service.key_state(key), can_change(request, key)) for key in keys]
     rows.sort(key=lambda each: each[1] != "active")
     return HtmlPage("api_keys.html", {"keys": rows, "names": request.account.plan_manager_names})
 
@@ -43,8 +43,8 @@ async def create(request: FormRequest) -> HtmlPage:
     messages = {
         "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
         "scope": "" if scopes and set(scopes) <= set(SCOPES) else "must be read, write or both",
-        "lasts": "" if request.form.text("lasts") in LIFETIMES else "must be one of the list",
-        "plan_manager_id": "" if selected <= allowed else "must be ones that you manage keys of",
+        "lasts": "" if request.form.text("lasts") in LIFETIMES else "must be one of the options",
+        "plan_manager_id": "" if selected <= allowed else "must be plan managers whose keys you can manage",
     }
     require_valid(messages)
     ids = [each for each in selected if each]
@@ -68,8 +68,8 @@ async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
     overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
     require_valid(
         {
-            "overlap": "" if overlap in OVERLAPS else "must be one of the list",
-            "lasts": "" if lifetime in LIFETIMES else "must be one of the list",
+            "overlap": "" if overlap in OVERLAPS else "must be one of the options",
+            "lasts": "" if lifetime in LIFETIMES else "must be one of the options",
         }
     )
     secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), parse_duration(lifetime))
@@ -85,7 +85,7 @@ async def revoke_form(request: PageRequest, key_id: UUID) -> HtmlPage:
 async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
     await service.revoke(request.write_context, key_id)
-    return Redirect(KEYS_URL, f"The key {key.name} (…{key.last_four}) is revoked.")
+    return Redirect(KEYS_URL, f"API key {key.name} (…{key.last_four}) revoked.")
 
 
 def created_page(request: PageRequest, name: str, secret: str, plan_manager_id: UUID) -> HtmlPage:
@@ -103,15 +103,9 @@ def manageable_plan_managers(request: PageRequest) -> list[tuple[UUID, str, str]
 
 def can_change(request: PageRequest, key: ApiKey) -> bool:
     """Whether the key is active and the account manages all its plan managers, so that rotating extends no access."""
-    return key_state(key) == "active" and set(key.plan_managers) <= {
+    return service.key_state(key) == "active" and set(key.plan_managers) <= {
         each for each, _, _ in manageable_plan_managers(request)
     }
-
-
-def key_state(key: ApiKey) -> str:
-    if key.revoked_at:
-        return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= datetime.now(UTC) else "active"
 
 
 async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:

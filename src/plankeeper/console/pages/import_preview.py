@@ -86,7 +86,9 @@ async def preview_import(
     except TimeoutError:
         if not timeout.expired():
             raise
-        raise ValidationError(file=f"takes longer than {MAX_SECONDS} seconds; use plankeeper import for it") from None
+        raise ValidationError(
+            file=f"takes longer than {MAX_SECONDS} seconds: ask the operator to run plankeeper import"
+        ) from None
     preview.report.errors = [each._replace(message=_truncate(each.message)) for each in preview.report.errors]
     return preview
 
@@ -111,15 +113,15 @@ async def _import_into(
 def require_size(content: bytes) -> None:
     """Raises ValidationError for a file that is not text, is empty, or has too many lines."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValidationError(file="is UTF-16; save it as CSV UTF-8")
+        raise ValidationError(file="is encoded in UTF-16: save it as CSV UTF-8")
     if content.startswith(b"PK\x03\x04"):
-        raise ValidationError(file="is a workbook; save it as CSV UTF-8")
+        raise ValidationError(file="is a spreadsheet: save it as CSV UTF-8")
     if not content.removeprefix(b"\xef\xbb\xbf").strip():
         raise ValidationError(file="is empty")
     lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
     if lines > MAX_LINES:
         raise ValidationError(
-            file=f"has more than {MAX_LINES:,} lines; use plankeeper import for it, or send it in parts"
+            file=f"has more than {MAX_LINES:,} lines: split it, or ask the operator to run plankeeper import"
         )
 
 
@@ -136,7 +138,7 @@ async def _upsert_known_note_types(ctx: WriteContext, lines: Sequence[ImportRow[
     known = {each.id for each in await note_type_store.get_many(ctx.tx, ctx.plan_manager_id, ids)}
     unknown = [line for line in lines if isinstance(line.values.id, int) and line.values.id not in known]
     if unknown:
-        reason = "is no note type's; leave it empty for a new one"
+        reason = "must be the id of a note type, or empty for a new one"
         raise InvalidRowsError([RowError(line.line_number, "id", reason) for line in unknown])
     return await RESOURCES["note-types"].upsert(ctx, lines)
 

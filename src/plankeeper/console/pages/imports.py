@@ -22,11 +22,11 @@ MAX_FILES = 4  # files of one account
 # Ordered by their references to each other, with the columns that identify a record.
 IMPORT_KINDS = {
     "exit-reasons": ("Exit reasons", "id"),
-    "account-managers": ("Account managers", "id, or else email"),
+    "account-managers": ("Account managers", "ID or email"),
     "participants": ("Participants", "id"),
     "providers": ("Providers", "id"),
     "note-types": ("Note types", "id"),
-    "team-members": ("Team members", "participant and email, or else id"),
+    "team-members": ("Team members", "participant and email, or ID"),
     "invoices": ("Invoices", "id"),
 }
 
@@ -53,9 +53,9 @@ async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
 async def check(request: FormRequest) -> HtmlPage:
     resource, upload = request.form.text("resource"), request.form.upload
     if resource not in IMPORT_KINDS:
-        raise ValidationError(resource="must be one of the list")
+        raise ValidationError(resource="must be one of the options")
     if upload is None:
-        raise ValidationError(file="must be chosen")
+        raise ValidationError(file="is required")
     await _lock_imports(request)
     preview = await preview_import(request, resource, upload.content, commit=False)
     file = ImportFile(uuid7(), resource, upload.name, upload.content, request.account.account_id, datetime.now(UTC))
@@ -89,4 +89,4 @@ async def run_import(request: FormRequest, file_id: UUID) -> HtmlPage:
 
 async def _lock_imports(request: FormRequest) -> None:
     if not await store.try_lock_import(request.tx, request.plan_manager_id):
-        raise EditConflictError("Another import of this plan manager is running. Try again when it is done.")
+        raise EditConflictError("Another import is running for this plan manager. Try again when it is finished.")

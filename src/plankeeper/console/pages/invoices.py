@@ -5,9 +5,9 @@ from typing import NamedTuple, get_args
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
+from plankeeper.console.labels import humanize
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.console.templating import humanize
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.invoices import ignored_warnings, ignored_warnings_store, queries, store
@@ -20,10 +20,10 @@ pages = Pages()
 INVOICES_URL = f"{PREFIX}/invoices"
 MAX_REASON_LENGTH = 1000
 FILTERS = ("invoice_number", "claim_status", "approval_status", "participant_id", "provider_id")
-CLAIM_STATUSES = {"": "All"} | {each: humanize(each) for each in get_args(ClaimStatus)}
-APPROVAL_STATUSES = {"": "All"} | {each: humanize(each) for each in get_args(ApprovalStatus)}
+CLAIM_STATUSES = {"": "Any"} | {each: humanize(each) for each in get_args(ClaimStatus)}
+APPROVAL_STATUSES = {"": "Any"} | {each: humanize(each) for each in get_args(ApprovalStatus)}
 # An imported invoice can have a code that the catalogue lacks.
-UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue has no such code.")
+UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue doesn’t have this code.")
 
 
 class ExplainedWarning(NamedTuple):
@@ -98,14 +98,14 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
     if not await ignored_warnings.ignore(request.write_context, invoice_id, code, reason):
         return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{title}” is ignored on this invoice.")
+    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{title}” ignored.")
 
 
 @pages.post("/invoices/{invoice_id}/warnings/{code}/warn", role="manager")
 async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if not await ignored_warnings.restore(request.write_context, invoice_id, code):
         return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{explain_warning(code).title}” counts again on this invoice.")
+    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{explain_warning(code).title}” restored.")
 
 
 async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines:
@@ -115,7 +115,9 @@ async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines
 
 def warning_gone(invoice_id: UUID) -> Redirect:
     """The warning was ignored or restored by another user, or a check of the invoice removed it."""
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", "Nothing was changed: the warning was not there any more.")
+    return Redirect(
+        f"{INVOICES_URL}/{invoice_id}", "Nothing was changed: the invoice doesn’t have this warning any more."
+    )
 
 
 def active_warnings(invoice: Invoice) -> list[str]:

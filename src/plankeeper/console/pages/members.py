@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.accounts import member_store, sessions
+from plankeeper.accounts import invitations, member_store
 from plankeeper.accounts import members as member_service
-from plankeeper.accounts.policy import invitation_path, single_line
+from plankeeper.accounts.policy import single_line
 from plankeeper.accounts.schemas import Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -17,9 +17,9 @@ pages = Pages()
 MEMBERS_URL = f"{PREFIX}/settings/people"
 MAX_NAME_LENGTH = 255
 ROLE_CHOICES = {
-    "viewer": "Viewer: sees everything but keys",
-    "manager": "Manager: changes records, keys and webhooks too",
-    "owner": "Owner: decides who belongs here too",
+    "viewer": "Viewer: can see everything except API keys",
+    "manager": "Manager: can also change records, API keys and webhooks",
+    "owner": "Owner: can also invite and remove people",
 }
 
 
@@ -55,8 +55,8 @@ async def invite_again(request: FormRequest, invitation_id: UUID) -> HtmlPage:
 
 @pages.post("/settings/people/invitations/{invitation_id}/withdraw", role="owner")
 async def revoke_invitation(request: FormRequest, invitation_id: UUID) -> Redirect:
-    before = await member_service.revoke_invitation(request.write_context, invitation_id)
-    return Redirect(MEMBERS_URL, f"The invitation of {before.email} is withdrawn. Its link does nothing any more.")
+    before = await invitations.revoke(request.write_context, invitation_id)
+    return Redirect(MEMBERS_URL, f"Invitation for {before.email} revoked. Its link no longer works.")
 
 
 @pages.get("/settings/people/{account_id}/role", role="owner")
@@ -69,8 +69,8 @@ async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
     role = request.form.text("role")
     before = or_404(await member_service.change_role(request.write_context, account_id, role))
     if before.role != request.form.text("was"):
-        raise EditConflictError(f"{before.name} was given another role by somebody else meanwhile.")
-    return Redirect(MEMBERS_URL, f"{before.name} is {role} now.")
+        raise EditConflictError(f"Somebody else changed the role of {before.name} in the meantime.")
+    return Redirect(MEMBERS_URL, f"{before.name} is now {role}.")
 
 
 @pages.get("/settings/people/{account_id}/remove", role="owner")
@@ -81,13 +81,15 @@ async def remove_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 @pages.post("/settings/people/{account_id}/remove", role="owner", on_error=remove_form)
 async def remove(request: FormRequest, account_id: UUID) -> Redirect:
     before = or_404(await member_service.remove(request.write_context, account_id))
-    return Redirect(MEMBERS_URL, f"{before.name} has no role here any more.")
+    return Redirect(MEMBERS_URL, f"{before.name} removed.")
 
 
 async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
     """The only page that shows an invitation's link, because only a hash of its token is stored."""
-    token = await sessions.invite(request.write_context, email, role, name)
-    return HtmlPage("member_invited.html", {"email": email, "link": request.origin + invitation_path(token)})
+    token = await invitations.invite(request.write_context, email, role, name)
+    return HtmlPage(
+        "member_invited.html", {"email": email, "link": request.origin + invitations.invitation_path(token)}
+    )
 
 
 async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitation:
@@ -96,8 +98,7 @@ async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitatio
 
 
 async def get_member(request: PageRequest, account_id: UUID) -> Member:
-    members = await member_store.list_members(request.db, request.plan_manager_id)
-    return or_404(next((each for each in members if each.id == account_id), None))
+    return or_404(await member_service.get(request.db, request.plan_manager_id, account_id))
 
 
 def find_only_owner(members: list[Member]) -> UUID | None:

@@ -33,7 +33,7 @@ async def new(_request: PageRequest) -> HtmlPage:
 @pages.post("/note-types", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
     created = await service.create(request.write_context, validate_struct(NoteTypeCreate, _form_values(request.form)))
-    return Redirect(NOTE_TYPES_URL, f"The note type {created.note_type} is there.")
+    return Redirect(NOTE_TYPES_URL, f"Note type “{created.note_type}” created.")
 
 
 @pages.get("/note-types/{note_type_id}/edit", role="manager")
@@ -51,7 +51,7 @@ async def update(request: FormRequest, note_type_id: str) -> Redirect:
     current = form_from(NoteTypeUpdate, or_404(await service.select_for_update(request.write_context, id_)))
     require_unchanged(request, current)
     updated = await service.update(request.write_context, id_, changes_in(NoteTypeUpdate, request.form, current))
-    return Redirect(NOTE_TYPES_URL, f"The note type {updated.note_type} is saved.")
+    return Redirect(NOTE_TYPES_URL, f"Note type “{updated.note_type}” saved.")
 
 
 @pages.get("/note-types/{note_type_id}/delete", role="manager")
@@ -62,7 +62,7 @@ async def delete_form(request: PageRequest, note_type_id: str) -> HtmlPage:
 @pages.post("/note-types/{note_type_id}/delete", role="manager")
 async def delete(request: FormRequest, note_type_id: str) -> Redirect:
     await service.delete(request.write_context, _parse_id(note_type_id))
-    return Redirect(NOTE_TYPES_URL, "The note type is deleted.")
+    return Redirect(NOTE_TYPES_URL, "Note type deleted.")
 
 
 async def get_or_404(request: PageRequest, note_type_id: str) -> NoteType:

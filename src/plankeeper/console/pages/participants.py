@@ -33,7 +33,7 @@ pages = Pages()
 PARTICIPANTS_URL = f"{PREFIX}/participants"
 MAX_CHOICES = 500  # options of a select, which limits the size of the page
 STATUSES = ("Active", "Inactive", "Lead")
-REGIONS = {"": "not set", "remote": "remote", "very_remote": "very remote"}
+REGIONS = {"": "Not set", "remote": "Remote", "very_remote": "Very remote"}
 
 
 @pages.get("/participants", role="viewer")
@@ -70,7 +70,7 @@ async def create(request: FormRequest) -> Redirect:
     change = changes_in(ParticipantUpdate, request.form, empty_form())
     async with translate_constraints(request, service.CONSTRAINT_ERRORS):
         created = await service.create(request.write_context, change)
-    return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} is added.")
+    return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} added.")
 
 
 @pages.get("/participants/{participant_id}", role="viewer")
@@ -104,7 +104,7 @@ async def update(request: FormRequest, participant_id: UUID) -> Redirect:
     change = changes_in(ParticipantUpdate, request.form, current)
     async with translate_constraints(request, service.CONSTRAINT_ERRORS):
         await service.update(request.write_context, participant_id, change)
-    return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "The changes are saved.")
+    return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "Changes saved.")
 
 
 @pages.get("/participants/{participant_id}/delete", role="manager")
@@ -121,7 +121,7 @@ async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
 async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
     participant = or_404(await store.get_summary(request.tx, request.plan_manager_id, participant_id))
     await service.delete(request.write_context, participant_id)
-    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} is deleted.")
+    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} deleted.")
 
 
 async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:
@@ -153,7 +153,7 @@ async def manager_choices(request: PageRequest) -> dict[str, str]:
     )
     labelled = [(each.name or each.email or "No name", each) for each in rows[:MAX_CHOICES]]
     labelled.sort(key=lambda each: each[0].casefold())
-    return {str(each.id): name if each.active else f"{name} (not active)" for name, each in labelled}
+    return {str(each.id): name if each.active else f"{name} (inactive)" for name, each in labelled}
 
 
 async def form_choices(request: PageRequest, participant: Participant | None) -> Mapping[str, object]:
@@ -161,10 +161,10 @@ async def form_choices(request: PageRequest, participant: Participant | None) ->
     choices = await manager_choices(request)
     manager = participant.account_manager if participant else None
     if manager and manager.id:
-        choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (not to be chosen any more)")
+        choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (not available any more)")
     return {
-        "managers": {"": "not set", **choices},
-        "states": {"": "not set", **{each: each for each in STATE_CODES}},
+        "managers": {"": "Not set", **choices},
+        "states": {"": "Not set", **{each: each for each in STATE_CODES}},
         "statuses": {each: each for each in STATUSES},
         "regions": REGIONS,
         **await exit_reason_choices(request, participant),
@@ -175,7 +175,7 @@ async def exit_reason_choices(request: PageRequest, participant: Participant | N
     """The categories of exit reasons, and the subcategories of each."""
     reasons = await exit_reasons.list_all(request.db, request.plan_manager_id, MAX_CHOICES)
     names = {str(each.id): each.name for each in reasons}
-    categories = {"": "not set", **{str(each.id): each.name for each in reasons if each.parent_id is None}}
+    categories = {"": "Not set", **{str(each.id): each.name for each in reasons if each.parent_id is None}}
     groups = dict[str, dict[str, str]]()
     for each in reasons:
         if each.parent_id:

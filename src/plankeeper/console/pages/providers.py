@@ -19,7 +19,7 @@ pages = Pages()
 
 PROVIDERS_URL = f"{PREFIX}/providers"
 TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
-CHOICES = {"states": {"": "not set", **{each: each for each in STATE_CODES}}}
+CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
 
 
 @pages.get("/providers", role="viewer")
@@ -42,7 +42,7 @@ async def new(request: PageRequest) -> HtmlPage:
 @pages.post("/providers", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
     created = await service.create(request.write_context, changes_in(ProviderUpdate, request.form, empty_form()))
-    return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'The provider'} is added.")
+    return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
 
 
 @pages.get("/providers/{provider_id}", role="viewer")
@@ -66,7 +66,7 @@ async def update(request: FormRequest, provider_id: UUID) -> Redirect:
     require_unchanged(request, current)
     change = changes_in(ProviderUpdate, request.form, current)
     await service.update(request.write_context, provider_id, change)
-    return Redirect(f"{PROVIDERS_URL}/{provider_id}", "The changes are saved.")
+    return Redirect(f"{PROVIDERS_URL}/{provider_id}", "Changes saved.")
 
 
 @pages.get("/providers/{provider_id}/delete", role="manager")
@@ -78,7 +78,7 @@ async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
     provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
     await service.delete(request.write_context, provider_id)
-    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'The provider'} is deleted.")
+    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} deleted.")
 
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:

@@ -3,7 +3,9 @@
 from urllib.parse import quote
 from uuid import UUID
 
-from plankeeper.accounts import sessions
+from plankeeper.accounts import invitations, sessions
+from plankeeper.accounts.credentials import LoginError
+from plankeeper.accounts.schemas import Session
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -31,9 +33,12 @@ async def sign_in_form(request: PageRequest) -> HtmlPage | Redirect:
 @pages.post("/sign-in", role="anyone", rate_limited=True)
 async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
     email, password, next_path = request.form.text("email"), request.form.raw("password"), request.form.text("next")
-    result = await sessions.sign_in(request.db, request.settings, email, password, request.address, request.user_agent)
-    if isinstance(result, sessions.LoginError):
-        return HtmlPage("sign_in.html", {"next": next_path, "retry_after": result.retry_after}, 401)
+    try:
+        result = await sessions.sign_in(
+            request.db, request.settings, email, password, request.address, request.user_agent
+        )
+    except LoginError as error:
+        return HtmlPage("sign_in.html", {"next": next_path, "retry_after": error.retry_after}, 401)
     if request.session:  # the browser forgets the token of its previous session
         await sessions.sign_out(request.db, request.session_token)
     if result.two_factor_pending:
@@ -53,17 +58,17 @@ async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
     next_path = request.form.text("next")
     if not request.account.two_factor_pending:
         return Redirect(next_url(next_path))
-    result = await sessions.verify_two_factor(
-        request.db, request.settings, request.session_token, request.form.text("code")
-    )
-    if isinstance(result, sessions.LoginError):
-        return HtmlPage("two_factor.html", {"next": next_path, "retry_after": result.retry_after}, 401)
+    code = request.form.text("code")
+    try:
+        result = await sessions.verify_two_factor(request.db, request.settings, request.session_token, code)
+    except LoginError as error:
+        return HtmlPage("two_factor.html", {"next": next_path, "retry_after": error.retry_after}, 401)
     return Redirect(next_url(next_path), session_token=result.token)
 
 
 @pages.get("/invitations/{token}", role="anyone")
 async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
-    open_invitation = or_404(await sessions.get_invitation(request.db, token))
+    open_invitation = or_404(await invitations.get_open(request.db, token))
     return HtmlPage(
         "invitation.html", {"open_invitation": open_invitation, "invitation_token": token, "retry_after": None}
     )
@@ -72,18 +77,21 @@ async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
 @pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, rate_limited=True)
 async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
     name, password = request.form.text("name"), request.form.raw("password")
-    open_invitation = or_404(await sessions.get_invitation(request.db, token))
-    result = or_404(
-        await sessions.accept(request.db, request.settings, token, name, password, request.address, request.user_agent)
-    )
-    if isinstance(result, sessions.LoginError):
+    open_invitation = or_404(await invitations.get_open(request.db, token))
+    try:
+        result = or_404(
+            await invitations.accept(
+                request.db, request.settings, token, name, password, request.address, request.user_agent
+            )
+        )
+    except LoginError as error:
         return HtmlPage(
             "invitation.html",
-            {"open_invitation": open_invitation, "invitation_token": token, "retry_after": result.retry_after},
+            {"open_invitation": open_invitation, "invitation_token": token, "retry_after": error.retry_after},
             401,
         )
     next_path = f"{PREFIX}/two-factor" if result.two_factor_pending else HOME_URL
-    return Redirect(next_path, f"You work for {open_invitation.plan_manager_name} now.", session_token=result.token)
+    return Redirect(next_path, f"You joined {open_invitation.plan_manager_name}.", session_token=result.token)
 
 
 @pages.post("/sign-out", role="password_verified")
@@ -104,10 +112,10 @@ async def choose(request: FormRequest) -> HtmlPage | Redirect:
         # The response does not reveal whether a plan manager of others exists.
         return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
     await sessions.switch_plan_manager(request.tx, request.account, plan_manager_id)
-    return Redirect(HOME_URL, f"You work for {request.account.plan_manager_names[plan_manager_id]} now.")
+    return Redirect(HOME_URL, f"Switched to {request.account.plan_manager_names[plan_manager_id]}.")
 
 
-def plan_manager_choices(session: sessions.Session) -> list[tuple[UUID, str, str]]:
+def plan_manager_choices(session: Session) -> list[tuple[UUID, str, str]]:
     """The account's plan managers, each with its id, name and the account's role, sorted by name."""
     rows = [(each, session.plan_manager_names[each], role) for each, role in session.roles.items()]
     return sorted(rows, key=lambda each: (each[1].casefold(), each[0]))

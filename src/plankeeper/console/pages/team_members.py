@@ -28,11 +28,11 @@ PERMISSIONS = {
     "view_documents": "View documents",
     "no_access": "No access",
 }
-PRIORITIES = {"": "none", "1": "1: primary contact", "2": "2: secondary contact"}
+PRIORITIES = {"": "None", "1": "Primary contact", "2": "Secondary contact"}
 CHOICES = {
     "permissions": PERMISSIONS,
     "priorities": PRIORITIES,
-    "states": {"": "not set", **{each: each for each in STATE_CODES}},
+    "states": {"": "Not set", **{each: each for each in STATE_CODES}},
 }
 
 
@@ -68,7 +68,7 @@ async def create(request: FormRequest, participant_id: UUID) -> Redirect:
     change = changes_in(TeamMemberCreate, request.form, Form())
     async with translate_errors(request, participant_id):
         member = await service.create(request.write_context, participant_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is on the team now.")
+    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} added to the team.")
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}", role="viewer")
@@ -92,7 +92,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
     change = changes_in(TeamMemberUpdate, request.form, member_form(current))
     async with translate_errors(request, participant_id):
         member = await service.update(request.write_context, participant_id, team_member_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"The changes to {member_name(member)} are saved.")
+    return Redirect(f"{PREFIX}/participants/{participant_id}", f"Changes to {member_name(member)} saved.")
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager")
@@ -104,7 +104,7 @@ async def remove_form(request: PageRequest, participant_id: UUID, team_member_id
 async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     member = (await member_context(request, participant_id, team_member_id))["member"]
     await service.delete(request.write_context, participant_id, team_member_id)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} is off the team.")
+    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} removed from the team.")
 
 
 async def member_context(
@@ -151,13 +151,15 @@ async def translate_errors(request: FormRequest, participant_id: UUID) -> AsyncG
 
 async def _field_error(request: FormRequest, participant_id: UUID, code: str) -> FieldError | None:
     if code == "permission_requires_email":
-        return FieldError("permissions", "a member without an email can have no access only")
+        return FieldError("permissions", "require an email: without one, only “No access” is possible")
     if code == "contact_priority_taken":
         name = await _priority_holder_name(request, participant_id)
-        return FieldError("contact_priority", f"{name} holds it; a participant has one contact of each priority")
+        return FieldError(
+            "contact_priority", f"is already used by {name}: each participant has one contact of each priority"
+        )
     if code == "team_member_exists":
         return FieldError(
-            "email", f"{await _name_of_email_holder(request, participant_id)} is on this team with it already"
+            "email", f"{await _name_of_email_holder(request, participant_id)} is already on this team with this email"
         )
     return None
 
@@ -166,12 +168,12 @@ async def _priority_holder_name(request: FormRequest, participant_id: UUID) -> s
     priority = int(request.form.text("contact_priority"))
     holder_id = await store.get_priority_holder(request.tx, request.plan_manager_id, participant_id, priority)
     if holder_id is None:
-        return "Somebody else"
+        return "Another team member"
     holder = await store.get(request.tx, request.plan_manager_id, participant_id, holder_id)
-    return member_name(holder) if holder else "Somebody else"
+    return member_name(holder) if holder else "Another team member"
 
 
 async def _name_of_email_holder(request: FormRequest, participant_id: UUID) -> str:
     query, email = TeamMemberListQuery(limit=1000), request.form.text("email").lower()
     members = await store.list_page(request.tx, request.plan_manager_id, participant_id, query)
-    return next((member_name(each) for each in members if (each.email or "").lower() == email), "Somebody")
+    return next((member_name(each) for each in members if (each.email or "").lower() == email), "Another team member")

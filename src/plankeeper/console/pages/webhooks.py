@@ -60,20 +60,21 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
 @pages.post("/settings/webhooks/{endpoint_id}/test", role="manager", on_error=get)
 async def test(request: FormRequest, endpoint_id: UUID) -> Redirect:
     await service.send_test(request.write_context, endpoint_id)
-    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "A test is on its way. Reload this page to see what came of it.")
+    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Test event sent. Reload this page to see the result.")
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/pause", role="manager")
 async def pause(request: FormRequest, endpoint_id: UUID) -> Redirect:
     await service.update(request.write_context, endpoint_id, WebhookEndpointUpdate(active=False))
-    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Nothing more is sent to this endpoint until you resume it.")
+    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Endpoint paused. No events are sent until you resume it.")
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/resume", role="manager")
 async def resume(request: FormRequest, endpoint_id: UUID) -> Redirect:
     await service.update(request.write_context, endpoint_id, WebhookEndpointUpdate(active=True))
     return Redirect(
-        f"{WEBHOOKS_URL}/{endpoint_id}", "Events are sent again from now on. A replay sends the missed ones."
+        f"{WEBHOOKS_URL}/{endpoint_id}",
+        "Endpoint resumed. To send the missed events, resend all events since it was paused.",
     )
 
 
@@ -82,15 +83,15 @@ async def replay(request: FormRequest, endpoint_id: UUID) -> Redirect:
     try:
         parsed = datetime.fromisoformat(request.form.text("since"))
     except ValueError:
-        raise ValidationError(since="must be a date and a time, such as 2026-11-21T15:04") from None
+        raise ValidationError(since="must be a date and time, such as 2026-11-21T15:04") from None
     if parsed.year < 2:
-        raise ValidationError(since="must be a date of the years from 2 on")
+        raise ValidationError(since="must be in year 2 or later")
     since = parsed.replace(tzinfo=parsed.tzinfo or request.settings.time_zone)
     if since > datetime.now(UTC):
         raise ValidationError(since="must not be in the future")
     result = await service.replay(request.write_context, endpoint_id, ReplayRequest(since=since))
-    messages = {0: "No events are", 1: "1 event is"}.get(result.events, f"{result.events:,} events are")
-    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", f"{messages} sent again.")
+    messages = {0: "No events", 1: "1 event"}.get(result.events, f"{result.events:,} events")
+    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", f"{messages} resent.")
 
 
 @pages.get("/settings/webhooks/{endpoint_id}/rotate-secret", role="manager")
@@ -114,7 +115,7 @@ async def delete_form(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
 @pages.post("/settings/webhooks/{endpoint_id}/delete", role="manager")
 async def delete(request: FormRequest, endpoint_id: UUID) -> Redirect:
     await service.delete(request.write_context, endpoint_id)
-    return Redirect(WEBHOOKS_URL, "The endpoint is deleted, with its deliveries.")
+    return Redirect(WEBHOOKS_URL, "Endpoint and its deliveries deleted.")
 
 
 async def get_or_404(request: PageRequest, endpoint_id: UUID) -> WebhookEndpoint:
@@ -132,4 +133,4 @@ async def retry(request: FormRequest, endpoint_id: UUID, delivery_id: UUID) -> R
     if await delivery_store.get_endpoint_id(request.tx, request.plan_manager_id, delivery_id) != endpoint_id:
         raise NotFound
     await service.retry_delivery(request.write_context, delivery_id)
-    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "The delivery is attempted again now.")
+    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Delivery resent.")

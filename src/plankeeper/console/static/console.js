@@ -1,4 +1,4 @@
-// Copy buttons, and pages that are shown once. Everything else works without a script.
+// Copy buttons, and pages that are shown only once. Everything else works without JavaScript.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   button.hidden = false;
@@ -7,7 +7,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
       await navigator.clipboard.writeText(source.textContent);
       button.textContent = "Copied";
     } catch {
-      // Without TLS a browser keeps its clipboard to itself: the text is selected, to be copied by hand.
+      // Browsers give no access to the clipboard without TLS. Select the text, so that the user can copy it.
       getSelection().selectAllChildren(source);
       button.textContent = "Selected";
     }
@@ -15,6 +15,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// What is shown once is the answer to a form. Reloaded, it would send the form again, and make another.
+// A page that is shown only once is the response to a form. Reloading it would submit the form again.
 const once = document.querySelector("[data-once]");
 if (once) history.replaceState(null, "", once.dataset.once);

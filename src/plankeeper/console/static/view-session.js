@@ -1,12 +1,12 @@
-// Measures how the page of an invoice is looked at, and tells the server: docs/invoice-view-sessions.md says what.
+// Measures how long and how actively a person views an invoice, and reports it: docs/invoice-view-sessions.md.
 const HEARTBEAT_INTERVAL = 15_000, IDLE_TIMEOUT = 60_000; // milliseconds
 const path = document.querySelector("script[data-begin]").dataset.begin;
 const csrf = document.querySelector('input[name="csrf"]').value;
 
-let session = null; // the id of the one that is open
+let session = null; // the id of the open session
 let isStarting = false;
-let isClosed = false; // the page is closed, or in the browser's memory of where one was
-let isOver = false; // the server wants to hear no more: signed out, another role, the invoice is gone
+let isClosed = false; // the page is closed, or in the back/forward cache
+let isOver = false; // the server rejects further reports: signed out, role changed, invoice deleted
 let report, lastUpdate, lastInput, isVisible, isFocused;
 
 function updateVisibility() {
@@ -21,7 +21,7 @@ function reset() {
   updateVisibility();
 }
 
-// Adds the time since it was last asked, in the state that the page was in all the while.
+// Adds the time since the last call. The page was in the same state all that time.
 function addElapsedTime() {
   const now = performance.now(), idle = lastInput + IDLE_TIMEOUT;
   if (isVisible) report.active_ms += now - lastUpdate;
@@ -42,7 +42,7 @@ function post(to, values) {
   return fetch(to, { method: "POST", body: formData(values), redirect: "manual" });
 }
 
-// A page that nobody sees begins nothing: a tab opened behind others, one that a browser makes ahead of time.
+// A hidden page starts no session: a background tab, or a page that the browser prerenders.
 async function start() {
   if (session || isStarting || isClosed || isOver) return;
   if (document.visibilityState !== "visible" || document.prerendering) return;
@@ -65,7 +65,7 @@ async function sendHeartbeat() {
     if (response.ok || response.status >= 500 || sessionId !== session) return;
     session = null;
     isOver = response.status !== 409;
-    await start(); // 409: it ended for want of a heartbeat
+    await start(); // 409: the session timed out without a heartbeat
   } catch { /* likewise */ }
 }
 
@@ -88,7 +88,7 @@ for (const name of ["pointerdown", "pointermove", "keydown", "wheel", "scroll", 
 for (const name of ["focus", "blur"]) addEventListener(name, addElapsedTime);
 for (const name of ["visibilitychange", "prerenderingchange"]) document.addEventListener(name, sendHeartbeat);
 addEventListener("pagehide", end);
-// A page that comes back as it was left begins anew: the time that it was away is not its.
+// A page restored from the back/forward cache starts a new session: time away doesn't count.
 addEventListener("pageshow", () => { isClosed = false; start(); });
 setInterval(sendHeartbeat, HEARTBEAT_INTERVAL);
 reset();

@@ -1,0 +1,106 @@
+"""Invitations to a plan manager: create, accept, revoke. Plankeeper sends no email: the inviter passes the link on."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from plankeeper.accounts import member_store, members, store
+from plankeeper.accounts.audit import ClientInfo, account_actor
+from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
+from plankeeper.accounts.policy import INVITATION_LIFETIME
+from plankeeper.accounts.schemas import Invitation, LoginResult, OpenInvitation
+from plankeeper.accounts.sessions import open_session
+from plankeeper.accounts.tokens import hash_token, new_token
+from plankeeper.database.client import Database, Executor, Transaction
+from plankeeper.events.recorder import record_event
+from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.errors import ValidationError
+from plankeeper.settings import Settings
+
+
+class _InvitationTakenError(Exception):
+    """A concurrent request accepted the invitation or created the account."""
+
+
+def invitation_path(token: str) -> str:
+    """The path of an invitation's link."""
+    return f"/console/invitations/{token}"
+
+
+async def invite(ctx: WriteContext, email: str, role: str, name: str | None = None) -> str:
+    """Invite a person to the context's plan manager and return the link's token. Raises ValidationError.
+
+    An earlier open invitation for the same email is replaced, and its link stops working.
+    """
+    await members.require_owner(ctx)
+    now, token = datetime.now(UTC), new_token()
+    invitation = Invitation(
+        uuid7(),
+        members.validate_email(email),
+        name,
+        members.validate_role(role),
+        ctx.actor.name or ctx.actor.kind,
+        now,
+        now + INVITATION_LIFETIME,
+    )
+    if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
+        raise ValidationError(email="belongs to a person who is already a member")
+    saved_invitation = await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, hash_token(token))
+    await record_event(ctx, "account.invited", None, saved_invitation)
+    return token
+
+
+async def get_open(db: Executor, token: str) -> OpenInvitation | None:
+    """The open invitation of a link."""
+    return await member_store.get_open_invitation(db, hash_token(token), datetime.now(UTC))
+
+
+async def accept(
+    db: Database, settings: Settings, token: str, name: str, password: str, address: str = "", user_agent: str = ""
+) -> LoginResult | None:
+    """Accept an invitation and open a session, with a new account or the email's existing account and its password.
+
+    None if the invitation isn't open. Raises LoginError for an existing account, ValidationError for a new one.
+    """
+    client = ClientInfo.from_request(address, user_agent)
+    open_invitation = await get_open(db, token)
+    if open_invitation is None:
+        return None
+    email = open_invitation.invitation.email
+    if open_invitation.has_account:
+        verified = await verify_credentials(db, settings, email, password, client)
+    else:
+        verified = VerifiedCredentials(await members.build_account(email, name, password), None)
+    try:
+        async with db.transaction() as tx:
+            return await _join(tx, settings, open_invitation, hash_token(token), verified, client)
+    except _InvitationTakenError:
+        return None
+
+
+async def revoke(ctx: WriteContext, invitation_id: UUID) -> Invitation:
+    """Revoke an open invitation and return it. Raises NotFound."""
+    await members.require_owner(ctx)
+    before = or_404(await member_store.delete_invitation(ctx.tx, ctx.plan_manager_id, invitation_id))
+    await record_event(ctx, "account.invitation_withdrawn", before, None)
+    return before
+
+
+async def _join(
+    tx: Transaction,
+    settings: Settings,
+    open_invitation: OpenInvitation,
+    token_hash: bytes,
+    verified: VerifiedCredentials,
+    client: ClientInfo,
+) -> LoginResult:
+    account, plan_manager_id = verified.account, open_invitation.plan_manager_id
+    has_account = verified.throttle is not None or await store.insert(tx, account)
+    current = await store.select_for_update(tx, account.id) if has_account else None
+    accepted = await member_store.accept_invitation(tx, plan_manager_id, token_hash, datetime.now(UTC))
+    if current is None or current.password_hash != account.password_hash or not accepted:
+        raise _InvitationTakenError
+    ctx = WriteContext(tx, plan_manager_id, settings, account_actor(account))
+    await members.add(ctx, account, open_invitation.invitation.role)
+    return await open_session(tx, settings, VerifiedCredentials(current, verified.throttle), client, plan_manager_id)

@@ -1,0 +1,45 @@
+"""Labels of form fields. Pages show them beside the fields, and error messages name the fields by them."""
+
+# Labels that differ from the humanised field name.
+FIELD_LABELS = {
+    "abn": "ABN",
+    "account_manager_id": "Account manager",
+    "approval_required": "Approves invoices",
+    "badge_color": "Badge colour",
+    "date_ceased": "Exit date",
+    "entity_name": "Name",
+    "event_types": "Events",
+    "exit_reason_category_id": "Exit reason",
+    "exit_reason_subcategory_id": "Specific exit reason",
+    "highlight_color": "Highlight colour",
+    "is_pace_plan": "PACE plan",
+    "lasts": "Expires",
+    "ndis_provider_number": "NDIS provider number",
+    "note_type": "Name",
+    "onboard_date": "Onboarding date",
+    "overlap": "Old key expires",
+    "participant_id": "Participant ID",
+    "participant_number": "NDIS number",
+    "participant_receives_statements": "Receives statements",
+    "phone_number": "Phone",
+    "plan_manager_id": "Plan managers",
+    "postal_statement": "Statements by post",
+    "primary_phone_number": "Phone",
+    "provider_id": "Provider ID",
+    "reason_for_leaving": "Reason details",
+    "resource": "Record type",
+    "scope": "Permissions",
+    "secondary_phone_number": "Secondary phone",
+    "service_region_id": "Service region",
+    "url": "URL",
+}
+
+
+def field_label(name: str) -> str:
+    return FIELD_LABELS.get(name) or humanize(name)
+
+
+def humanize(name: str) -> str:
+    """The words of an identifier: `API key created` for `api_key.created`."""
+    text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
+    return (text[:1].upper() + text[1:]).replace("Api ", "API ")
