@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import sessions
+from plankeeper.accounts import invitations, sessions
 from plankeeper.accounts.invitations import invitation_path
 from plankeeper.accounts.schemas import LoginResult
 from support.logins import FailedLogin, login_outcome
@@ -95,7 +95,7 @@ def test_an_email_has_one_account(accounts: AccountsCommand) -> None:
 def test_a_reset_restores_access_and_ends_open_sessions(accounts: AccountsCommand) -> None:
     accounts.create("--password-stdin", stdin=b"another violet umbrella\n")
     for _ in range(4):  # from the third on one must wait
-        assert isinstance(accounts.sign_in(), LoginError)
+        assert isinstance(accounts.sign_in(), FailedLogin)
     code, printed, err = accounts.run("reset", accounts.email)
     assert (code, err) == (0, "")
     server = accounts.server

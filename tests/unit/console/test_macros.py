@@ -6,40 +6,50 @@ from zoneinfo import ZoneInfo
 import pytest
 from jinja2 import nodes
 
-from plankeeper.console.templating import create_environment
+from plankeeper.console.templating import create_templates
 from support.attacks import PAYLOADS, PageParser
 
-ENVIRONMENT = create_environment(ZoneInfo("Australia/Sydney"))
+ENVIRONMENT = create_templates(ZoneInfo("Australia/Sydney")).env
 TEMPLATES = ENVIRONMENT.list_templates(extensions=["html"])
 TEXT = object()  # a payload stands for it
 
-# The macros that take texts of people, each with arguments.
+# Macros that take text from users, each with arguments.
 CALLS: dict[str, dict[str, Any]] = {
-    "parts.html field": {"name": "a", "label": TEXT, "value": TEXT, "faults": {}, "hint": TEXT},
-    "parts.html choice": {"name": "a", "label": TEXT, "choices": {"x": TEXT}, "chosen": TEXT, "hint": TEXT},
-    "parts.html copied": {"id": "a", "text": TEXT, "label": TEXT},
-    "parts.html press": {"action": "/console", "label": TEXT, "csrf": TEXT},
-    "parts.html token": {"csrf": TEXT},
-    "parts.html area": {"name": "a", "label": TEXT, "value": TEXT, "faults": {}, "hint": TEXT},
-    "parts.html ticks": {"name": "a", "legend": TEXT, "choices": {"x": TEXT}, "chosen": [TEXT], "hint": TEXT},
-    "parts.html swatch": {"color": TEXT},
-    "records.html fact": {"label": TEXT, "value": TEXT, "kind": "wide"},
-    "records.html fact_email": {"label": TEXT, "value": TEXT},
-    "records.html number": {"value": TEXT, "is_right": False},
-    "records.html abn": {"value": TEXT, "is_right": False},
-    "records.html status": {"value": TEXT},
-    "records.html kept": {"csrf": TEXT, "mark": TEXT, "different": {"first_name": TEXT}},
-    "invoice_parts.html claim": {"status": TEXT},
-    "invoice_parts.html approval": {"status": TEXT},
+    "macros/forms.html field": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
+    "macros/forms.html select": {
+        "name": "a",
+        "label": TEXT,
+        "choices": {"x": TEXT},
+        "selected": TEXT,
+        "hint": TEXT,
+    },
+    "macros/forms.html copy_block": {"id": "a", "text": TEXT, "label": TEXT},
+    "macros/forms.html post_button": {"action": "/console", "label": TEXT, "csrf": TEXT},
+    "macros/forms.html csrf_field": {"csrf": TEXT},
+    "macros/forms.html textarea": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
+    "macros/forms.html checkboxes": {"name": "a", "choices": {"x": TEXT}, "selected": [TEXT], "hint": TEXT},
+    "macros/forms.html swatch": {"color": TEXT},
+    "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
+    "macros/records.html detail_email": {"name": "a", "value": TEXT},
+    "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},
+    "macros/records.html abn": {"value": TEXT, "is_valid": False},
+    "macros/records.html status_tag": {"value": TEXT},
+    "macros/records.html csrf_and_version": {"csrf": TEXT, "version": TEXT, "conflicts": {"first_name": TEXT}},
+    "macros/invoices.html claim_tag": {"status": TEXT},
+    "macros/invoices.html approval_tag": {"status": TEXT},
+    "macros/invoices.html total_row": {"label": TEXT, "value": None},
 }
 
-# The others, with what they take.
+# Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
-    "parts.html when": "a moment", "parts.html onwards": "addresses that the console makes",
-    "records.html yes": "a flag",
-    "records.html fact_day": "a day", "records.html term": "days", "records.html tick": "a form",
-    "invoice_parts.html sum": "an amount", "events.html changed": "changes, which the pages of events show",
-}  # fmt: skip
+    "macros/forms.html time_tag": "a datetime",
+    "macros/forms.html pager": "addresses that the console builds",
+    "macros/records.html detail_date": "a date",
+    "macros/records.html yes_no": "a flag",
+    "macros/records.html date_range": "dates",
+    "macros/records.html checkbox": "a form",
+    "macros/events.html changes_table": "changes, which the pages of events show",
+}
 
 
 def macros() -> dict[str, nodes.Macro]:

@@ -124,7 +124,10 @@ def test_both_formats_accept_the_same_datetimes(moment: str) -> None:
         ("email\nnobody\n", RowError(2, "email", "must be an email address, such as name@example.com")),
         ("id\n1234\n", RowError(2, "id", "must be a UUID with hyphens")),
         ("active\nyes\n", RowError(2, "active", "must be true or false, not a string")),
-        ("created_at\n2026-01-31\n", RowError(2, "created_at", "must be a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ")),
+        (
+            "created_at\n2026-01-31\n",
+            RowError(2, "created_at", "must be a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ"),
+        ),
         ("created_at\n2026-01-31T10:00:00\n", RowError(2, "created_at", "must be a datetime with a zone")),
         ('{"abn": 53004085616}\n', RowError(1, "abn", "must be a string or null, not a whole number")),
         ('{"foo": 1}\n', RowError(1, "foo", f"is unknown; expected one of {FIELDS}")),
