@@ -43,8 +43,13 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("install", parents=[common], help="install the peers")
     command.set_defaults(command=lambda args: install(args.work.absolute()))
+    _add_run_options(commands.add_parser("run", parents=[common], help="measure all systems"))
+    flat_help = "measure whether performance depends on the amount of data"
+    _add_flat_options(commands.add_parser("flat", parents=[common], help=flat_help))
+    return parser
 
-    command = commands.add_parser("run", parents=[common], help="measure all systems")
+
+def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quick", action="store_true", help="the essentials, in under 3 minutes")
     command.add_argument(
         "--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"a selection of {','.join(SYSTEMS)}"
@@ -64,9 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
     command.set_defaults(command=_run)
 
-    command = commands.add_parser(
-        "flat", parents=[common], help="measure whether performance depends on the amount of data"
-    )
+
+def _add_flat_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--few", type=int, default=1_000, help="participants of the small server (1000)")
     command.add_argument("--many", type=int, default=1_000_000, help="participants of the large ones (1000000)")
     command.add_argument(
@@ -77,8 +81,6 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--fresh", action="store_true", help="reload all data")
     command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
     command.set_defaults(command=_flat)
-
-    return parser
 
 
 def _flat(args: argparse.Namespace) -> None:

@@ -96,7 +96,7 @@ def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clien
     for client in clients:
         made = client.create("/note-types", {"note_type": "x"})
         assert client.delete(f"/note-types/{made['id']}").json() == {}
-    statement = "select min(expires_at) from api_keys where name = 'demonstration'"
+    statement = "select min(expires_at) from api_keys where name = 'sample data'"
     expiry = server.run(server.db.one(datetime, statement))
     assert timedelta(days=29, hours=23) < expiry - datetime.now(UTC) < timedelta(days=30)
 

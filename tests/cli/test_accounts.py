@@ -87,7 +87,7 @@ def test_errors_are_reported_in_one_sentence_and_nothing_is_created(accounts: Ac
 def test_an_email_has_one_account(accounts: AccountsCommand) -> None:
     assert accounts.create("--password-stdin", stdin=PASSWORD.encode())[0] == 0
     again = accounts.create("--password-stdin", stdin=PASSWORD.encode())
-    assert again[2] == "Error: The email has an account already: without a password it gets an invitation.\n"
+    assert again[2] == "Error: The email has an account already: send an invitation instead of setting a password.\n"
     assert accounts.create()[2] == "Error: The email belongs to somebody who has a role here.\n"
     assert len(accounts.lines()) == 1
 

@@ -82,7 +82,7 @@ def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
     refused = run_plankeeper("import", "providers", "-", *whose, stdin=bad, **env)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines()[0] == "line 1: entity_name: must be a string or null, not a whole number"
-    assert refused.stderr.splitlines()[1].startswith("line 3: colour: is not known")
+    assert refused.stderr.splitlines()[1].startswith("line 3: colour: is unknown")
     assert refused.stderr.splitlines()[-1] == "2 invalid lines: nothing was written."
     assert len(run_plankeeper("export", "providers", *whose, **env).stdout.splitlines()) == 2
     checked = run_plankeeper("recheck", *whose, **env)

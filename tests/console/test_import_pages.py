@@ -157,7 +157,7 @@ def test_stored_scripts_are_shown_as_text(owner: Browser) -> None:
     wrong = upload(owner, f"{SCRIPT}\n1\n".encode())
     assert (wrong.status_code, SCRIPT in wrong.text, "unknown columns" in wrong.text) == (422, False, True)
     json = upload(owner, b'{"%s": 1, "state": "%s"}\n' % (SCRIPT.encode(), SCRIPT.encode()))
-    assert (json.status_code, SCRIPT in json.text, "is not known" in json.text) == (200, False, True)
+    assert (json.status_code, SCRIPT in json.text, "is unknown" in json.text) == (200, False, True)
 
 
 @pytest.mark.parametrize(
@@ -182,11 +182,11 @@ def test_files_from_other_programs_are_accepted(owner: Browser, content: bytes) 
     [
         (b"", "File: is empty"),
         (codecs.BOM_UTF8 + b" \r\n\r\n", "File: is empty"),
-        (PARTICIPANTS.decode().encode("utf-16"), "File: is UTF-16; save it as CSV UTF-8"),
-        (b"PK\x03\x04rest", "File: is a workbook; save it as CSV UTF-8"),
+        (PARTICIPANTS.decode().encode("utf-16"), "File: is encoded in UTF-16: save it as CSV UTF-8"),
+        (b"PK\x03\x04rest", "File: is a spreadsheet: save it as CSV UTF-8"),
         (b"nothing\n1\n", "File: line 1: unknown columns: 'nothing'; the columns are "),
         (b"state,state\nNSW,NSW\n", "File: line 1: repeated columns: state"),
-        (b"first_name\n" + b"x\n" * 30_000, "File: has more than 30,000 lines; use plankeeper import for it"),
+        (b"first_name\n" + b"x\n" * 30_000, "File: has more than 30,000 lines: split it, or ask the operator"),
         (b"first_name\r" + b"\xff\r" * 30_000, "File: has more than 30,000 lines"),
     ],
 )  # fmt: skip
@@ -400,11 +400,11 @@ def test_a_worker_limits_concurrent_imports(
     owner: Browser,
     new_plan_manager: Callable[[], UUID],
     new_browser: Callable[..., Browser],
-    new_person: Callable[..., Account],
+    new_account: Callable[..., Account],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = import_path(upload(owner, PARTICIPANTS))
-    others = [new_browser(new_person("owner", new_plan_manager())) for _ in range(2)]
+    others = [new_browser(new_account("owner", new_plan_manager())) for _ in range(2)]
     started, resume, import_file = threading.Semaphore(0), threading.Event(), import_preview.import_file
 
     async def paused_import(*args: Any, **options: Any) -> Any:

@@ -86,7 +86,9 @@ def all_statements() -> tuple[Statement, ...]:
         _parse_statement(module, _enclosing_function(module, node), node)
         for module in modules()
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
+        # Starlette's `request.stream()` takes no statement.
+        if isinstance(node, ast.Call) and node.args
+        if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
     )
 
 

@@ -35,7 +35,7 @@ UNBREAKABLE = {
     ),
     **dict.fromkeys(
         [
-            "api_keys_pkey", "api_keys_key_hash_token", "events_pkey", "note_types_pkey", "participants_pkey",
+            "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "participants_pkey",
             "participant_counts_pkey", "providers_pkey", "users_pkey",
             "webhook_endpoints_pkey", "webhook_deliveries_pkey",
         ],

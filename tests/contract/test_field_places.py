@@ -16,6 +16,7 @@ MIGRATIONS = "src/plankeeper/database/migrations/versions"
 # Files that contain one of the fields, but need no change for a new one.
 OTHER_FILES = {
     "src/plankeeper/demo/participants.py": "sample data doesn't have to fill every field",
+    "src/plankeeper/console/labels.py": "a label is listed only if it differs from the humanised name",
     "docs/api/events.md": "the example of an event updates this field",
 }
 

@@ -81,7 +81,11 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make(clone: Path, target: str) -> list[str]:
     """The commands that `make` would run."""
     done = subprocess.run(
-        ["make", "--dry-run", f"PYTHON={sys.executable}", target], cwd=clone, check=True, capture_output=True, text=True
+        ["make", "--no-print-directory", "--dry-run", f"PYTHON={sys.executable}", target],
+        cwd=clone,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return done.stdout.replace("\\\n", " ").splitlines()
 

@@ -11,23 +11,14 @@ from plankeeper.database.client import Executor, Transaction
 COLUMNS: LiteralString = "id, email, name, password_hash, totp_secret, totp_counter, created_at"
 SESSION_COLUMNS: LiteralString = "token_hash, created_at, last_seen_at, expires_at, address, user_agent"
 
-GET_BY_EMAIL = f"""
-    select {COLUMNS}
-    from accounts
-    where lower(email) = lower($1)
-"""
+GET_BY_EMAIL = f"select {COLUMNS} from accounts where lower(email) = lower($1)"
 
 
 async def get_by_email(db: Executor, email: str) -> Account | None:
     return await db.one_or_none(Account, GET_BY_EMAIL, email)
 
 
-SELECT_FOR_UPDATE = f"""
-    select {COLUMNS}
-    from accounts
-    where id = $1
-    for update
-"""
+SELECT_FOR_UPDATE = f"select {COLUMNS} from accounts where id = $1 for update"
 
 
 async def select_for_update(tx: Transaction, account_id: UUID) -> Account | None:

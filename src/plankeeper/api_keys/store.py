@@ -13,11 +13,7 @@ COLUMNS: LiteralString = """id, name, last_four,
             as plan_managers,
         scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at"""
 
-GET_BY_HASH = f"""
-    select {COLUMNS}
-    from api_keys
-    where key_hash = $1
-"""
+GET_BY_HASH = f"select {COLUMNS} from api_keys where key_hash = $1"
 
 
 async def get_by_hash(db: Executor, key_hash: bytes) -> ApiKey | None:
@@ -40,11 +36,7 @@ async def bump_version(tx: Transaction) -> None:
     await tx.execute(BUMP_VERSION)
 
 
-LIST_ALL = f"""
-    select {COLUMNS}
-    from api_keys
-    order by id
-"""
+LIST_ALL = f"select {COLUMNS} from api_keys order by id"
 
 
 async def list_all(db: Executor) -> list[ApiKey]:
@@ -65,12 +57,7 @@ async def list_by_plan_manager(db: Executor, plan_manager_id: UUID) -> list[ApiK
     return await db.rows(ApiKey, LIST_BY_PLAN_MANAGER, plan_manager_id)
 
 
-SELECT_FOR_UPDATE = f"""
-    select {COLUMNS}
-    from api_keys
-    where id = $1
-    for update
-"""
+SELECT_FOR_UPDATE = f"select {COLUMNS} from api_keys where id = $1 for update"
 
 
 async def select_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:

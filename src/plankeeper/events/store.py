@@ -197,11 +197,7 @@ async def updates_by_request(
     return await tx.rows(Event, UPDATES_BY_REQUEST, plan_manager_id, first_id, request_id, limit)
 
 
-GET: LiteralString = f"""
-    select {COLUMNS}
-    from events
-    where plan_manager_id = $1 and id = $2
-"""
+GET: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and id = $2"
 
 
 async def get(db: Executor, plan_manager_id: UUID, event_id: UUID) -> Event | None:
@@ -231,7 +227,7 @@ async def try_lead(session: Executor) -> bool:
 
 ASSIGN_POSITIONS = """
     with waiting as materialized (
-        -- tenants: all, on purpose; one order serves every feed
+        -- one order serves every feed
         select ctid as row_id from events where position is null order by id limit $1
     ), numbered as materialized (
         select row_id, nextval('event_positions') as position from waiting
@@ -255,7 +251,7 @@ async def assign_positions(session: Executor, limit: int) -> list[PositionsAssig
 
 
 GET_BACKLOG = """
-    -- tenants: all, on purpose
+    -- the backlog of all plan managers together
     select count(*) as waiting,
         coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as oldest_age_seconds
     from events
@@ -271,7 +267,7 @@ async def get_backlog(session: Executor) -> Backlog:
 PURGE = """
     with deleted as (
         delete from events where ctid = any (array(
-            -- tenants: all, on purpose; UUIDs of version 7 are in chronological order
+            -- UUIDs of version 7 are in chronological order, over all plan managers
             select event.ctid
             from plan_managers owner cross join lateral (
                 select ctid from events

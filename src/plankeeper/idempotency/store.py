@@ -70,7 +70,7 @@ async def save_response(
 
 PURGE = """
     delete from idempotency_records where ctid = any (array(
-        -- tenants: all, on purpose
+        -- one task deletes the expired keys of all plan managers
         select ctid from idempotency_records
         where created_at < clock_timestamp() - interval '24 hours'
         order by created_at limit $1

@@ -65,7 +65,7 @@ async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_
 
 
 PURGE = """
-    -- tenants: all, on purpose
+    -- one task deletes the expired files of all plan managers
     delete from import_files where created_at < clock_timestamp() - interval '1 hour'
 """
 

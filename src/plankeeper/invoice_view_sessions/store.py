@@ -53,11 +53,7 @@ async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionLi
     return await db.one(int, COUNT, plan_manager_id, unset_to_none(query.invoice_id), unset_to_none(query.user_id))
 
 
-GET: LiteralString = f"""
-    select {COLUMNS}
-    from invoice_view_sessions
-    where plan_manager_id = $1 and id = $2
-"""
+GET: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and id = $2"
 
 
 async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
@@ -151,12 +147,7 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-EXPORT: LiteralString = f"""
-    select {COLUMNS}
-    from invoice_view_sessions
-    where plan_manager_id = $1
-    order by id
-"""
+EXPORT: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 order by id"
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceViewSession]:

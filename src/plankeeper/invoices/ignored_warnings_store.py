@@ -45,9 +45,7 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, warni
     )
 
 
-DELETE = """
-    delete from invoice_ignored_warnings where plan_manager_id = $1 and invoice_id = $2 and error_code = $3
-"""
+DELETE = "delete from invoice_ignored_warnings where plan_manager_id = $1 and invoice_id = $2 and error_code = $3"
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error_code: str) -> None:

@@ -44,12 +44,7 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceW
     return await db.one_or_none(InvoiceWithLines, GET, plan_manager_id, invoice_id)
 
 
-GET_MANY = f"""
-    select {FULL_COLUMNS_WITH_LINES}
-    from invoices
-    where plan_manager_id = $1 and id = any ($2)
-    order by id
-"""
+GET_MANY = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and id = any ($2) order by id"
 
 
 async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
@@ -118,9 +113,7 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-TOUCH = """
-    update invoices set updated_at = clock_timestamp() where plan_manager_id = $1 and id = any ($2)
-"""
+TOUCH = "update invoices set updated_at = clock_timestamp() where plan_manager_id = $1 and id = any ($2)"
 
 
 async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:

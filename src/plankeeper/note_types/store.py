@@ -31,11 +31,7 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
-GET: LiteralString = f"""
-    select {COLUMNS}
-    from note_types
-    where plan_manager_id = $1 and id = $2
-"""
+GET: LiteralString = f"select {COLUMNS} from note_types where plan_manager_id = $1 and id = $2"
 
 
 async def get(db: Executor, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
@@ -104,11 +100,7 @@ async def advance_id_sequence(tx: Transaction, plan_manager_id: UUID) -> None:
     await tx.execute(ADVANCE_ID_SEQUENCE, plan_manager_id)
 
 
-DELETE: LiteralString = f"""
-    delete from note_types
-    where plan_manager_id = $1 and id = $2
-    returning {COLUMNS}
-"""
+DELETE: LiteralString = f"delete from note_types where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
@@ -116,12 +108,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> N
     return await tx.one_or_none(NoteType, DELETE, plan_manager_id, note_type_id)
 
 
-EXPORT: LiteralString = f"""
-    select {ROW_COLUMNS}
-    from note_types
-    where plan_manager_id = $1
-    order by id
-"""
+EXPORT: LiteralString = f"select {ROW_COLUMNS} from note_types where plan_manager_id = $1 order by id"
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[NoteTypeRow]:

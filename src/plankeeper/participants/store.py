@@ -199,7 +199,7 @@ async def find_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence
 
 COMPACT_COUNTS = """
     with crowded as (
-        -- tenants: all, on purpose
+        -- one task compacts the counts of all plan managers
         select plan_manager_id, status, state
         from participant_counts
         group by plan_manager_id, status, state

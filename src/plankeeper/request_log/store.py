@@ -27,7 +27,7 @@ async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, 
 
 PURGE = """
     delete from api_request_batches where ctid = any (array(
-        -- tenants: all, on purpose
+        -- one task trims the logs of all plan managers
         select ctid from api_request_batches
         where ended_at < clock_timestamp() - $1 * interval '1 day'
         order by ended_at limit $2
@@ -41,7 +41,7 @@ async def purge(session: Executor, days: int, limit: int = 5000) -> None:
 
 
 LIST_ACTIVE = """
-    -- tenants: all, on purpose
+    -- the task looks for busy plan managers
     select distinct plan_manager_id from api_request_batches
     where ended_at > clock_timestamp() - $1::float8 * interval '1 second'
 """

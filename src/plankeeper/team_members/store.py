@@ -79,10 +79,7 @@ async def get(
     return await db.one_or_none(TeamMember, GET, plan_manager_id, participant_id, member_id)
 
 
-GET_MANY: LiteralString = f"""
-    select {COLUMNS}
-    {FROM_SELECTED_MEMBERS}
-"""
+GET_MANY: LiteralString = f"select {COLUMNS} {FROM_SELECTED_MEMBERS}"
 
 
 async def get_many(
@@ -95,11 +92,7 @@ async def get_many(
     return await db.rows(TeamMember, GET_MANY, plan_manager_id, participant_ids, member_ids)
 
 
-SELECT_FOR_UPDATE: LiteralString = f"""
-    select {ROW_COLUMNS}
-    {FROM_SELECTED_MEMBERS}
-    for update of member
-"""
+SELECT_FOR_UPDATE: LiteralString = f"select {ROW_COLUMNS} {FROM_SELECTED_MEMBERS} for update of member"
 
 
 async def select_for_update(

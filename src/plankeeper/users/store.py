@@ -15,9 +15,7 @@ class User(Struct):
     email: str | None
 
 
-GET_BY_EMAILS = """
-    select id, lower(email) as email from users where plan_manager_id = $1 and lower(email) = any ($2)
-"""
+GET_BY_EMAILS = "select id, lower(email) as email from users where plan_manager_id = $1 and lower(email) = any ($2)"
 
 
 async def get_by_emails(db: Executor, plan_manager_id: UUID, emails: Sequence[str]) -> list[User]:

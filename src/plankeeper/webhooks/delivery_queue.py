@@ -51,7 +51,7 @@ async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pendi
 
 CLAIM_DUE = """
     with recursive pending as (
-        -- tenants: all, on purpose; one probe of the index for each endpoint with pending deliveries
+        -- one probe of the index for each endpoint with pending deliveries, of any plan manager
         (select webhook_endpoint_id as id, plan_manager_id from webhook_deliveries where status = 'pending'
             order by webhook_endpoint_id limit 1)
         union all
@@ -221,7 +221,7 @@ async def cancel_pending(tx: Transaction, plan_manager_id: UUID, endpoint_id: UU
 
 PURGE = """
     delete from webhook_deliveries where ctid = any (array(
-        -- tenants: all, on purpose
+        -- one task deletes the old deliveries of all plan managers
         select ctid from webhook_deliveries
         where created_at < clock_timestamp() - $1 * interval '1 day'
         order by created_at limit $2

@@ -33,11 +33,7 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
-GET: LiteralString = f"""
-    select {COLUMNS}
-    from webhook_endpoints
-    where plan_manager_id = $1 and id = $2
-"""
+GET: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and id = $2"
 
 
 async def get(db: Executor, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
@@ -86,11 +82,7 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-DELETE: LiteralString = f"""
-    delete from webhook_endpoints
-    where plan_manager_id = $1 and id = $2
-    returning {COLUMNS}
-"""
+DELETE: LiteralString = f"delete from webhook_endpoints where plan_manager_id = $1 and id = $2 returning {COLUMNS}"
 
 
 async def delete(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> WebhookEndpoint | None:
@@ -127,7 +119,7 @@ async def find_replay_start(
 
 
 PLAN_MANAGERS_WITH_ENDPOINTS = """
-    -- tenants: all, on purpose
+    -- the sequencer asks which plan managers have endpoints
     select distinct plan_manager_id from webhook_endpoints where active
 """
 

@@ -172,7 +172,7 @@ def test_a_read_participant_can_be_written_back(api: Client) -> None:
 def test_read_only_fields_are_rejected_by_name(api: Client, name: str) -> None:
     made = api.create("/participants", ANN)
     [(field, message)] = field_errors(api.put(f"/participants/{made['id']}", {name: None}))
-    assert (field, message.partition(";")[0]) == (name, "is not known")
+    assert (field, message.partition(";")[0]) == (name, "is unknown")
 
 
 def test_the_last_value_of_a_repeated_member_wins(api: Client) -> None:

@@ -128,7 +128,7 @@ def test_both_formats_accept_the_same_datetimes(moment: str) -> None:
             "created_at\n2026-01-31\n",
             RowError(2, "created_at", "must be a datetime with a time zone, YYYY-MM-DDTHH:MM:SSZ"),
         ),
-        ("created_at\n2026-01-31T10:00:00\n", RowError(2, "created_at", "must be a datetime with a zone")),
+        ("created_at\n2026-01-31T10:00:00\n", RowError(2, "created_at", "must be a datetime with a time zone")),
         ('{"abn": 53004085616}\n', RowError(1, "abn", "must be a string or null, not a whole number")),
         ('{"foo": 1}\n', RowError(1, "foo", f"is unknown; expected one of {FIELDS}")),
         ("entity_name\n" + "x" * 256 + "\n", RowError(2, "entity_name", "must be at most 255 characters long")),
