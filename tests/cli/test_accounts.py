@@ -88,7 +88,7 @@ def test_an_email_has_one_account(accounts: AccountsCommand) -> None:
     assert accounts.create("--password-stdin", stdin=PASSWORD.encode())[0] == 0
     again = accounts.create("--password-stdin", stdin=PASSWORD.encode())
     assert again[2] == "Error: The email has an account already: send an invitation instead of setting a password.\n"
-    assert accounts.create()[2] == "Error: The email belongs to somebody who has a role here.\n"
+    assert accounts.create()[2] == "Error: The email belongs to a person who is already a member.\n"
     assert len(accounts.lines()) == 1
 
 
