@@ -13,7 +13,7 @@ from support.pages import PROJECT, text_of
 SCREENSHOTS = PROJECT / "docs/console"
 DOCUMENTED_PAGES = [each for each in PAGES if each not in DOWNLOADS and each.path != "/console"]
 ROLE_LABELS = {
-    "anyone": "anybody", "password_verified": "who gave a password", "signed_in": "who is signed in",
+    "anyone": "anyone", "password_verified": "password verified", "signed_in": "signed in",
     "viewer": "viewer", "manager": "manager", "owner": "owner",
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ PSQL = binaries.find(None, None).folder / "psql"
 PROGRAM = """
 import sys
 from pathlib import Path
-from plankeeper.database.cluster import Cluster
+from plankeeper.embedded_postgres.cluster import Cluster
 with Cluster(Path(sys.argv[1])) as cluster:
     print(cluster.dsn, flush=True)
     for line in sys.stdin:
@@ -236,7 +236,7 @@ def test_another_program_takes_over_when_the_owner_exits(
     owner = start(data_dir)
     address = owner.read_line()
     other = Cluster(data_dir)
-    with pytest.raises(RuntimeError, match="once ensure"):
+    with pytest.raises(RuntimeError, match="call ensure"):
         _ = other.dsn
     assert other.ensure() is False
     sql(address, CREATE_TABLE)
