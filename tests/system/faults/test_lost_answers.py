@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
@@ -51,19 +52,25 @@ class PendingCreate:
         return self.answer
 
 
-def start_behind_proxy(serve: Callable[..., ServeProcess], proxy: Proxy) -> ServeProcess:
+def start_behind_proxy(serve: Callable[..., ServeProcess], proxy: Proxy, dsn: str) -> ServeProcess:
+    """A server that reaches the database of `dsn` through the proxy."""
+    database = urlsplit(dsn).path
     # asyncpg would ask for TLS first.
-    return serve(PLANKEEPER_DATABASE_URL=f"postgresql://postgres@127.0.0.1:{proxy.port}/plankeeper?sslmode=disable")
+    return serve(PLANKEEPER_DATABASE_URL=f"postgresql://postgres@127.0.0.1:{proxy.port}{database}?sslmode=disable")
 
 
 def test_a_write_whose_response_was_lost_is_done_once(
     cluster: SharedCluster, proxy: Proxy, serve: Callable[..., ServeProcess]
 ) -> None:
-    serving = start_behind_proxy(serve, proxy)
+    serving = start_behind_proxy(serve, proxy, cluster.dsn)
     assert_created_once(cluster.dsn, proxy, serving, lambda: kill_worker(serving))
     assert_created_once(cluster.dsn, proxy, serving, proxy.cut, answered=True)
     assert_created_once(
-        cluster.dsn, proxy, serving, lambda: kill_all(serving), then=lambda: start_behind_proxy(serve, proxy)
+        cluster.dsn,
+        proxy,
+        serving,
+        lambda: kill_all(serving),
+        then=lambda: start_behind_proxy(serve, proxy, cluster.dsn),
     )
 
 

@@ -82,7 +82,10 @@ def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
         assert client.get(f"/participants/{made.json()['id']}").json() == made.json()
     ready = httpx.get(f"{serving.url}/readyz")
     assert (ready.status_code, ready.json()["error"]) == (503, "service_unavailable")
-    assert f"The schema is {NEWER_REVISION}, and this server needs {schema.LATEST_REVISION}" in ready.json()["detail"]
+    assert (
+        f"The database has schema {NEWER_REVISION}, and this server requires {schema.LATEST_REVISION}"
+        in ready.json()["detail"]
+    )
     assert serving.stop() == 0
 
     for command in (["serve", "--port", "0"], ["migrate"], ["doctor"]):
@@ -92,5 +95,5 @@ def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
             f"The database's schema is {NEWER_REVISION}, but this Plankeeper supports"
             in refused.stdout + refused.stderr
         ), command
-        assert "Run the newer one" in refused.stdout + refused.stderr
+        assert "Run the newer version of Plankeeper" in refused.stdout + refused.stderr
     assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [(NEWER_REVISION,)]
