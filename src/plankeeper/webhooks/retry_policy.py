@@ -1,4 +1,4 @@
-"""When a failed delivery is retried, and when an endpoint is disabled."""
+"""The retry schedule (backoff) of failed deliveries, and when an endpoint is disabled."""
 
 from datetime import timedelta
 
