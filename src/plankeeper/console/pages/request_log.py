@@ -18,7 +18,7 @@ PAGE_SIZE = 100
 # Batches of log entries that are read at a time: few first, in case they hold many requests each; then more, but never
 # so many that other requests wait for long.
 BATCH_SIZES = (20, 200, *[1000] * (MAX_KEPT_REQUESTS // 1000))
-STATUSES = {"2xx": "done", "4xx": "refused", "5xx": "failed"}
+STATUSES = {"2xx": "succeeded", "4xx": "rejected", "5xx": "failed"}
 
 
 class RequestCursor(NamedTuple):
