@@ -14,7 +14,7 @@ from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
-from plankeeper.http.context import Actor, ReadContext, WriteContext
+from plankeeper.http.context import Actor, WriteContext
 from plankeeper.settings import Settings
 
 PREFIX = "/console"
@@ -64,10 +64,6 @@ class PageRequest:
 
     def has_role(self, role: str) -> bool:
         return policy.is_role_at_least(self.role, role)
-
-    @property
-    def read_context(self) -> ReadContext:
-        return ReadContext(self.db, self.plan_manager_id, self.settings)
 
     def with_transaction(self, tx: Transaction) -> "FormRequest":
         return FormRequest(

@@ -109,8 +109,7 @@ async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redir
 
 
 async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines:
-    rows = await store.get_many(request.db, request.plan_manager_id, [invoice_id])
-    return or_404(next(iter(rows), None))
+    return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))
 
 
 def warning_gone(invoice_id: UUID) -> Redirect:
