@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.pages.import_preview import MAX_LINES, preview_import
-from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
+from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.import_export.csv_templates import csv_template
@@ -17,7 +17,6 @@ from plankeeper.import_files.schemas import ImportFile
 
 pages = Pages()
 
-IMPORT_URL = f"{PREFIX}/import"
 MAX_FILES = 4  # files of one account
 # Ordered by their references to each other, with the columns that identify a record.
 IMPORT_KINDS = {
