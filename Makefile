@@ -62,7 +62,7 @@ bench-quick: .venv/run
 bench-console: .venv/dev
 	$(BIN)/python -m benchmarks.console
 
-# Screenshots for docs/console.md. They need Chromium (Debian: apt-get install chromium).
+# Screenshots for docs/console.md. They need Chromium (Debian: apt-get install chromium-headless-shell).
 screenshots: .venv/dev
 	cd tests && ../$(BIN)/python -m browser.screenshots ../docs/console
 

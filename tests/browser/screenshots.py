@@ -4,7 +4,6 @@ A server of its own is started and filled in; the pages are found by following l
 """
 
 import argparse
-import os
 import re
 import shutil
 import sys
@@ -19,6 +18,7 @@ from pyotp import TOTP
 
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import PREFIX, PageRoute
+from support.chromium import chromium_flags, chromium_program
 from support.factories import is_download
 from support.program import ServeProcess
 from support.receiver import Receiver
@@ -172,9 +172,9 @@ def take_screenshots(folder: Path) -> list[str]:
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+    flags = [*chromium_flags(), "--lang=en-AU"]
     with serving() as (server, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*flags, "--lang=en-AU"])
+        browser = playwright.chromium.launch(executable_path=chromium_program(), args=flags)
         context = browser.new_context(base_url=server.url, reduced_motion="reduce", locale="en-AU")
         page = context.new_page()
         sign_in(page, server)
