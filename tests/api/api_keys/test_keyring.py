@@ -11,7 +11,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
@@ -21,9 +20,9 @@ from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database, Executor
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import ApiError
-from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.cluster import SharedCluster
+from support.factories import create_client
 from support.outage import StoppableDatabase, stoppable_database
 from support.server import RunningServer, wait_until
 
@@ -257,15 +256,7 @@ class StandaloneServer:
     def __init__(self, database: StoppableDatabase) -> None:
         self.database = database
         self.server = RunningServer(database.dsn).start()
-        self.client = self.server.run(self._create_client())
-
-    async def _create_client(self) -> Client:
-        async with self.server.db.transaction() as tx:
-            made = await plan_managers.insert(tx, uuid7(), "Alone")
-            assert made
-            ctx = WriteContext(tx, made.id, self.server.settings, SYSTEM)
-            key = await service.create(ctx, "test", [made.id], ["read", "write"], None)
-        return Client(self.server.url, key, made.id)
+        self.client = self.server.run(create_client(self.server))
 
     def stop(self) -> None:
         self.client.http.close()
@@ -285,7 +276,7 @@ def send_until(standalone: StandaloneServer, done: threading.Event) -> list[http
     responses: list[httpx.Response] = []
     client = Client(standalone.server.url, standalone.client.key, standalone.client.plan_manager_id)
     with closing(client.http):
-        while not done.is_set():
+        while not done.wait(0.01):
             responses += [client.get("/error-catalogue"), client.get("/providers"), client.post("/providers", {})]
     return responses
 

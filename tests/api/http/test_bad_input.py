@@ -12,12 +12,10 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import service
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
-from plankeeper.plan_managers import store as plan_managers
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
+from support.factories import create_client
 from support.outage import StoppableDatabase, stoppable_database
 from support.server import RunningServer, wait_until
 
@@ -371,19 +369,9 @@ def own_database(cluster: SharedCluster) -> Iterator[StoppableDatabase]:
         yield database
 
 
-async def create_plan_manager_and_key(server: RunningServer) -> tuple[UUID, str]:
-    """A plan manager with a key."""
-    async with server.db.transaction() as tx:
-        plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-        assert plan_manager is not None
-        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
-        return plan_manager.id, await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
-
-
 def test_requests_return_503_while_the_database_is_down_and_recover(own_database: StoppableDatabase) -> None:
     server = RunningServer(own_database.dsn).start()
-    plan_manager_id, key = server.run(create_plan_manager_and_key(server))
-    api = Client(server.url, key, plan_manager_id)
+    api = server.run(create_client(server))
     made = api.create("/participants", {"first_name": "Ann"})
     own_database.stop()
     for response in (
