@@ -19,6 +19,7 @@ from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
 from support.client import Client
 from support.cluster import SharedCluster
+from support.sample_data import new_sample_database
 from support.server import RunningServer
 
 WATTLEBIRD, SALTBUSH = plan_managers()
@@ -33,14 +34,15 @@ class RecordCounts(Struct):
 
 @pytest.fixture(scope="module")
 def server(cluster: SharedCluster) -> Iterator[RunningServer]:
-    """A server on a database of its own."""
-    running = RunningServer(cluster.new_database()).start()
+    """A server on a database of its own, with the sample data."""
+    running = RunningServer(new_sample_database(cluster)).start()
     yield running
     running.stop()
 
 
 @pytest.fixture(scope="module")
 def key(server: RunningServer) -> str:
+    """Another key for the sample data."""
     return server.run(load_demo_data(server.db, server.settings))[2]
 
 

@@ -23,6 +23,7 @@ from plankeeper.cli import pg_tools
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.demo import dataset
 from plankeeper.embedded_postgres import binaries
 from plankeeper.settings import Settings
 from support.cluster import SharedCluster, execute
@@ -53,14 +54,18 @@ def read_tables(dsn: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def source_dsn(cluster: SharedCluster) -> str:
-    """A database with the demonstration."""
+    """A database with some of the sample data: two plan managers with records of every resource."""
     dsn = cluster.new_database()
+    few = {"participants": 40, "providers": 10, "invoices": 120, "sessions": 20}
+    scales = {each: scale._replace(**few) for each, scale in dataset._SCALES.items()}  # noqa: SLF001
 
     async def fill_sample_data() -> None:
         async with Database(dsn).open() as db:
             await load_demo_data(db, Settings.read({DATABASE_URL: dsn}))
 
-    asyncio.run(fill_sample_data())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dataset, "_SCALES", scales)
+        asyncio.run(fill_sample_data())
     return dsn
 
 
@@ -198,12 +203,12 @@ def test_obstacles_are_reported_and_nothing_is_left_behind(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 KiB."""
+    """A file system of 64 KiB, less than a backup needs."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if (
         os.geteuid()
-        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=False).returncode
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=False).returncode
     ):
         pytest.skip("a small file system can be mounted by root alone")
     yield folder

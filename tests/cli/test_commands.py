@@ -123,7 +123,7 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
 def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> None:
     env = {"PLANKEEPER_DATABASE_URL": cluster.new_database(migrated=False)}
     for command in (["serve"], ["keys", "list"]):
-        refused = (run_program if command == ["serve"] else run_plankeeper)(*command, **env)
+        refused = run_plankeeper(*command, **env)
         assert refused.returncode == 1
         assert refused.stderr.endswith("Run `plankeeper migrate`.\n")
     sick = run_plankeeper("doctor", **env)
@@ -140,7 +140,7 @@ def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> 
 def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: SharedCluster) -> None:
     address = cluster.new_database()
     execute(address, "update alembic_version set version_num = '9999'")
-    refused = run_program("serve", PLANKEEPER_DATABASE_URL=address)
+    refused = run_plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
     assert refused.returncode == 1
     assert refused.stderr.startswith(
         "Error: The database's schema is 9999, but this Plankeeper supports no newer schema than"

@@ -6,12 +6,12 @@ import sys
 from plankeeper import __version__
 from support.client import Client
 from support.cluster import SharedCluster, execute
-from support.program import environment, run_program
+from support.program import environment, run_plankeeper, run_program
 
 
 def test_it_names_its_version_and_its_commands() -> None:
     assert run_program("--version") == (0, f"plankeeper, version {__version__}\n", "")
-    shown = run_program("--help")
+    shown = run_plankeeper("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "A plan manager's system of record" in shown.stdout
 
@@ -24,7 +24,7 @@ def test_what_is_refused_ends_with_1_and_what_is_misspelt_with_2(cluster: Shared
         "",
         f"Error: There is no key {nobody}. See `plankeeper keys list`.\n",
     )
-    misspelt = run_program("keys", "lisp", **own)
+    misspelt = run_plankeeper("keys", "lisp", **own)
     assert (misspelt.returncode, misspelt.stdout) == (2, "")
     assert "No such command 'lisp'" in misspelt.stderr
 
@@ -34,7 +34,7 @@ def test_a_file_comes_by_standard_input_and_goes_to_standard_output(cluster: Sha
     row = b"entity_name\nBanksia Care\n"
     taken = run_program("import", "providers", "-", *whose, stdin=row, **own)
     assert taken == (0, "providers: 1 lines: 1 created, 0 changed, 0 unchanged\n", "")
-    table = run_program("export", "providers", *whose, "--format", "csv", **own)
+    table = run_plankeeper("export", "providers", *whose, "--format", "csv", **own)
     assert (table.returncode, table.stderr, len(table.stdout.splitlines())) == (0, "", 2)
     assert "Banksia Care" in table.stdout
 

@@ -14,7 +14,7 @@ from plankeeper.cli.context import DURATION, NAME
 from plankeeper.database import schema
 from support.client import Client
 from support.cluster import SharedCluster, execute
-from support.program import Done, environment, run_plankeeper, run_program
+from support.program import Done, environment, run_plankeeper
 from support.server import RunningServer, wait_until
 
 UNKNOWN_ID = "00000000-0000-0000-0000-000000000001"
@@ -71,8 +71,7 @@ def test_every_error_is_reported(cluster: SharedCluster, api: Client) -> None:
         (["import", "invoices", "/proc/self/mem", *known], {}, "Cannot read /proc/self/mem: Input/output error"),
     ]
     for command, more, sentence in cases:
-        run = run_program if command == ["serve"] else run_plankeeper
-        done = run(*command, **(more if folder in more else {url: cluster.dsn} | more))
+        done = run_plankeeper(*command, **(more if folder in more else {url: cluster.dsn} | more))
         assert sentence in error_message(done), (command, more)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from support.client import Client
-from support.program import environment, run_program
+from support.program import environment, run_plankeeper
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
 from support.webhooks import event_types, verify
@@ -87,7 +87,7 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
 
 
 def test_a_worker_without_a_database_reports_it() -> None:
-    done = run_program("webhook-worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
+    done = run_plankeeper("webhook-worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: The database is unavailable")
 
@@ -125,6 +125,8 @@ def test_listen_prints_events_and_forwards_them(server: RunningServer, api: Clie
     ],
 )
 def test_listen_rejects_invalid_arguments(server: RunningServer, api: Client, arguments: list[str], wrong: str) -> None:
-    done = run_program("listen", "--plan-manager", api.plan_manager_id, *arguments, PLANKEEPER_DATABASE_URL=server.dsn)
+    done = run_plankeeper(
+        "listen", "--plan-manager", api.plan_manager_id, *arguments, PLANKEEPER_DATABASE_URL=server.dsn
+    )
     assert done.returncode in (1, 2)
     assert wrong in done.stderr

@@ -108,12 +108,20 @@ def test_many_small_batches_are_listed_completely(owner: Browser, write_requests
     ]
 
 
-def test_only_the_newest_requests_within_the_limit_are_listed(owner: Browser, write_requests: WriteRequests) -> None:
+def test_only_the_newest_requests_within_the_limit_are_searched(owner: Browser, write_requests: WriteRequests) -> None:
     write_requests(600, MAX_KEPT_REQUESTS)
     assert owner.get(f"{PAGE}?request_id=r-600").text.count("<tr>") == 0
     assert listed_ids(owner.get(f"{PAGE}?request_id=r-601").text) == ["r-601"]
+
+
+def test_paging_reaches_the_requests_beyond_the_limit_of_one_search(
+    owner: Browser, write_requests: WriteRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plankeeper.console.pages.request_log.MAX_KEPT_REQUESTS", 1000)
+    write_requests(600, 1000)
+    assert owner.get(f"{PAGE}?request_id=r-600").text.count("<tr>") == 0
     sizes = [len(each) for each in walk_pages(owner, PAGE)]
-    assert (len(sizes), set(sizes)) == (MAX_KEPT_REQUESTS // 100 + 6, {100})
+    assert (len(sizes), set(sizes)) == (16, {100})
 
 
 def test_filters_apply_and_stay_in_the_links(

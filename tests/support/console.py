@@ -29,14 +29,20 @@ class Browser:
     def __init__(self, url: str) -> None:
         self.url = url
         self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS)
+        self._tokens = dict[str, str]()  # by session
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         return self.http.get(path, **more)
 
-    def csrf(self, path: str = "/console/plan-managers") -> str:
-        match = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)
-        assert match, path
-        return unescape(match[1])
+    def csrf(self, page: str | None = None) -> str:
+        """The token of a page's forms, or of the session: all pages have the same, so that it is read once."""
+        session = self.http.cookies.get("plankeeper", "")
+        if page or session not in self._tokens:
+            path = page or "/console/plan-managers"
+            match = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)
+            assert match, path
+            self._tokens[session] = unescape(match[1])
+        return self._tokens[session]
 
     def activity(self, query: str = "") -> str:
         """What the newest events say, each on its page."""
@@ -45,7 +51,7 @@ class Browser:
 
     def submit(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:
         """A form as it stands on `page`."""
-        fields = {"csrf": self.csrf(page or "/console/plan-managers"), **(form or {})}
+        fields = {"csrf": self.csrf(page), **(form or {})}
         return self.http.post(path, data=fields, **({"headers": {"Origin": self.url}} | more))
 
     def sign_in(self, account: Account, **more: str) -> httpx.Response:

@@ -159,6 +159,16 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     return replace(seeded, preview=preview)
 
 
+async def create_client(server: RunningServer) -> Client:
+    """A client with a key and a plan manager of its own, where a fixture for one test will not do."""
+    async with server.db.transaction() as tx:
+        plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
+        assert plan_manager is not None
+        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
+        key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
+    return Client(server.url, key, plan_manager.id)
+
+
 async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> tuple[UUID, UUID, str, Account]:
     names = texts.fields("plan_manager", "name") | texts.fields("api_key", "key_name")
     async with server.db.transaction() as tx:

@@ -6,27 +6,24 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from datetime import timedelta
-from pathlib import Path
 from typing import LiteralString, TypeVar
 from uuid import UUID
 
 import httpx
 import pytest
-from uuid_utils.compat import uuid7
 
 from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor
-from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import ApiError
-from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
-from support.folder import temporary_folder
+from support.cluster import SharedCluster
+from support.factories import create_client
+from support.outage import StoppableDatabase, stoppable_database
 from support.server import RunningServer, wait_until
 
 T = TypeVar("T")
@@ -254,33 +251,22 @@ def test_a_plan_manager_removed_from_a_key_is_rejected_by_every_server(
 
 
 class StandaloneServer:
-    """A server with a cluster of its own, which can be stopped and started."""
+    """A server with a database of its own, which can be stopped and started."""
 
-    def __init__(self, folder: Path) -> None:
-        self.cluster = Cluster(folder)
-        self.cluster.ensure()
-        schema.migrate(self.cluster.dsn)
-        self.server = RunningServer(self.cluster.dsn).start()
-        self.client = self.server.run(self._create_client())
-
-    async def _create_client(self) -> Client:
-        async with self.server.db.transaction() as tx:
-            made = await plan_managers.insert(tx, uuid7(), "Alone")
-            assert made
-            ctx = WriteContext(tx, made.id, self.server.settings, SYSTEM)
-            key = await service.create(ctx, "test", [made.id], ["read", "write"], None)
-        return Client(self.server.url, key, made.id)
+    def __init__(self, database: StoppableDatabase) -> None:
+        self.database = database
+        self.server = RunningServer(database.dsn).start()
+        self.client = self.server.run(create_client(self.server))
 
     def stop(self) -> None:
         self.client.http.close()
         self.server.stop()
-        self.cluster.stop()
 
 
 @pytest.fixture
-def standalone() -> Iterator[StandaloneServer]:
-    with temporary_folder() as folder:
-        running = StandaloneServer(folder)
+def standalone(cluster: SharedCluster) -> Iterator[StandaloneServer]:
+    with stoppable_database(cluster) as database:
+        running = StandaloneServer(database)
         yield running
         running.stop()
 
@@ -290,7 +276,7 @@ def send_until(standalone: StandaloneServer, done: threading.Event) -> list[http
     responses: list[httpx.Response] = []
     client = Client(standalone.server.url, standalone.client.key, standalone.client.plan_manager_id)
     with closing(client.http):
-        while not done.is_set():
+        while not done.wait(0.01):
             responses += [client.get("/error-catalogue"), client.get("/providers"), client.post("/providers", {})]
     return responses
 
@@ -307,14 +293,14 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
         hammers = [pool.submit(send_until, standalone, done) for _ in range(4)]
         try:
             wait_until(lambda: standalone.client.get("/providers").json()["pagination"]["total"] > 8)
-            standalone.cluster.stop()
+            standalone.database.stop()
             refused = wait_until(lambda: response if (response := catalogue()).status_code == 503 else None)
             assert refused.json()["error"] == "service_unavailable"
             assert refused.headers["retry-after"] == "1"
             assert [catalogue().status_code for _ in range(5)] == [503] * 5
             assert standalone.client.http.get("/readyz").status_code == 503
             assert standalone.client.http.get("/healthz").status_code == 200
-            standalone.cluster.ensure()
+            standalone.database.start()
             wait_until(lambda: catalogue().status_code == 200)
             wait_until(lambda: standalone.client.post("/providers", {}).status_code == 200)
         finally:
@@ -330,7 +316,7 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
 
 
 def test_a_malformed_key_is_rejected_as_invalid_even_while_the_database_is_down(standalone: StandaloneServer) -> None:
-    standalone.cluster.stop()
+    standalone.database.stop()
     key = standalone.client.key
     junk = key[:-1] + ("0" if key[-1] != "0" else "1")
     response = standalone.client.request("GET", "/providers", headers={"Authorization": f"Bearer {junk}"})

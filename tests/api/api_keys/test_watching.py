@@ -22,7 +22,7 @@ from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 from support.client import Client
 from support.cluster import SharedCluster
-from support.program import run_program
+from support.program import run_plankeeper
 from support.server import RunningServer, wait_until
 
 MINUTE = timedelta(minutes=1)
@@ -228,18 +228,31 @@ def run_doctor(dsn: str) -> Callable[[], list[str]]:
     """The lines of `plankeeper doctor`, which finds nothing that fails."""
 
     def run() -> list[str]:
-        done = run_program("doctor", PLANKEEPER_DATABASE_URL=dsn)
+        done = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn)
         assert done.returncode == 0, done
         return done.stdout.splitlines()
 
     return run
 
 
-async def test_doctor_warns_about_expiring_keys_and_succeeds(db: Database, run_doctor: Callable[[], list[str]]) -> None:
-    mine = await create_plan_manager(db)
+def test_doctor_warns_about_expiring_keys_and_succeeds(dsn: str, run_doctor: Callable[[], list[str]]) -> None:
+    async def delete_keys() -> None:
+        async with Database(dsn).open() as db:
+            await db.execute("truncate api_keys, plan_managers cascade")
+
+    async def create_keys() -> ApiKey:
+        async with Database(dsn).open() as db:
+            mine = await create_plan_manager(db)
+            await create_key(db, mine, lasts=timedelta(days=30))
+            return await get_key(db, await create_key(db, mine, lasts=timedelta(days=2)))
+
+    async def record_warnings() -> None:
+        async with Database(dsn).open() as db:
+            await service.record_expiry_warnings(db, Settings.read({}))
+
+    asyncio.run(delete_keys())
     assert not [line for line in run_doctor() if not line.startswith("ok")]
-    soon = await get_key(db, await create_key(db, mine, lasts=timedelta(days=2)))
-    await create_key(db, mine, lasts=timedelta(days=30))
+    soon = asyncio.run(create_keys())
     assert soon.expires_at
     [warning] = [line for line in run_doctor() if not line.startswith("ok")]
     assert warning == (
@@ -247,5 +260,5 @@ async def test_doctor_warns_about_expiring_keys_and_succeeds(db: Database, run_d
         " run `plankeeper keys rotate`"
     )
     # Told of by an event or not: it stays in the list until it has ended.
-    await service.record_expiry_warnings(db, Settings.read({}))
+    asyncio.run(record_warnings())
     assert warning in run_doctor()

@@ -12,14 +12,11 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.api_keys import service
-from plankeeper.database import schema
-from plankeeper.embedded_postgres.cluster import Cluster
-from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
-from plankeeper.plan_managers import store as plan_managers
 from support.client import PREFIX, Client
-from support.folder import temporary_folder
+from support.cluster import SharedCluster
+from support.factories import create_client
+from support.outage import StoppableDatabase, stoppable_database
 from support.server import RunningServer, wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -366,28 +363,17 @@ def test_errors_never_reveal_internals(api: Client) -> None:
 
 
 @pytest.fixture
-def own_cluster() -> Iterator[Cluster]:
-    """A cluster that a test may stop."""
-    with temporary_folder() as folder, Cluster(folder) as running:
-        schema.migrate(running.dsn)
-        yield running
+def own_database(cluster: SharedCluster) -> Iterator[StoppableDatabase]:
+    """A database that a test may stop."""
+    with stoppable_database(cluster) as database:
+        yield database
 
 
-async def create_plan_manager_and_key(server: RunningServer) -> tuple[UUID, str]:
-    """A plan manager with a key."""
-    async with server.db.transaction() as tx:
-        plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-        assert plan_manager is not None
-        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
-        return plan_manager.id, await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
-
-
-def test_requests_return_503_while_the_database_is_down_and_recover(own_cluster: Cluster) -> None:
-    server = RunningServer(own_cluster.dsn).start()
-    plan_manager_id, key = server.run(create_plan_manager_and_key(server))
-    api = Client(server.url, key, plan_manager_id)
+def test_requests_return_503_while_the_database_is_down_and_recover(own_database: StoppableDatabase) -> None:
+    server = RunningServer(own_database.dsn).start()
+    api = server.run(create_client(server))
     made = api.create("/participants", {"first_name": "Ann"})
-    own_cluster.stop()
+    own_database.stop()
     for response in (
         api.get("/participants"),
         api.post("/participants", {}),
@@ -401,7 +387,7 @@ def test_requests_return_503_while_the_database_is_down_and_recover(own_cluster:
         }  # fmt: skip
     assert api.http.get("/readyz").status_code == 503
     assert api.http.get("/healthz").status_code == 200
-    own_cluster.ensure()
+    own_database.start()
     again = wait_until(lambda: (got := api.get("/participants")).status_code == 200 and got)
     assert [each["id"] for each in again.json()["data"]] == [made["id"]]
     assert api.put(f"/participants/{made['id']}", {"last_name": "Lee"}).json() == made | {"last_name": "Lee"}
