@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from uuid import UUID
 
 import pytest
 from argon2 import PasswordHasher
+from jinja2 import Environment, FileSystemBytecodeCache
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import credentials, passwords
 from plankeeper.api_keys import service
+from plankeeper.console import templating
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
@@ -52,7 +55,13 @@ def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[SharedCluster]:
     """The cluster of all test processes, with a migrated database of this process's own."""
-    with shared_cluster(os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex) as shared:
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
+    with shared_cluster(run) as shared, pytest.MonkeyPatch.context() as patch:
+        # The console's templates are compiled once for the run, and not by each server that shows them.
+        compiled = shared.data_dir.with_name("templates")
+        compiled.mkdir(exist_ok=True)
+        cached = partial(Environment, bytecode_cache=FileSystemBytecodeCache(str(compiled)))
+        patch.setattr(templating, "Environment", cached)
         yield shared
 
 

@@ -122,10 +122,9 @@ def recheck(plan_manager_id: UUID) -> None:
 )
 def openapi(check: Path | None) -> None:
     """Print the OpenAPI document."""
-    from plankeeper.app import build_document, operations
-    from plankeeper.http.openapi import render_document
+    from plankeeper.app import openapi_document
 
-    text = render_document(build_document(operations()))
+    text = openapi_document()
     if check is None:
         click.echo(text, nl=False)
     elif not check.exists() or check.read_bytes() != text.encode():

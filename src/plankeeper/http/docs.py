@@ -1,12 +1,10 @@
 """The OpenAPI document and its interactive page. All files come from this package."""
 
 from pathlib import Path
-from typing import Any
 
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
-from plankeeper.http.openapi import render_document
 from plankeeper.http.public import PublicEndpoint
 
 _STATIC = Path(__file__).with_name("static")
@@ -22,9 +20,9 @@ _SECURITY_HEADERS = {
 }
 
 
-def documentation_endpoints(openapi: dict[str, Any]) -> dict[str, ASGIApp]:
+def documentation_endpoints(openapi_document: str) -> dict[str, ASGIApp]:
     """`/openapi.json`, `/docs` and the files of that page."""
-    openapi_response = Response(render_document(openapi), media_type="application/json", headers=_SECURITY_HEADERS)
+    openapi_response = Response(openapi_document, media_type="application/json", headers=_SECURITY_HEADERS)
     files = {"/docs": "docs.html"} | {
         f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }

@@ -249,10 +249,13 @@ def test_a_hundred_errors_are_shown_and_all_invalid_lines_are_counted(api: Clien
     assert missing.is_complete
 
 
-def test_only_some_of_many_invalid_references_are_checked(api: Client, import_content: Import) -> None:
-    rows = [{"account_manager_id": new_id()} for _ in range(1002)]
+def test_only_some_of_many_invalid_references_are_checked(
+    api: Client, import_content: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plankeeper.import_export.importer.BATCH_SIZE", 200)
+    rows = [{"account_manager_id": new_id()} for _ in range(202)]
     report = import_content(api, "participants", rows)
-    assert (len(report.errors), len(report.rejected_lines), report.is_complete) == (100, 1000, False)
+    assert (len(report.errors), len(report.rejected_lines), report.is_complete) == (100, 200, False)
     assert import_content(api, "participants", rows[:150]).is_complete
 
 
