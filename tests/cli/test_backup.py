@@ -16,8 +16,6 @@ from urllib.parse import quote
 import asyncpg
 import click
 import pytest
-from alembic import command
-from alembic.config import Config
 
 from plankeeper.cli import pg_tools
 from plankeeper.cli.demo import load_demo_data
@@ -168,6 +166,9 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
 
 
 def _upgrade(dsn: str, version: str) -> None:
+    from alembic import command  # it takes half a second to load
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(Path(schema.__file__).with_name("migrations")))
     config.attributes["dsn"] = dsn

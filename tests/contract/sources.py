@@ -2,8 +2,10 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ PROJECT = Path(__file__).parents[2]
 
 # The methods of plankeeper.database.client that run a statement; all but `execute` take the type of a row first.
 METHODS = ("rows", "one", "one_or_none", "stream", "execute")
+_METHOD_NAME = re.compile(rf"\.\s*(?:{'|'.join(METHODS)})\b")
 
 # Modules that run statements of other modules.
 RUNS_FOR_OTHERS = {
@@ -28,12 +31,22 @@ RUNS_FOR_OTHERS = {
 }
 
 
-class Module(NamedTuple):
+@dataclass(frozen=True)
+class Module:
     """One file of the package; `name` is relative to it: `participants.store`."""
 
     name: str
     path: Path
-    tree: ast.Module
+    source: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree."""
+        return tuple(ast.walk(self.tree))
 
 
 class Statement(NamedTuple):
@@ -61,13 +74,18 @@ def modules() -> tuple[Module, ...]:
     result: list[Module] = []
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        result.append(Module(".".join(parts), path, ast.parse(path.read_text())))
+        result.append(Module(".".join(parts), path, path.read_text()))
     return tuple(result)
 
 
-def imports(module: Module) -> Iterator[str]:
+@cache
+def imports(module: Module) -> tuple[str, ...]:
     """Every module that a module imports, and every name that it imports from one (`a.b.name`)."""
-    for node in ast.walk(module.tree):
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[str]:
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -85,7 +103,8 @@ def all_statements() -> tuple[Statement, ...]:
     return tuple(
         _parse_statement(module, _enclosing_function(module, node), node)
         for module in modules()
-        for node in ast.walk(module.tree)
+        if _METHOD_NAME.search(module.source)
+        for node in module.nodes
         # Starlette's `request.stream()` takes no statement.
         if isinstance(node, ast.Call) and node.args
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
@@ -95,7 +114,8 @@ def all_statements() -> tuple[Statement, ...]:
 @cache
 def filtered_lists() -> dict[str, FilteredList]:
     """Every list whose statements are composed, by its qualified name: `participants.queries.LIST`."""
-    declaring = [each for each in modules() if "plankeeper.database.filters.FilteredList" in set(imports(each))]
+    using = [each for each in modules() if "FilteredList" in each.source]
+    declaring = [each for each in using if "plankeeper.database.filters.FilteredList" in imports(each)]
     return {
         f"{module.name}.{name}": value
         for module in declaring
@@ -132,8 +152,13 @@ def is_runner(module: str) -> bool:
 
 
 def _enclosing_function(module: Module, node: ast.Call) -> str:
-    around = [each for each in functions(module.tree) if each.lineno <= node.lineno <= (each.end_lineno or 0)]
+    around = [each for each in _functions_of(module) if each.lineno <= node.lineno <= (each.end_lineno or 0)]
     return around[-1].name if around else ""
+
+
+@cache
+def _functions_of(module: Module) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    return tuple(node for node in module.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def _parse_statement(module: Module, function: str, node: ast.Call) -> Statement:
@@ -160,7 +185,7 @@ def bulk_inserts() -> list[tuple[str, Any, Any]]:
     """Every call that appends many rows at once: its module, its table (null if it is not a literal), its row type."""
     result: list[tuple[str, Any, Any]] = []
     for module in modules():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "insert_rows":
                 table, shape = node.args[:2]
                 literal = table.value if isinstance(table, ast.Constant) else None

@@ -9,8 +9,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 
 from contract.sources import ROOT
 from plankeeper.database import schema
@@ -61,6 +59,9 @@ def start_migration(dsn: str) -> "subprocess.Popen[str]":
 
 
 def test_the_code_expects_the_newest_migration() -> None:
+    from alembic.config import Config  # it takes half a second to load
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     scripts = ScriptDirectory.from_config(config)

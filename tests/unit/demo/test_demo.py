@@ -3,6 +3,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -83,8 +84,17 @@ def dataset_of(plan_manager: DemoPlanManager, seed: int = 1) -> Dataset:
     return {resource: list(rows) for resource, rows in records(plan_manager.id, seed)}
 
 
-DATASETS = [dataset_of(plan_manager) for plan_manager in plan_managers()]
-both_datasets = pytest.mark.parametrize("dataset", DATASETS, ids=["larger", "smaller"])
+@cache
+def datasets() -> list[Dataset]:
+    return [dataset_of(plan_manager) for plan_manager in plan_managers()]
+
+
+@pytest.fixture
+def dataset(request: pytest.FixtureRequest) -> Dataset:
+    return datasets()[["larger", "smaller"].index(request.param)]
+
+
+both_datasets = pytest.mark.parametrize("dataset", ["larger", "smaller"], indirect=True)
 
 
 def by_id(rows: Rows) -> dict[str, dict[str, Any]]:
@@ -149,23 +159,24 @@ def test_other_plan_managers_have_no_sample_data() -> None:
 
 def test_rows_depend_only_on_the_seed() -> None:
     smaller = plan_managers()[1]
-    assert dataset_of(smaller) == DATASETS[1]
+    assert dataset_of(smaller) == datasets()[1]
     other = dataset_of(smaller, seed=2)
     for resource in KEYS.keys() - {"note-types"}:
-        assert not {row["id"] for row in other[resource]} & {row["id"] for row in DATASETS[1][resource]}
+        assert not {row["id"] for row in other[resource]} & {row["id"] for row in datasets()[1][resource]}
 
 
 def test_the_plan_managers_share_no_ids() -> None:
     for resource in KEYS:
-        assert not {row["id"] for row in DATASETS[0][resource]} & {row["id"] for row in DATASETS[1][resource]}
+        assert not {row["id"] for row in datasets()[0][resource]} & {row["id"] for row in datasets()[1][resource]}
 
 
 @pytest.mark.parametrize(
     "dataset,counts",
     [
-        (DATASETS[0], {"participants": 400, "providers": 60, "invoices": 2000, "invoice-view-sessions": 200}),
-        (DATASETS[1], {"participants": 100, "providers": 20, "invoices": 400, "invoice-view-sessions": 40}),
+        ("larger", {"participants": 400, "providers": 60, "invoices": 2000, "invoice-view-sessions": 200}),
+        ("smaller", {"participants": 100, "providers": 20, "invoices": 400, "invoice-view-sessions": 40}),
     ],
+    indirect=["dataset"],
 )
 def test_resources_are_in_import_order_with_the_expected_counts(dataset: Dataset, counts: dict[str, int]) -> None:
     assert list(dataset) == list(KEYS)
