@@ -1,5 +1,6 @@
 """One cluster for a test run, one database and one server for each of its processes, one plan manager for each test."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -29,6 +30,13 @@ from support.server import RunningServer
 # Settings of whoever runs the tests are not the tests' settings.
 for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and name != "PLANKEEPER_SOAK"]:
     del os.environ[name]
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected lives until the end: no garbage collection needs to look at it again."""
+    gc.collect()
+    gc.freeze()
+
 
 PASSWORD_HASHER, MIN_FAILURE_SECONDS = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001
 

@@ -12,17 +12,30 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import asyncpg
 
 from plankeeper.database import schema
+from plankeeper.embedded_postgres import cluster as embedded_cluster
 from plankeeper.embedded_postgres import postmaster
 from plankeeper.embedded_postgres.cluster import Cluster
 
 TEMPLATE = "plankeeper"
 
 # Several servers of each process use it at once, and nothing that it holds must outlive the machine.
-SETTINGS = {"max_connections": "400", "synchronous_commit": "off"}
+SETTINGS = {
+    "max_connections": "400",
+    "synchronous_commit": "off",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "1h",
+    "autovacuum": "off",
+    "jit": "off",
+}
 
 
 def execute(dsn: str, *statements: str) -> None:
@@ -72,11 +85,12 @@ class SharedCluster(Cluster):
         """Start and migrate it, or share what another process has started; then copy the migrated database."""
         if self.ensure():
             self.is_owner = True
-            execute(self.dsn, *(f"alter system set {name} = '{value}'" for name, value in SETTINGS.items()))
-            self.stop()
-            self.ensure()
             schema.migrate(self.dsn)
         self._database = self.new_database().removeprefix("postgresql:///").partition("?")[0]
+
+    def _launch(self, *arguments: Any) -> str | None:
+        with patch.dict(embedded_cluster._REQUIRED_SETTINGS, SETTINGS):  # noqa: SLF001 - the flags of the server
+            return super()._launch(*arguments)
 
     def abandon(self) -> None:
         """Stop the server at once: what it holds need not reach the disk."""
