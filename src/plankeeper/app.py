@@ -25,6 +25,7 @@ from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
 from plankeeper.http.instrumentation import RequestInstrumentation
 from plankeeper.http.openapi import build_document
+from plankeeper.http.peers import Peers
 from plankeeper.http.public import PublicEndpoint
 from plankeeper.http.routing import Operation, PathRouter
 from plankeeper.idempotency import service
@@ -141,7 +142,7 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
 
 
 @asynccontextmanager
-async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, int]]:
+async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
     """Yields the limits that the connections' protocol enforces."""
     db, settings = services.api.db, services.api.settings
     background.exit_with_parent()
@@ -156,7 +157,11 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, int]]:
         ]
         tasks = [asyncio.create_task(each) for each in coroutines]
         try:
-            yield {"max_connections": settings.max_connections, "client_io_timeout": settings.client_io_timeout}
+            yield {
+                "max_connections": settings.max_connections,
+                "client_io_timeout": settings.client_io_timeout,
+                "peers": Peers(settings.trusted_proxies, settings.max_connections_per_address),
+            }
         finally:
             for task in tasks:
                 task.cancel()

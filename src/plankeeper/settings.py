@@ -190,6 +190,13 @@ class Settings:
         _positive,
         "The maximum number of client connections per worker. More connections are closed.",
     )
+    max_connections_per_address: int = setting(
+        "PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS",
+        "100",
+        _positive,
+        "The maximum number of connections of one client address (for IPv6, of a /64 network) per worker. More"
+        " connections are closed. Trusted proxies have no such limit.",
+    )
     client_io_timeout: int = setting(
         "PLANKEEPER_CLIENT_IO_TIMEOUT",
         "20",

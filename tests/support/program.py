@@ -74,7 +74,7 @@ class ServeProcess:
         # Tests send more than a client may, read what else the program says, and count its workers.
         usual = {
             "PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off",
-            "PLANKEEPER_WEBHOOK_WORKER": "off",
+            "PLANKEEPER_WEBHOOK_WORKER": "off", "PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS": "1000",
         }  # fmt: skip
         command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
         self.process = subprocess.Popen(
