@@ -72,6 +72,8 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
             cookies.set(response, "plankeeper", session_token)
         else:
             cookies.delete(response, "plankeeper")
+            # Not "cookies": it would also delete those of other hosts of the domain.
+            response.headers["clear-site-data"] = '"cache", "storage"'
         cookies.delete(response, "plankeeper-form")
     if redirect.flash and session_token:
         cookies.set(response, "plankeeper-flash", sign(session_token, redirect.flash), FLASH_MAX_AGE)
