@@ -88,7 +88,9 @@ class ServeProcess:
         self._reader.start()
         assert self._ready.wait(120), self.lines
         assert self.process.poll() is None, self.lines
-        self.url = re.sub(r"/docs$", "", self.output_value("Documentation:"))
+        # With a public URL, it says where it listens.
+        label = "Listening on:" if any("Listening on:" in line for line in self.lines) else "Documentation:"
+        self.url = re.sub(r"/docs$", "", self.output_value(label))
 
     def _read(self) -> None:
         assert self.process.stdout is not None

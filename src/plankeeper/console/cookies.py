@@ -15,11 +15,11 @@ CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form"]  # `pl
 
 
 class Cookies:
-    """The cookies of a request, and how a response sets them. Over TLS, their names bind them to this host."""
+    """The cookies of a request, and how a response sets them. The names of secure cookies bind them to this host."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, is_secure: bool) -> None:
         self._values = parse_cookies("; ".join(request.headers.getlist("cookie")))
-        self._is_secure = request.scope["scheme"] == "https"
+        self._is_secure = is_secure
 
     def get(self, name: CookieName) -> str:
         """The value, or an empty string."""

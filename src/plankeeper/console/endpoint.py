@@ -1,6 +1,5 @@
 """The life of a page request: form, session, CSRF check, role, transaction, handler, response."""
 
-import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,6 +17,7 @@ from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, verify_csrf
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form, is_upload, parse_form, read_form, read_upload
+from plankeeper.console.origin import Origin
 from plankeeper.console.responses import add_common_headers, download_response, redirect_response, render_page
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, PageResult, PageRoute, Redirect
 from plankeeper.console.templating import create_templates
@@ -36,7 +36,6 @@ FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the for
 MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
 MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
-_HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
 
 class RoleRequiredError(Exception):
@@ -61,21 +60,22 @@ class PageEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, state = Request(scope, receive), RequestState.from_scope(scope)
-        user = CurrentUser(Cookies(request))
+        origin = Origin(request, self._deps.settings.public_url)
+        user = CurrentUser(Cookies(request, is_secure=origin.is_secure))
         try:
-            response = await self._respond(request, state, user)
+            response = await self._respond(request, state, user, origin)
         except ClientDisconnect:
             self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - every error is shown as a page
             response = render_page(self._deps.templates, request, _error_page(error, state), user)
             response.headers.update(_error_headers(error, self._routes))
-        add_common_headers(response, state.request_id)
+        add_common_headers(response, state.request_id, origin)
         with self._deps.downloads if isinstance(response, StreamingResponse) else nullcontext():
             await response(scope, receive, send)
         self._deps.on_response(state, request.method, self._path, response.status_code)
 
-    async def _respond(self, request: Request, state: RequestState, user: CurrentUser) -> Response:
+    async def _respond(self, request: Request, state: RequestState, user: CurrentUser, origin: Origin) -> Response:
         form = await self._read_form(request, user) if request.method == "POST" else Form()
         with self._deps.admission:
             await user.load_session(self._deps.db)
@@ -83,7 +83,7 @@ class PageEndpoint:
                 state.plan_manager_id = user.session.plan_manager_id
             route = self._select_route(request)
             if route.method == "POST":
-                verify_csrf(request, form.raw("csrf"), user.csrf_token)
+                verify_csrf(request, form.raw("csrf"), user.csrf_token, origin.form_origins)
             redirect = _required_redirect(route, user.session, request)
             if redirect:
                 return redirect_response(redirect, user)
@@ -91,7 +91,7 @@ class PageEndpoint:
                 await self._deps.admission.limit_login_attempts(request.scope)
             if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
                 raise RoleRequiredError
-            page_request = self._build_page_request(request, state, user, form)
+            page_request = self._build_page_request(request, state, user, form, origin)
             result = await self._run_handler(route, page_request, _parse_path_params(route, request))
             return self._build_response(result, request, page_request, user)
 
@@ -115,7 +115,9 @@ class PageEndpoint:
             raise ApiError("method_not_allowed", "This page doesn’t support the request method.")
         return self._routes[method]
 
-    def _build_page_request(self, request: Request, state: RequestState, user: CurrentUser, form: Form) -> PageRequest:
+    def _build_page_request(
+        self, request: Request, state: RequestState, user: CurrentUser, form: Form, origin: Origin
+    ) -> PageRequest:
         return PageRequest(
             db=self._deps.db,
             settings=self._deps.settings,
@@ -124,7 +126,7 @@ class PageEndpoint:
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
-            origin=_origin(request),
+            origin=origin.url,
             query=parse_form(request.scope["query_string"]),
             import_limit=self._deps.imports,
             form=form,
@@ -155,12 +157,6 @@ class PageEndpoint:
             self._deps.downloads.require_available()
             return download_response(result, is_head=request.method == "HEAD")
         return render_page(self._deps.templates, request, result, user, page_request)
-
-
-def _origin(request: Request) -> str:
-    """The console's origin. The host is validated because it is shown in a command that people copy into a shell."""
-    host = request.headers.get("host", "")
-    return f"{request.scope['scheme']}://{host}" if _HOST_PATTERN.fullmatch(host) else "https://your-server"
 
 
 def _parse_path_params(route: PageRoute, request: Request) -> dict[str, Any]:
