@@ -26,13 +26,13 @@ class Peers:
             return False
         return any(ip in network for network in self._trusted_networks)
 
-    def connect(self, address: str) -> bool:
-        """Counts a connection until `disconnect`; false if its address has too many."""
+    def add(self, address: str) -> bool:
+        """Counts a connection until `remove`; false if its address has too many."""
         network = client_network({"client": (address, 0)})
         self._connections[network] += 1
         return self._connections[network] <= self._max_connections
 
-    def disconnect(self, address: str) -> None:
+    def remove(self, address: str) -> None:
         network = client_network({"client": (address, 0)})
         self._connections[network] -= 1
         if not self._connections[network]:

@@ -32,7 +32,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         peers, address = self._peers, self.client[0] if self.client else ""
         if not peers.is_trusted(address):
             self._untrusted_peer = address
-        has_too_many = self._untrusted_peer is not None and not peers.connect(address)
+        has_too_many = self._untrusted_peer is not None and not peers.add(address)
         if has_too_many or len(self.connections) > self.app_state["max_connections"]:
             transport.abort()
 
@@ -42,7 +42,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._cancel_timer(self._send_timer),
         )
         if self._untrusted_peer is not None:
-            self._peers.disconnect(self._untrusted_peer)
+            self._peers.remove(self._untrusted_peer)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

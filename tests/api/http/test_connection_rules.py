@@ -166,12 +166,12 @@ def test_a_trusted_proxy_has_no_limit_of_connections(cluster: SharedCluster) -> 
 )
 def test_connections_are_counted_by_network(same: tuple[str, str], other: str) -> None:
     peers = Peers((), 1)
-    assert peers.connect(same[0])
-    assert not peers.connect(same[1])
-    assert peers.connect(other)
-    peers.disconnect(same[0])
-    peers.disconnect(same[1])
-    assert peers.connect(same[0])
+    assert peers.add(same[0])
+    assert not peers.add(same[1])
+    assert peers.add(other)
+    peers.remove(same[0])
+    peers.remove(same[1])
+    assert peers.add(same[0])
 
 
 def test_trusted_proxies_are_recognised() -> None:
