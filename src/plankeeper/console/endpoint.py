@@ -1,7 +1,7 @@
 """The life of a page request: form, session, CSRF check, role, transaction, handler, response."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.concurrency import ConcurrencyLimit, DownloadLimit, DownloadLimitError
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, verify_csrf
 from plankeeper.console.current_user import CurrentUser
@@ -23,6 +23,7 @@ from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, 
 from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.admission import Admission, client_network
+from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
@@ -33,7 +34,6 @@ from plankeeper.settings import Settings
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
-MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
 MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 
@@ -48,7 +48,7 @@ class ConsoleDependencies:
     def __init__(self, db: Database, admission: Admission, on_response: OnResponse, settings: Settings) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
         self.templates: Jinja2Templates = create_templates(settings.time_zone)
-        self.downloads, self.uploads = ConcurrencyLimit(MAX_DOWNLOADS), ConcurrencyLimit(MAX_UPLOADS)
+        self.downloads, self.uploads = DownloadLimit(), ConcurrencyLimit(MAX_UPLOADS)
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
 
 
@@ -71,7 +71,7 @@ class PageEndpoint:
             response = render_page(self._deps.templates, request, _error_page(error, state), user)
             response.headers.update(_error_headers(error, self._routes))
         add_common_headers(response, state.request_id, origin)
-        with self._deps.downloads if isinstance(response, StreamingResponse) else nullcontext():
+        with self._download_slot(user) if isinstance(response, StreamingResponse) else nullcontext():
             await response(scope, receive, send)
         self._deps.on_response(state, request.method, self._path, response.status_code)
 
@@ -94,6 +94,11 @@ class PageEndpoint:
             page_request = self._build_page_request(request, state, user, form, origin)
             result = await self._run_handler(route, page_request, _parse_path_params(route, request))
             return self._build_response(result, request, page_request, user)
+
+    def _download_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
+        """The slot of a download, which every page requires a role for."""
+        session = or_404(user.session)
+        return self._deps.downloads.slot(session.account_id, session.plan_manager_id)
 
     async def _read_form(self, request: Request, user: CurrentUser) -> Form:
         route = self._routes.get("POST")
@@ -154,7 +159,7 @@ class PageEndpoint:
         if isinstance(result, Redirect):
             return redirect_response(result, user)
         if isinstance(result, Download):
-            self._deps.downloads.require_available()
+            self._deps.downloads.require_available(page_request.account.account_id, page_request.plan_manager_id)
             return download_response(result, is_head=request.method == "HEAD")
         return render_page(self._deps.templates, request, result, user, page_request)
 
@@ -193,6 +198,8 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
         kind, status = "csrf_failed", 403
     elif isinstance(error, RoleRequiredError):
         kind, status = "role_required", 403
+    elif isinstance(error, DownloadLimitError):
+        return HtmlPage("error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
     elif isinstance(error, ApiError):
         kind, status = (
             {404: "not_found", 429: "rate_limited", 503: "unavailable"}.get(error.status, "rejected"),
@@ -211,6 +218,8 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
 def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> dict[str, str]:
     if isinstance(error, ApiError) and error.status == 405:
         return {"allow": ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes))}
+    if isinstance(error, DownloadLimitError):
+        return {"retry-after": "5"}
     if isinstance(error, ApiError) and error.status in (429, 503):
         return {"retry-after": error.headers.get("retry-after", "1")}
     return {}
