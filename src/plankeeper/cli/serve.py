@@ -24,7 +24,7 @@ _EMBEDDED_CONNECTIONS = 80
 @click.option(
     "--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, then one per core)."
 )
-@click.option("--demo", is_flag=True, help="Load sample data once, and print a new key for it.")
+@click.option("--demo", is_flag=True, help="Load sample data once, and replace and print its key.")
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
