@@ -17,7 +17,7 @@ class Peers:
         self._trusted_networks = [ip_network(each) for each in trusted_proxies]
         self._max_connections = max_connections_per_address
         self._connections = Counter[str]()
-        self._has_warned = False
+        self._warnings = set[str]()
 
     def is_trusted(self, address: str) -> bool:
         try:
@@ -30,7 +30,13 @@ class Peers:
         """Counts a connection until `remove`; false if its address has too many."""
         network = client_network({"client": (address, 0)})
         self._connections[network] += 1
-        return self._connections[network] <= self._max_connections
+        if self._connections[network] <= self._max_connections:
+            return True
+        self._warn_once(
+            "an address has more connections than PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS: if it is your proxy, add it to"
+            " PLANKEEPER_TRUSTED_PROXIES"
+        )
+        return False
 
     def remove(self, address: str) -> None:
         network = client_network({"client": (address, 0)})
@@ -39,10 +45,14 @@ class Peers:
             del self._connections[network]
 
     def warn_about_untrusted_proxy(self) -> None:
-        """Logs once that X-Forwarded-For came from a peer that is not a trusted proxy. Log lines have no addresses."""
-        if not self._has_warned:
-            self._has_warned = True
-            log.warning(
-                "X-Forwarded-For is ignored, because its sender is not in PLANKEEPER_TRUSTED_PROXIES:"
-                " if it is your proxy, all of its clients share one limit of invalid credentials and connections"
-            )
+        """Logs that X-Forwarded-For came from a peer that is not a trusted proxy."""
+        self._warn_once(
+            "X-Forwarded-For is ignored, because its sender is not in PLANKEEPER_TRUSTED_PROXIES: if it is your proxy,"
+            " all of its clients share one limit of invalid credentials and connections"
+        )
+
+    def _warn_once(self, message: str) -> None:
+        """Log lines have no addresses, and clients can't fill the log."""
+        if message not in self._warnings:
+            self._warnings.add(message)
+            log.warning(message)

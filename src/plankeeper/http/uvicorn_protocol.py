@@ -23,7 +23,6 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _send_timer: asyncio.TimerHandle | None = None  # until the response is sent
     _is_receiving = False  # a request has started and is incomplete
     _unparsed_bytes = 0  # received since the parser's last callback; it buffers incomplete headers
-    _has_headers = False  # what follows in this request are its body and its trailers
     _untrusted_peer: str | None = None  # the peer's address, unless it is a trusted proxy
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -58,28 +57,31 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._is_receiving, self._has_headers = True, False
+        self._is_receiving = True
         self._receive_timer = self._cancel_timer(self._receive_timer)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        # Trailers arrive here too. As headers, they would evade what a proxy does with the headers of a request.
-        if not self._has_headers:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
-        # The parser swallows these errors, and the client gets uvicorn's response to an invalid request.
-        if len(self.url) + sum(map(_header_length, self.headers)) > MAX_HEADER_BYTES:
+        self._check_headers()
+        super().on_headers_complete()
+        # uvicorn appends trailers to this list too. In the request's own list, they would evade what a proxy does with
+        # the headers of a request.
+        self.headers = []
+        self._unparsed_bytes = 0
+
+    def _check_headers(self) -> None:
+        """Raises ValueError. The parser swallows it, and the client gets uvicorn's response to an invalid request."""
+        size, hosts = len(self.url), 0
+        for name, value in self.headers:
+            size += len(name) + len(value)
+            if name == b"host":
+                hosts += 1
+            elif name == b"x-forwarded-for" and self._untrusted_peer is not None:
+                self._peers.warn_about_untrusted_proxy()
+        if size > MAX_HEADER_BYTES:
             raise ValueError("the headers are too long")
         parser: Any = self.parser
-        names = [name for name, _ in self.headers]
-        hosts = names.count(b"host")
-        if hosts > 1 or (hosts == 0 and parser.get_http_version() != "1.0"):
+        if hosts != 1 and (hosts or parser.get_http_version() != "1.0"):
             raise ValueError("a request has exactly one Host")
-        if self._untrusted_peer is not None and b"x-forwarded-for" in names:
-            self._peers.warn_about_untrusted_proxy()
-        self._has_headers = True
-        super().on_headers_complete()
-        self._unparsed_bytes = 0
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
@@ -156,7 +158,3 @@ class _CoalescingTransport:
         buffered, self._buffer = self._buffer, []
         if buffered and not self.is_closing():
             self._transport.writelines(buffered)
-
-
-def _header_length(header: tuple[bytes, bytes]) -> int:
-    return len(header[0]) + len(header[1])

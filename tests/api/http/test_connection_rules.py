@@ -180,6 +180,16 @@ def test_trusted_proxies_are_recognised() -> None:
     assert not any(peers.is_trusted(each) for each in ("11.1.2.3", "192.0.2.8", "fe80::1", "", "nothing"))
 
 
+def test_the_limit_of_an_address_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    peers = Peers((), 1)
+    with caplog.at_level(logging.WARNING):
+        assert peers.add("192.0.2.1")
+        assert caplog.messages == []
+        assert not any(peers.add(address) for address in ("192.0.2.1", "192.0.2.1"))
+    [message] = caplog.messages
+    assert message.startswith("an address has more connections than PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS")
+
+
 # A proxy that is not trusted
 
 
