@@ -33,8 +33,8 @@ class Peers:
         if self._connections[network] <= self._max_connections:
             return True
         self._warn_once(
-            "an address has more connections than PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS: if it is your proxy, add it to"
-            " PLANKEEPER_TRUSTED_PROXIES"
+            "an address has more connections than PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS: if it is your proxy, add it"
+            " to PLANKEEPER_TRUSTED_PROXIES"
         )
         return False
 
