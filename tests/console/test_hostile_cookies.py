@@ -46,6 +46,17 @@ def test_a_hostile_cookie_costs_a_page_little_time(new_browser: Callable[..., Br
     assert cheapest(lambda: browser.get(url, headers=cookie)) < MAX_SECONDS
 
 
+def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> None:
+    token = owner.http.cookies["plankeeper"]
+    cookie = {"Cookie": f"plankeeper={token}; {HOSTILE_COOKIES['quoted quotes'].replace('plankeeper', 'a', 1)}"}
+    for path in PATHS:
+        names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
+        url = path.format(**names)
+        assert owner.get(url, headers=cookie).status_code < 500
+        assert cheapest(lambda url=url: owner.get(url, headers=cookie)) < MAX_SECONDS, path
+    assert owner.get("/console/participants", headers=cookie).status_code == 200
+
+
 @pytest.mark.parametrize("kind", HOSTILE_COOKIES)
 def test_every_kind_of_hostile_cookie_is_read_in_linear_time(new_browser: Callable[..., Browser], kind: str) -> None:
     browser, cookie = new_browser(), {"Cookie": HOSTILE_COOKIES[kind]}
