@@ -173,11 +173,15 @@ def start_proxy(command: list[str], ports: Ports) -> subprocess.Popen[bytes]:
     return process
 
 
+def require_program(name: str) -> None:
+    """Skips the test if the program is missing, except in CI."""
+    if not PROGRAMS[name].is_file() and "CI" not in os.environ:
+        pytest.skip(f"{PROGRAMS[name]} does not exist: install the package {name}")
+
+
 @pytest.fixture(scope="module", params=PROGRAMS)
 def site(request: pytest.FixtureRequest, cluster: SharedCluster) -> Iterator[Site]:
-    program = PROGRAMS[request.param]
-    if not program.is_file() and "CI" not in os.environ:
-        pytest.skip(f"{program} does not exist: install the package {request.param}")
+    require_program(request.param)
     dsn, ports = cluster.new_database(), Ports(free_port(), free_port())
     url = f"https://{HOST}:{ports.https}"
     settings = {"PLANKEEPER_DATABASE_URL": dsn, "PLANKEEPER_PUBLIC_URL": url}
@@ -306,3 +310,27 @@ def test_clients_cannot_choose_their_address(client: ProxyClient) -> None:
         for number in range(30)
     ]
     assert (statuses[0], statuses[-1]) == (401, 429)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_server_is_told_the_scheme_the_host_and_the_client(name: str) -> None:
+    """Also for servers without a public URL, whose cookies and links depend on it."""
+    require_program(name)
+    ports = Ports(free_port(), free_port())
+    with temporary_folder() as folder, Receiver() as backend:
+        backend.respond = lambda *_: (200, {}, b"")
+        context = ssl.create_default_context()
+        write_certificates(folder).configure_trust(context)
+        proxy = start_proxy(COMMANDS[name](folder, ports, f"127.0.0.1:{backend.port}"), ports)
+        sent = {"Host": f"{HOST}:{ports.https}", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http"}
+        url = f"https://127.0.0.1:{ports.https}/console"
+        with httpx.Client(verify=context) as client:
+            extensions = {"sni_hostname": HOST}
+            wait_until(lambda: client.get(url, headers=sent, extensions=extensions).status_code == 200)
+        proxy.terminate()
+        proxy.wait(30)
+    # HAProxy's health checks arrive there too.
+    [received] = [each.headers for each in backend.received if "user-agent" in each.headers]
+    assert received["x-forwarded-proto"] == "https"
+    assert received["x-forwarded-for"] == "127.0.0.1"
+    assert received["host"] == f"{HOST}:{ports.https}"
