@@ -1,44 +1,45 @@
 #!/usr/bin/env bash
-# Check the pinned run-time dependencies for known vulnerabilities. It fails if there is any. Without pip-audit or a
-# network, it prints why it could not check, and passes.
+# Check the pinned dependencies for known vulnerabilities. It fails if there is one, or if the check itself fails. If no
+# advisory service can be reached, it says so and passes.
 #
-#   scripts/audit.sh [LOCK]
+#   scripts/audit.sh [LOCK...]
+#
+# Without arguments, it checks what servers install: requirements.lock, and requirements-embedded.lock if it exists.
+# AUDIT_SERVICES are the services to try, in this order. OSV_URL is the address of OSV.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-lock=${1:-requirements.lock}
-if ! [ -x .venv/bin/pip-audit ]; then
-    echo "Known vulnerabilities: not checked, because pip-audit is not installed."
-    exit 0
+services=${AUDIT_SERVICES:-pypi osv}
+osv_url=${OSV_URL:-https://api.osv.dev/v1/query}
+locks=("$@")
+if [ ${#locks[@]} -eq 0 ]; then
+    for lock in requirements.lock requirements-embedded.lock; do
+        if [ -f "$lock" ]; then locks+=("$lock"); fi
+    done
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# The lock has hashes, so pip-audit has nothing to resolve or install.
-timeout 120 .venv/bin/pip-audit --requirement "$lock" --require-hashes --disable-pip --timeout 10 \
-    --progress-spinner off --format json --output "$folder/report" >/dev/null 2>"$folder/err" || true
+# Checks a lock with a service, and prints the result. The status is 0 without known vulnerabilities, 2 if the service
+# can't be used, and 1 otherwise.
+check() {
+    local lock=$1 service=$2 status=0
+    rm -f "$folder/report"
+    # The lock has hashes, so pip-audit has nothing to resolve or install.
+    timeout 120 .venv/bin/pip-audit --requirement "$lock" --require-hashes --disable-pip --timeout 10 \
+        --vulnerability-service "$service" --osv-url "$osv_url" --progress-spinner off --format json \
+        --output "$folder/report" >/dev/null 2>"$folder/errors" || status=$?
+    .venv/bin/python scripts/audit_report.py "$lock" "$service" "$status" "$folder/report" "$folder/errors"
+}
 
-# pip-audit also succeeds if the advisory service knows none of the packages, so the report is checked.
-.venv/bin/python - "$folder/report" "$folder/err" <<'PYTHON'
-import json
-import sys
-from pathlib import Path
-
-report, errors = (Path(each) for each in sys.argv[1:])
-if not report.exists():
-    reason = (errors.read_text().strip().splitlines() or ["no response in time"])[-1]
-    sys.exit(print(f"Known vulnerabilities: not checked: {reason[:300]}"))
-dependencies = json.loads(report.read_text())["dependencies"]
-checked = [each for each in dependencies if "vulns" in each]
-skipped = [each["name"] for each in dependencies if "vulns" not in each]
-if not checked:
-    sys.exit(print("Known vulnerabilities: not checked: the advisory service knows none of the packages."))
-vulnerabilities = [(each, vulnerability) for each in checked for vulnerability in each["vulns"]]
-for each, vulnerability in vulnerabilities:
-    fix = f"fixed in {', '.join(vulnerability['fix_versions'])}" if vulnerability["fix_versions"] else "not fixed yet"
-    print(f"{each['name']} {each['version']} has the known vulnerability {vulnerability['id']}, {fix}.")
-print(f"Known vulnerabilities: {len(vulnerabilities)} in {len(checked)} dependencies.")
-if skipped:
-    print(f"Not checked: {', '.join(skipped)}.")
-sys.exit(1 if vulnerabilities else 0)
-PYTHON
+for lock in "${locks[@]}"; do
+    for service in $services; do
+        status=0
+        check "$lock" "$service" || status=$?
+        if [ $status -ne 2 ]; then break; fi
+    done
+    if [ $status -eq 1 ]; then exit 1; fi
+    if [ $status -eq 2 ]; then
+        echo "WARNING: $lock was NOT CHECKED for known vulnerabilities: no advisory service could be used."
+    fi
+done

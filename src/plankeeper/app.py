@@ -26,7 +26,9 @@ from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
 from plankeeper.http.instrumentation import RequestInstrumentation
 from plankeeper.http.openapi import build_document, render_document
+from plankeeper.http.peers import Peers
 from plankeeper.http.public import PublicEndpoint
+from plankeeper.http.public_host import PublicHostEndpoint
 from plankeeper.http.routing import Operation, PathRouter
 from plankeeper.idempotency import service
 from plankeeper.invoice_view_sessions.routes import router as invoice_view_sessions
@@ -56,6 +58,8 @@ ROUTERS = (
 )
 
 
+# Paths for browsers, with everything below them. If there is a public URL, only its host serves them.
+BROWSER_PATHS = (CONSOLE_PREFIX, "/docs")
 # Response headers that scripts of other origins may read.
 EXPOSED_HEADERS = ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "ETag", "Idempotent-Replayed"]
 
@@ -88,10 +92,15 @@ def build_app(settings: Settings) -> ASGIApp:
     """The ASGI application. Its lifespan opens and closes the database pool and runs the background tasks."""
     services = _build_services(settings)
     console = ConsoleDependencies(services.api.db, services.api.admission, services.instrumentation, settings)
+    endpoints = api_endpoints(services.api) | public_endpoints(services.api) | build_console_endpoints(console)
     router = PathRouter(
-        api_endpoints(services.api) | public_endpoints(services.api) | build_console_endpoints(console),
+        {path: _require_public_host(services, path, app) for path, app in endpoints.items()},
         default=NotFoundEndpoint(services.instrumentation),
-        fallbacks={f"{CONSOLE_PREFIX}/": build_console_not_found_endpoint(console)},
+        fallbacks={
+            f"{CONSOLE_PREFIX}/": _require_public_host(
+                services, CONSOLE_PREFIX, build_console_not_found_endpoint(console)
+            )
+        },
         lifespan=lambda: _lifespan(services),
     )
     if not settings.cors_origins:
@@ -103,6 +112,13 @@ def build_app(settings: Settings) -> ASGIApp:
         allow_headers=["*"],
         expose_headers=EXPOSED_HEADERS,
     )
+
+
+def _require_public_host(services: "_Services", path: str, app: ASGIApp) -> ASGIApp:
+    """The application, only for the public host if it is for browsers and there is a public URL."""
+    public_url = services.api.settings.public_url
+    is_for_browsers = path in BROWSER_PATHS or path.startswith(tuple(f"{each}/" for each in BROWSER_PATHS))
+    return PublicHostEndpoint(app, public_url, services.instrumentation) if public_url and is_for_browsers else app
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +160,11 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
     }
     if deps.settings.metrics_port is None:
         endpoints["/metrics"] = PublicEndpoint(MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE))
-    return endpoints | documentation_endpoints(openapi_document())
+    return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url)
 
 
 @asynccontextmanager
-async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, int]]:
+async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
     """Yields the limits that the connections' protocol enforces."""
     db, settings = services.api.db, services.api.settings
     background.exit_with_parent()
@@ -163,7 +179,11 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, int]]:
         ]
         tasks = [asyncio.create_task(each) for each in coroutines]
         try:
-            yield {"max_connections": settings.max_connections, "client_io_timeout": settings.client_io_timeout}
+            yield {
+                "max_connections": settings.max_connections,
+                "client_io_timeout": settings.client_io_timeout,
+                "peers": Peers(settings.trusted_proxies, settings.max_connections_per_address),
+            }
         finally:
             for task in tasks:
                 task.cancel()

@@ -7,20 +7,24 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import click
 import pytest
 from msgspec import Struct
 
 from plankeeper.accounts import sessions as signing
 from plankeeper.accounts.schemas import LoginResult
+from plankeeper.api_keys import service
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.demo import plan_managers, records
+from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.plan_managers import store
 from support.client import Client
 from support.cluster import SharedCluster
 from support.sample_data import new_sample_database
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 WATTLEBIRD, SALTBUSH = plan_managers()
 
@@ -79,19 +83,73 @@ def list_all(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def test_filling_again_changes_nothing_and_creates_another_key(
-    server: RunningServer, clients: list[Client], key: str
-) -> None:
+@pytest.fixture
+def other_server(cluster: SharedCluster) -> Iterator[RunningServer]:
+    """A server on a database without data."""
+    running = RunningServer(cluster.new_database()).start()
+    yield running
+    running.stop()
+
+
+def test_filling_again_changes_nothing_and_replaces_the_key(other_server: RunningServer) -> None:
+    server = other_server
+    first = server.run(load_demo_data(server.db, server.settings)).key
     before = [record_counts(server, each.id) for each in plan_managers()]
+    read = [Client(server.url, first, each.id) for each in plan_managers()]
+    pages = [each.get("/participants").json() for each in read]
     id_, name, second, *_ = server.run(load_demo_data(server.db, server.settings))
     assert (id_, name) == (WATTLEBIRD.id, WATTLEBIRD.name)
-    assert second != key
+    assert second != first
     after = [record_counts(server, each.id) for each in plan_managers()]
-    assert after == [RecordCounts(each.events, each.keys + 1) for each in before]
-    for client in clients:
+    assert after == [RecordCounts(each.events, each.keys + 2) for each in before]  # one revoked, one created
+    assert server.run(server.db.one(int, "select count(*) from api_keys where revoked_at is null")) == 1
+    wait_until(lambda: {each.get("/participants").status_code for each in read} == {401})
+    for client, page in zip(read, pages, strict=True):
         renewed = Client(server.url, second, client.plan_manager_id)
-        assert renewed.get("/participants").json() == client.get("/participants").json()
+        assert renewed.get("/participants").json() == page
         renewed.http.close()
+        client.http.close()
+
+
+def test_filling_again_leaves_other_keys_alone(other_server: RunningServer) -> None:
+    server = other_server
+    server.run(load_demo_data(server.db, server.settings))
+
+    async def create_key() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, WATTLEBIRD.id, server.settings, SYSTEM)
+            await service.create(ctx, "sample data", [WATTLEBIRD.id], ["read"], None)
+
+    server.run(create_key())
+    server.run(load_demo_data(server.db, server.settings))
+    assert server.run(server.db.one(int, "select count(*) from api_keys where revoked_at is null")) == 2
+
+
+def test_sample_data_is_not_added_to_other_data(other_server: RunningServer) -> None:
+    server = other_server
+
+    async def create_plan_manager() -> None:
+        async with server.db.transaction() as tx:
+            await store.insert(tx, UUID(int=7), "Real Plans")
+
+    server.run(create_plan_manager())
+    with pytest.raises(click.ClickException, match=r"^The database contains plan managers, but not the sample data"):
+        server.run(load_demo_data(server.db, server.settings))
+    for table in ("plan_managers", "events", "api_keys", "accounts"):
+        count = server.run(server.db.one(int, f"select count(*) from {table}"))
+        assert count == (1 if table == "plan_managers" else 0)
+
+
+def test_a_plan_manager_beside_the_sample_data_is_no_obstacle(other_server: RunningServer) -> None:
+    server = other_server
+    server.run(load_demo_data(server.db, server.settings))
+
+    async def create_plan_manager() -> None:
+        async with server.db.transaction() as tx:
+            await store.insert(tx, UUID(int=7), "My trial")
+
+    server.run(create_plan_manager())
+    assert server.run(load_demo_data(server.db, server.settings)).plan_manager_id == WATTLEBIRD.id
 
 
 def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
@@ -193,7 +251,8 @@ def test_teams_note_types_and_view_sessions_are_listed(clients: list[Client]) ->
     assert len(list_all(client, "/providers")) == 20
 
 
-def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServer, key: str) -> None:
+def test_each_fill_creates_a_sign_in_for_both_plan_managers(other_server: RunningServer) -> None:
+    server = other_server
     for made in [server.run(load_demo_data(server.db, server.settings)) for _ in range(2)][1:]:
         entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
         assert isinstance(entered, LoginResult)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import asyncpg
 import click
@@ -99,6 +100,27 @@ def test_every_row_is_restored_through_a_database_url(source_dsn: str, backup_fi
     assert done.stdout == f"Restored {backup_file}: the schema is {schema.LATEST_REVISION}.\n"
     assert read_tables(target_dsn) == read_tables(source_dsn)
     assert export_all(target_dsn) == export_all(source_dsn)
+
+
+def test_a_restore_ends_sessions(tmp_path: Path, cluster: SharedCluster) -> None:
+    """The person of a session might have been removed since the backup."""
+    insert = """
+        insert into account_sessions (token_hash, account_id, created_at, last_seen_at, expires_at, address, user_agent,
+            two_factor_pending)
+        select sha256('token'), id, now(), now(), now() + interval '12 hours', '', '', false from accounts
+    """
+    source, target = cluster.new_database(), cluster.new_database(migrated=False)
+    run_plankeeper("plan-managers", "create", "--name", "A", "--id", str(UUID(int=7)), **{DATABASE_URL: source})
+    arguments = ["--email", "a@example.com", "--name", "A", "--plan-manager", str(UUID(int=7)), "--role", "owner"]
+    run_plankeeper(
+        "accounts", "create", *arguments, "--password-stdin", stdin=b"nine violet umbrellas", **{DATABASE_URL: source}
+    )
+    execute(source, insert)
+    assert len(read_tables(source)["account_sessions"]) == 1
+    file = tmp_path / "with-session.dump"
+    assert run_plankeeper("backup", str(file), **{DATABASE_URL: source}).returncode == 0
+    assert run_plankeeper("restore", str(file), **{DATABASE_URL: target}).returncode == 0
+    assert read_tables(target) == read_tables(source) | {"account_sessions": []}
 
 
 def test_a_database_with_data_is_not_overwritten(source_dsn: str, backup_file: Path) -> None:

@@ -3,11 +3,13 @@
 import json
 import re
 import socket
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from plankeeper.cli.doctor_checks import python_warnings
 from plankeeper.database import schema
 from support.cluster import SharedCluster, execute
 from support.program import run_plankeeper, run_program
@@ -133,8 +135,20 @@ def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> 
     assert run_plankeeper("migrate", **env).stdout == f"The schema is already {schema.LATEST_REVISION}.\n"
     well = run_plankeeper("doctor", **env)
     assert well.returncode == 0
-    assert all(line.startswith("ok") for line in well.stdout.splitlines())
+    old_python = [f"{state}  {text}" for state, text in python_warnings(sys.version_info[:3])]
+    assert [line for line in well.stdout.splitlines() if not line.startswith("ok")] == old_python
     assert run_plankeeper("keys", "list", **env).stdout == ""
+
+
+def test_links_and_warnings_follow_the_public_url(dsn: str) -> None:
+    env = {"PLANKEEPER_DATABASE_URL": dsn, "PLANKEEPER_PUBLIC_URL": "https://plans.example.com/"}
+    plan_manager = run_plankeeper("plan-managers", "create", "--name", "Acacia Plans", **env).stdout.strip()
+    arguments = ["--email", "sam@example.com", "--name", "Sam", "--plan-manager", plan_manager, "--role", "owner"]
+    link = run_plankeeper("accounts", "create", *arguments, **env).stdout
+    assert link.startswith("https://plans.example.com/console/invitations/")
+    warning = "warn  PLANKEEPER_PUBLIC_URL is set without PLANKEEPER_TRUSTED_PROXIES: "
+    assert warning in run_plankeeper("doctor", **env).stdout
+    assert warning not in run_plankeeper("doctor", PLANKEEPER_TRUSTED_PROXIES="10.0.0.1", **env).stdout
 
 
 def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: SharedCluster) -> None:

@@ -1,6 +1,8 @@
 """Files through the program: what it prints of an import, and an export whose output goes nowhere."""
 
+import csv
 import fcntl
+import io
 import json
 import os
 import pty
@@ -44,6 +46,24 @@ def test_a_table_is_exported_and_imported_through_standard_input(
     told = same.stderr.splitlines()
     assert told[0] == "Warning: line 2: abn '1' is not 11 digits with a valid check digit"
     assert (len(told), told[-1]) == (11, "Warning: 20 more lines have warnings")
+
+
+def test_an_export_with_formulas_warns_and_is_exact(
+    settings: dict[str, str], api: Client, import_rows: Callable[..., Any]
+) -> None:
+    names = ['=HYPERLINK("https://evil.example","Click")', "+61 400 000 000", "-1", "@sum(A1)", "safe = yes", "\tx"]
+    import_rows(api, "providers", [{"entity_name": name} for name in names])
+    whose = ("--plan-manager", api.plan_manager_id)
+    table = run_plankeeper("export", "providers", *whose, "--format", "csv", **settings)
+    assert table.stderr == (
+        "Warning: 5 values begin with =, +, - or @, and a spreadsheet that opens the file runs them as formulas: import"
+        " its columns as text instead.\n"
+    )
+    assert [row["entity_name"] for row in csv.DictReader(io.StringIO(table.stdout, newline=""))] == names
+    same = run_plankeeper("import", "providers", "-", *whose, stdin=table.stdout.encode(), **settings)
+    assert same.stdout == "providers: 6 lines: 0 created, 0 changed, 6 unchanged\n"
+    lines = run_plankeeper("export", "providers", *whose, **settings)
+    assert (len(lines.stdout.splitlines()), lines.stderr) == (6, "")
 
 
 def test_a_hundred_errors_are_shown_and_nothing_is_written(settings: dict[str, str], api: Client) -> None:

@@ -5,14 +5,15 @@ import io
 import json
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from html import unescape
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
-from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.concurrency import ConcurrencyLimit, DownloadLimit, DownloadLimitError
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.pages import activity
 from plankeeper.http.errors import ApiError
@@ -186,3 +187,61 @@ def test_a_worker_limits_concurrent_exports(owner: Browser) -> None:
     with places, pytest.raises(ApiError) as refused:
         places.require_available()
     assert refused.value.status == 503
+
+
+A, B, C = uuid4(), uuid4(), uuid4()
+
+
+def test_accounts_and_plan_managers_have_limits_before_the_worker() -> None:
+    limit, (first, second, *others) = DownloadLimit(), [(uuid4(), each) for each in (A, A, A, B, B, C)]
+    with limit.slot(*first):
+        with pytest.raises(DownloadLimitError, match="of yours"):
+            limit.require_available(*first)
+        with limit.slot(*second):
+            with pytest.raises(DownloadLimitError, match="of this plan manager"):
+                limit.require_available(*others[0])
+            with limit.slot(*others[1]), limit.slot(*others[2]), pytest.raises(ApiError) as rejected:
+                limit.require_available(*others[3])
+            assert rejected.value.status == 503
+        limit.require_available(*others[0])
+    with pytest.raises(OSError, match="disconnected"), limit.slot(*first):
+        raise OSError("disconnected")
+    for each in (first, second, *others):
+        limit.require_available(*each)
+
+
+def test_one_viewer_does_not_keep_the_exports_of_others_busy(
+    owner: Browser,
+    new_browser: Callable[..., Browser],
+    new_account: Callable[..., Account],
+    new_plan_manager: Callable[[], UUID],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    viewer = new_account("viewer")
+    greedy, colleague = new_browser(viewer), new_browser(new_account("viewer"))
+    again, foreign = new_browser(viewer), new_browser(new_account("viewer", new_plan_manager()))
+
+    async def endless(*_: Any) -> Any:
+        while True:
+            yield b"x" * 100_000
+
+    with monkeypatch.context() as patch:
+        patch.setattr(activity, "export_chunks", endless)
+        with ExitStack() as stack:
+
+            def begin(browser: Browser) -> Any:
+                """An export of which one chunk is read. Without the iterator, httpx closes the connection."""
+                chunks = stack.enter_context(browser.http.stream("GET", f"{ACTIVITY}.csv")).iter_raw()
+                assert next(chunks).startswith(b"x")
+                return chunks
+
+            held = [begin(greedy)]
+            for browser in (greedy, again):  # the limit is the account's, not the session's
+                with browser.http.stream("GET", f"{ACTIVITY}.csv") as rejected:
+                    assert (rejected.status_code, rejected.headers["retry-after"]) == (429, "5")
+                    assert "Another download of yours is in progress." in rejected.read().decode()
+            held.append(begin(colleague))
+            assert owner.get(f"{ACTIVITY}.csv").status_code == 429
+            patch.undo()
+            assert [foreign.get(f"{ACTIVITY}.csv").status_code for _ in range(3)] == [200, 200, 200]
+    wait_until(lambda: owner.get(f"{ACTIVITY}.csv").status_code == 200)

@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts.policy import ROLES
 from plankeeper.console.application import page_routes
 from plankeeper.console.cookies import Cookies
+from plankeeper.console.origin import Origin
 from plankeeper.console.routing import PageRoute
 from plankeeper.console.static_files import STATIC_DIR, static_url
 from support.console import PASSWORD, Account, Browser
@@ -193,7 +194,8 @@ def test_the_session_cookie_is_http_only_and_same_site(
 
 def test_over_tls_cookies_have_the_host_prefix() -> None:
     def cookies(header: bytes) -> Cookies:
-        return Cookies(Request({"type": "http", "scheme": "https", "headers": [(b"cookie", header)]}))
+        request = Request({"type": "http", "scheme": "https", "headers": [(b"cookie", header)]})
+        return Cookies(request, is_secure=Origin(request, None).is_secure)
 
     over_tls, response = cookies(b"plankeeper=planted; __Host-plankeeper=real"), Response()
     assert over_tls.get("plankeeper") == "real"

@@ -74,7 +74,7 @@ class ServeProcess:
         # Tests send more than a client may, read what else the program says, and count its workers.
         usual = {
             "PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off",
-            "PLANKEEPER_WEBHOOK_WORKER": "off",
+            "PLANKEEPER_WEBHOOK_WORKER": "off", "PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS": "1000",
         }  # fmt: skip
         command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
         self.process = subprocess.Popen(
@@ -88,7 +88,9 @@ class ServeProcess:
         self._reader.start()
         assert self._ready.wait(120), self.lines
         assert self.process.poll() is None, self.lines
-        self.url = re.sub(r"/docs$", "", self.output_value("Documentation:"))
+        # With a public URL, it says where it listens.
+        label = "Listening on:" if any("Listening on:" in line for line in self.lines) else "Documentation:"
+        self.url = re.sub(r"/docs$", "", self.output_value(label))
 
     def _read(self) -> None:
         assert self.process.stdout is not None

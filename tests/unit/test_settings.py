@@ -27,6 +27,25 @@ def test_every_setting_is_documented_with_its_default_and_meaning(project: Path)
         ("PLANKEEPER_POOL_SIZE", "-1", "a whole number above 0"),
         ("PLANKEEPER_TIME_ZONE", "Australia/Nowhere", "the name of a time zone, such as Australia/Sydney"),
         ("PLANKEEPER_TIME_ZONE", "../etc/passwd", "the name of a time zone, such as Australia/Sydney"),
+        *(
+            ("PLANKEEPER_PUBLIC_URL", value, "https:// with a host and no path, such as https://plans.example.com")
+            for value in (
+                "plans.example.com",
+                "http://plans.example.com",
+                "https://",
+                "https://a/console",
+                "https://a?b",
+                "https://user@a",
+                "https://a:0",
+                "https://a:70000",
+                "https://a b",
+                "https://*.example.com",
+                "https://a\nb",
+                "https://a..b",
+                "https://[::1",
+                "https://пример.example",
+            )
+        ),
         ("PLANKEEPER_CORS_ORIGINS", "app.example.com", "origins such as https://app.example.com"),
     ],
 )
@@ -34,6 +53,21 @@ def test_an_invalid_value_names_the_variable_and_the_valid_values(name: str, val
     with pytest.raises(SettingError) as error:
         Settings.read({name: value})
     assert str(error.value).startswith(f"{name} is {value!r}; it must be {expected}")
+
+
+@pytest.mark.parametrize(
+    "value, origin",
+    [
+        ("https://plans.example.com", "https://plans.example.com"),
+        ("https://Plans.Example.com/", "https://plans.example.com"),
+        ("https://plans.example.com:443", "https://plans.example.com"),
+        ("https://plans:8443/", "https://plans:8443"),
+        ("https://192.0.2.1", "https://192.0.2.1"),
+        ("https://[2001:DB8::1]:8443", "https://[2001:db8::1]:8443"),
+    ],
+)
+def test_the_public_url_has_the_form_that_browsers_send(value: str, origin: str) -> None:
+    assert Settings.read({"PLANKEEPER_PUBLIC_URL": value}).public_url == origin
 
 
 def test_an_empty_value_is_the_default() -> None:

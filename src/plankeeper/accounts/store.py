@@ -263,3 +263,10 @@ DELETE_EXPIRED_SESSIONS = "delete from account_sessions where account_id = $1 an
 
 async def delete_expired_sessions(tx: Transaction, account_id: UUID, at: datetime) -> None:
     await tx.execute(DELETE_EXPIRED_SESSIONS, account_id, at)
+
+
+DELETE_ALL_SESSIONS = "delete from account_sessions"
+
+
+async def delete_all_sessions(tx: Transaction) -> None:
+    await tx.execute(DELETE_ALL_SESSIONS)

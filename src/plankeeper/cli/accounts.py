@@ -36,14 +36,15 @@ def accounts() -> None:
     help="Read a password from the first line of standard input instead of creating an invitation.",
 )
 def create(email: str, name: str, plan_manager_id: UUID, role: str, password_stdin: bool) -> None:
-    """Create an account and print its id. Without a password, create an invitation and print its path."""
+    """Create an account and print its id. Without a password, create an invitation and print its link."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
     async def work(db: Database, settings: Settings) -> str:
         async with db.transaction() as tx:
             ctx = await system_context(tx, settings, plan_manager_id, "accounts create")
             if password is None:
-                return invitations.invitation_path(await invitations.invite(ctx, email, role, name))
+                token = await invitations.invite(ctx, email, role, name)
+                return (settings.public_url or "") + invitations.invitation_path(token)
             return str(await members.create(ctx, email, name, role, password))
 
     try:

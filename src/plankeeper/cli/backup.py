@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import click
 
+from plankeeper.accounts import store as accounts
 from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import progress
@@ -82,10 +83,14 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
 
 
 async def _finish_restore(dsn: str) -> None:
-    """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones."""
+    """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
+
+    Ends all sessions: people whose sessions were ended since the backup must not be signed in again.
+    """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
+            await accounts.delete_all_sessions(tx)
             await tx.analyze()
 
 

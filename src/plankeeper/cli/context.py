@@ -21,7 +21,8 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import Actor, WriteContext
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.plan_managers.store import get
-from plankeeper.settings import SettingError, Settings, parse_rate_limit
+from plankeeper.setting_parsers import parse_rate_limit
+from plankeeper.settings import SettingError, Settings
 
 T = TypeVar("T")
 

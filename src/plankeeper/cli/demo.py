@@ -6,9 +6,12 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import click
+
 from plankeeper.accounts import members, password_reset
 from plankeeper.accounts import store as accounts
 from plankeeper.api_keys import service
+from plankeeper.api_keys import store as key_store
 from plankeeper.cli.context import system_context
 from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import DemoPlanManager, plan_managers, records
@@ -21,6 +24,7 @@ from plankeeper.import_export.registry import RESOURCES
 from plankeeper.plan_managers import store
 from plankeeper.settings import Settings
 
+KEY_NAME = "sample data"
 KEY_LIFETIME = timedelta(days=30)
 COMMAND = "serve --demo"
 EMAIL = "demo@plankeeper.example"
@@ -37,16 +41,37 @@ class DemoCredentials(NamedTuple):
 
 
 async def load_demo_data(db: Database, settings: Settings, seed: int = 1) -> DemoCredentials:
-    """Load the sample data if it is not there, create a key, and create the account or reset its password."""
+    """Load the sample data if it is not there, replace its key, and create the account or reset its password.
+
+    Raises ClickException if the database has only other data: that is not a place for sample data.
+    """
     managers = plan_managers()
     async with db.transaction() as tx:
+        await _require_place_for_demo_data(tx, managers)
         for each in managers:
             await _load_plan_manager(tx, settings, each, seed)
         ctx = await system_context(tx, settings, managers[0].id, COMMAND)
         ids = [each.id for each in managers]
-        key = await service.create(ctx, "sample data", ids, ["read", "write"], KEY_LIFETIME)
+        await _revoke_demo_keys(ctx)
+        key = await service.create(ctx, KEY_NAME, ids, ["read", "write"], KEY_LIFETIME)
         password = await _reset_demo_account(tx, settings, ids)
     return DemoCredentials(managers[0].id, managers[0].name, key, EMAIL, password)
+
+
+async def _require_place_for_demo_data(tx: Transaction, managers: Sequence[DemoPlanManager]) -> None:
+    existing_ids = {each.id for each in await store.list_all(tx)}
+    if existing_ids and not existing_ids & {each.id for each in managers}:
+        raise click.ClickException(
+            "The database contains plan managers, but not the sample data, and `--demo` would add it with an account"
+            " and a key. Start without `--demo`, or use another database or data directory."
+        )
+
+
+async def _revoke_demo_keys(ctx: WriteContext) -> None:
+    """Revoke the keys of earlier starts, whose secrets nobody can show again."""
+    for key in await key_store.list_by_plan_manager(ctx.tx, ctx.plan_manager_id):
+        if (key.name, key.created_by) == (KEY_NAME, ctx.actor.name) and service.key_state(key) == "active":
+            await service.revoke(ctx, key.id)
 
 
 async def _reset_demo_account(tx: Transaction, settings: Settings, ids: Sequence[UUID]) -> str:

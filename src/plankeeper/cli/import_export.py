@@ -147,3 +147,9 @@ def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
         # The reader, such as `head`, closed the pipe. Closing stderr hides the interpreter's message about it.
         sys.stderr.close()
         sys.exit(1)
+    if isinstance(writer, CsvWriter) and writer.formula_count:
+        click.echo(
+            f"Warning: {writer.formula_count:,} values begin with =, +, - or @, and a spreadsheet that opens the file"
+            " runs them as formulas: import its columns as text instead.",
+            err=True,
+        )

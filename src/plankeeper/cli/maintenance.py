@@ -21,6 +21,7 @@ from plankeeper.cli.context import (
     system_context,
     with_database,
 )
+from plankeeper.cli.doctor_checks import proxy_warnings, python_warnings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.settings import SettingError, Settings
@@ -46,9 +47,10 @@ def migrate() -> None:
 def doctor() -> None:
     """Check the settings, database, schema and versions. Each line is ok, or says what to do."""
     lines = [("ok", f"Plankeeper {__version__}, Python {platform.python_version()}")]
+    lines += python_warnings(sys.version_info[:3])
     try:
         settings = Settings.read()
-        lines.append(("ok", "settings are valid"))
+        lines += [("ok", "settings are valid"), *proxy_warnings(settings)]
         lines += _database_lines(settings)
     except SettingError as error:
         lines.append(("FAIL", str(error)))

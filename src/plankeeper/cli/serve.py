@@ -24,7 +24,7 @@ _EMBEDDED_CONNECTIONS = 80
 @click.option(
     "--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, then one per core)."
 )
-@click.option("--demo", is_flag=True, help="Load sample data once, and print a new key for it.")
+@click.option("--demo", is_flag=True, help="Load sample data once, and replace and print its key.")
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
@@ -119,7 +119,11 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
     if settings.metrics_port is not None:
         _serve_metrics(settings.host, settings.metrics_port)
     Supervisor(
-        config, sock, cluster, WebhookProcess(enabled=settings.webhook_worker), lambda: _announce(sock, lines)
+        config,
+        sock,
+        cluster,
+        WebhookProcess(enabled=settings.webhook_worker),
+        lambda: _announce(sock, settings.public_url, lines),
     ).run()
 
 
@@ -147,11 +151,13 @@ def _listen(settings: Settings) -> socket.socket:
         ) from None
 
 
-def _announce(sock: socket.socket, lines: list[str]) -> None:
+def _announce(sock: socket.socket, public_url: str | None, lines: list[str]) -> None:
     host, port = sock.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    click.echo(f"Documentation:  {address}/docs")
-    click.echo(f"Console:        {address}/console")
+    if public_url:
+        click.echo(f"Listening on:   {address}")
+    click.echo(f"Documentation:  {public_url or address}/docs")
+    click.echo(f"Console:        {public_url or address}/console")
     for line in lines:
         click.echo(line.replace(_ADDRESS_PLACEHOLDER, address))
     click.echo("Plankeeper is ready. Press Ctrl-C to stop.")

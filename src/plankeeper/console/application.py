@@ -54,7 +54,7 @@ def build_endpoints(deps: ConsoleDependencies) -> dict[str, ASGIApp]:
     endpoints: dict[str, ASGIApp] = {
         path: PageEndpoint(deps, path, methods) for path, methods in methods_by_path.items()
     }
-    endpoints[f"{STATIC_PREFIX}/{{name}}"] = ConsoleStaticFiles()
+    endpoints[f"{STATIC_PREFIX}/{{name}}"] = ConsoleStaticFiles(deps.settings.public_url)
     return endpoints
 
 

@@ -1,6 +1,19 @@
 """Limits for work of which one worker does only a few at a time."""
 
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from uuid import UUID
+
 from plankeeper.http.errors import ApiError
+
+MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
+MAX_DOWNLOADS_PER_PLAN_MANAGER = 2  # so that one plan manager doesn't use them all
+MAX_DOWNLOADS_PER_ACCOUNT = 1
+
+
+class DownloadLimitError(Exception):
+    """The account or its plan manager has too many downloads in progress. The text is for the person."""
 
 
 class ConcurrencyLimit:
@@ -20,3 +33,35 @@ class ConcurrencyLimit:
 
     def __exit__(self, *_error: object) -> None:
         self._available += 1
+
+
+class DownloadLimit:
+    """The limits of downloads in progress: of an account, of a plan manager, and of the worker, in this order."""
+
+    def __init__(self) -> None:
+        self._worker = ConcurrencyLimit(MAX_DOWNLOADS)
+        self._accounts = Counter[UUID]()
+        self._plan_managers = Counter[UUID | None]()
+
+    def require_available(self, account_id: UUID, plan_manager_id: UUID | None) -> None:
+        """Raises DownloadLimitError if the account or the plan manager is at its limit, ApiError if the worker is."""
+        if self._accounts[account_id] >= MAX_DOWNLOADS_PER_ACCOUNT:
+            raise DownloadLimitError("Another download of yours is in progress. Try again when it is finished.")
+        if self._plan_managers[plan_manager_id] >= MAX_DOWNLOADS_PER_PLAN_MANAGER:
+            raise DownloadLimitError(
+                "Other people of this plan manager have downloads in progress. Try again in a moment."
+            )
+        self._worker.require_available()
+
+    @contextmanager
+    def slot(self, account_id: UUID, plan_manager_id: UUID | None) -> Generator[None]:
+        """Counts a download until it ends."""
+        self.require_available(account_id, plan_manager_id)
+        with self._worker:
+            self._accounts[account_id] += 1
+            self._plan_managers[plan_manager_id] += 1
+            try:
+                yield
+            finally:
+                self._accounts -= Counter([account_id])  # keeps no zeros
+                self._plan_managers -= Counter([plan_manager_id])

@@ -1,8 +1,7 @@
 """The life of a page request: form, session, CSRF check, role, transaction, handler, response."""
 
-import re
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -13,16 +12,18 @@ from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.concurrency import ConcurrencyLimit, DownloadLimit, DownloadLimitError
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, verify_csrf
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form, is_upload, parse_form, read_form, read_upload
+from plankeeper.console.origin import Origin
 from plankeeper.console.responses import add_common_headers, download_response, redirect_response, render_page
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, PageResult, PageRoute, Redirect
 from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.admission import Admission, client_network
+from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
@@ -33,10 +34,8 @@ from plankeeper.settings import Settings
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
-MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
 MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
-_HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
 
 class RoleRequiredError(Exception):
@@ -49,7 +48,7 @@ class ConsoleDependencies:
     def __init__(self, db: Database, admission: Admission, on_response: OnResponse, settings: Settings) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
         self.templates: Jinja2Templates = create_templates(settings.time_zone)
-        self.downloads, self.uploads = ConcurrencyLimit(MAX_DOWNLOADS), ConcurrencyLimit(MAX_UPLOADS)
+        self.downloads, self.uploads = DownloadLimit(), ConcurrencyLimit(MAX_UPLOADS)
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
 
 
@@ -61,21 +60,22 @@ class PageEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, state = Request(scope, receive), RequestState.from_scope(scope)
-        user = CurrentUser(Cookies(request))
+        origin = Origin(request, self._deps.settings.public_url)
+        user = CurrentUser(Cookies(request, is_secure=origin.is_secure))
         try:
-            response = await self._respond(request, state, user)
+            response = await self._respond(request, state, user, origin)
         except ClientDisconnect:
             self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - every error is shown as a page
             response = render_page(self._deps.templates, request, _error_page(error, state), user)
             response.headers.update(_error_headers(error, self._routes))
-        add_common_headers(response, state.request_id)
-        with self._deps.downloads if isinstance(response, StreamingResponse) else nullcontext():
+        add_common_headers(response, state.request_id, origin)
+        with self._download_slot(user) if isinstance(response, StreamingResponse) else nullcontext():
             await response(scope, receive, send)
         self._deps.on_response(state, request.method, self._path, response.status_code)
 
-    async def _respond(self, request: Request, state: RequestState, user: CurrentUser) -> Response:
+    async def _respond(self, request: Request, state: RequestState, user: CurrentUser, origin: Origin) -> Response:
         form = await self._read_form(request, user) if request.method == "POST" else Form()
         with self._deps.admission:
             await user.load_session(self._deps.db)
@@ -83,7 +83,7 @@ class PageEndpoint:
                 state.plan_manager_id = user.session.plan_manager_id
             route = self._select_route(request)
             if route.method == "POST":
-                verify_csrf(request, form.raw("csrf"), user.csrf_token)
+                verify_csrf(request, form.raw("csrf"), user.csrf_token, origin.form_origins)
             redirect = _required_redirect(route, user.session, request)
             if redirect:
                 return redirect_response(redirect, user)
@@ -91,9 +91,14 @@ class PageEndpoint:
                 await self._deps.admission.limit_login_attempts(request.scope)
             if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
                 raise RoleRequiredError
-            page_request = self._build_page_request(request, state, user, form)
+            page_request = self._build_page_request(request, state, user, form, origin)
             result = await self._run_handler(route, page_request, _parse_path_params(route, request))
             return self._build_response(result, request, page_request, user)
+
+    def _download_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
+        """The slot of a download, which every page requires a role for."""
+        session = or_404(user.session)
+        return self._deps.downloads.slot(session.account_id, session.plan_manager_id)
 
     async def _read_form(self, request: Request, user: CurrentUser) -> Form:
         route = self._routes.get("POST")
@@ -115,7 +120,9 @@ class PageEndpoint:
             raise ApiError("method_not_allowed", "This page doesn’t support the request method.")
         return self._routes[method]
 
-    def _build_page_request(self, request: Request, state: RequestState, user: CurrentUser, form: Form) -> PageRequest:
+    def _build_page_request(
+        self, request: Request, state: RequestState, user: CurrentUser, form: Form, origin: Origin
+    ) -> PageRequest:
         return PageRequest(
             db=self._deps.db,
             settings=self._deps.settings,
@@ -124,7 +131,7 @@ class PageEndpoint:
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
-            origin=_origin(request),
+            origin=origin.url,
             query=parse_form(request.scope["query_string"]),
             import_limit=self._deps.imports,
             form=form,
@@ -152,15 +159,9 @@ class PageEndpoint:
         if isinstance(result, Redirect):
             return redirect_response(result, user)
         if isinstance(result, Download):
-            self._deps.downloads.require_available()
+            self._deps.downloads.require_available(page_request.account.account_id, page_request.plan_manager_id)
             return download_response(result, is_head=request.method == "HEAD")
         return render_page(self._deps.templates, request, result, user, page_request)
-
-
-def _origin(request: Request) -> str:
-    """The console's origin. The host is validated because it is shown in a command that people copy into a shell."""
-    host = request.headers.get("host", "")
-    return f"{request.scope['scheme']}://{host}" if _HOST_PATTERN.fullmatch(host) else "https://your-server"
 
 
 def _parse_path_params(route: PageRoute, request: Request) -> dict[str, Any]:
@@ -197,6 +198,8 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
         kind, status = "csrf_failed", 403
     elif isinstance(error, RoleRequiredError):
         kind, status = "role_required", 403
+    elif isinstance(error, DownloadLimitError):
+        return HtmlPage("error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
     elif isinstance(error, ApiError):
         kind, status = (
             {404: "not_found", 429: "rate_limited", 503: "unavailable"}.get(error.status, "rejected"),
@@ -215,6 +218,8 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
 def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> dict[str, str]:
     if isinstance(error, ApiError) and error.status == 405:
         return {"allow": ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes))}
+    if isinstance(error, DownloadLimitError):
+        return {"retry-after": "5"}
     if isinstance(error, ApiError) and error.status in (429, 503):
         return {"retry-after": error.headers.get("retry-after", "1")}
     return {}

@@ -12,6 +12,7 @@ from starlette.templating import Jinja2Templates
 from plankeeper.console.cookies import FLASH_MAX_AGE, sign
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
+from plankeeper.console.origin import Origin
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Redirect
 
 SECURITY_HEADERS = {
@@ -32,9 +33,9 @@ def is_local_path(path: str) -> bool:
     return _LOCAL_PATH.fullmatch(path) is not None
 
 
-def add_common_headers(response: Response, request_id: bytes) -> None:
+def add_common_headers(response: Response, request_id: bytes, origin: Origin) -> None:
     """Adds the request id and the security headers; caching is off unless the response allows it."""
-    response.headers.update(SECURITY_HEADERS | {"x-request-id": request_id.decode("latin-1")})
+    response.headers.update(SECURITY_HEADERS | origin.headers | {"x-request-id": request_id.decode("latin-1")})
     response.headers.setdefault("cache-control", "no-store")
 
 
@@ -72,6 +73,8 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
             cookies.set(response, "plankeeper", session_token)
         else:
             cookies.delete(response, "plankeeper")
+            # Not "cookies": it would also delete those of other hosts of the domain.
+            response.headers["clear-site-data"] = '"cache", "storage"'
         cookies.delete(response, "plankeeper-form")
     if redirect.flash and session_token:
         cookies.set(response, "plankeeper-flash", sign(session_token, redirect.flash), FLASH_MAX_AGE)

@@ -6,10 +6,12 @@ from functools import cache
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from plankeeper.console.origin import Origin
 from plankeeper.console.responses import add_common_headers
 from plankeeper.console.routing import PREFIX
 from plankeeper.http.requests import read_headers, resolve_request_id
@@ -31,8 +33,9 @@ def static_url(name: str) -> str:
 class ConsoleStaticFiles(StaticFiles):
     """The files of STATIC_DIR, at `STATIC_PREFIX/{name}`, with the headers of every response of the console."""
 
-    def __init__(self) -> None:
+    def __init__(self, public_url: str | None) -> None:
         super().__init__(directory=STATIC_DIR)
+        self._public_url = public_url
 
     def get_path(self, scope: Scope) -> str:
         return scope["path_params"]["name"]
@@ -43,5 +46,6 @@ class ConsoleStaticFiles(StaticFiles):
             response.headers["cache-control"] = IMMUTABLE
         except HTTPException as error:
             response = Response(status_code=error.status_code, headers=error.headers)
-        add_common_headers(response, resolve_request_id(read_headers(scope)))
+        origin = Origin(Request(scope), self._public_url)
+        add_common_headers(response, resolve_request_id(read_headers(scope)), origin)
         return response

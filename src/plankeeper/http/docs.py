@@ -6,6 +6,7 @@ from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
 from plankeeper.http.public import PublicEndpoint
+from plankeeper.http.public_host import HSTS
 
 _STATIC = Path(__file__).with_name("static")
 _SECURITY_HEADERS = {
@@ -20,13 +21,14 @@ _SECURITY_HEADERS = {
 }
 
 
-def documentation_endpoints(openapi_document: str) -> dict[str, ASGIApp]:
+def documentation_endpoints(openapi_document: str, public_url: str | None) -> dict[str, ASGIApp]:
     """`/openapi.json`, `/docs` and the files of that page."""
-    openapi_response = Response(openapi_document, media_type="application/json", headers=_SECURITY_HEADERS)
+    headers = _SECURITY_HEADERS | ({"strict-transport-security": HSTS} if public_url else {})
+    openapi_response = Response(openapi_document, media_type="application/json", headers=headers)
     files = {"/docs": "docs.html"} | {
         f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }
     endpoints: dict[str, ASGIApp] = {"/openapi.json": PublicEndpoint(openapi_response)}
     for path, name in files.items():
-        endpoints[path] = PublicEndpoint(FileResponse(_STATIC / name, headers=_SECURITY_HEADERS))
+        endpoints[path] = PublicEndpoint(FileResponse(_STATIC / name, headers=headers))
     return endpoints

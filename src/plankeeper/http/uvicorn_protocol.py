@@ -1,15 +1,19 @@
-"""Limits on connections: their number, their duration, and the size of request headers."""
+"""Limits on connections: their number, their duration, and the size of request headers; one Host, no trailers."""
 
 import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from plankeeper.http.peers import Peers
+
 MAX_HEADER_BYTES = 32 * 1024  # of the request line and the headers
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with limits. The lifespan sets `max_connections` and `client_io_timeout` in `app_state`.
+    """uvicorn's protocol with limits.
+
+    The lifespan sets `max_connections`, `client_io_timeout` and `peers` in `app_state`.
 
     The timeout (seconds) applies to receiving headers and body, and to sending the response. Each has its own
     timer, because a client can send its next request while it still receives the last response.
@@ -19,11 +23,16 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _send_timer: asyncio.TimerHandle | None = None  # until the response is sent
     _is_receiving = False  # a request has started and is incomplete
     _unparsed_bytes = 0  # received since the parser's last callback; it buffers incomplete headers
+    _untrusted_peer: str | None = None  # the peer's address, unless it is a trusted proxy
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
         self._receive_timer = self._restart_timer(self._receive_timer)
-        if len(self.connections) > self.app_state["max_connections"]:
+        peers, address = self._peers, self.client[0] if self.client else ""
+        if not peers.is_trusted(address):
+            self._untrusted_peer = address
+        has_too_many = self._untrusted_peer is not None and not peers.add(address)
+        if has_too_many or len(self.connections) > self.app_state["max_connections"]:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -31,6 +40,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._cancel_timer(self._receive_timer),
             self._cancel_timer(self._send_timer),
         )
+        if self._untrusted_peer is not None:
+            self._peers.remove(self._untrusted_peer)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -50,11 +61,27 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._receive_timer = self._cancel_timer(self._receive_timer)
 
     def on_headers_complete(self) -> None:
-        if len(self.url) + sum(map(_header_length, self.headers)) > MAX_HEADER_BYTES:
-            # The parser swallows this error, and the client gets uvicorn's response to an invalid request.
-            raise ValueError("the headers are too long")
+        self._check_headers()
         super().on_headers_complete()
+        # uvicorn appends trailers to this list too. In the request's own list, they would evade what a proxy does with
+        # the headers of a request.
+        self.headers = []
         self._unparsed_bytes = 0
+
+    def _check_headers(self) -> None:
+        """Raises ValueError. The parser swallows it, and the client gets uvicorn's response to an invalid request."""
+        size, hosts = len(self.url), 0
+        for name, value in self.headers:
+            size += len(name) + len(value)
+            if name == b"host":
+                hosts += 1
+            elif name == b"x-forwarded-for" and self._untrusted_peer is not None:
+                self._peers.warn_about_untrusted_proxy()
+        if size > MAX_HEADER_BYTES:
+            raise ValueError("the headers are too long")
+        parser: Any = self.parser
+        if hosts != 1 and (hosts or parser.get_http_version() != "1.0"):
+            raise ValueError("a request has exactly one Host")
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
@@ -82,6 +109,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().resume_writing()
         if not self.transport.is_closing():
             self._send_timer = self._cancel_timer(self._send_timer)
+
+    @property
+    def _peers(self) -> Peers:
+        return self.app_state["peers"]
 
     def _is_idle(self) -> bool:
         cycle: Any = self.cycle
@@ -127,7 +158,3 @@ class _CoalescingTransport:
         buffered, self._buffer = self._buffer, []
         if buffered and not self.is_closing():
             self._transport.writelines(buffered)
-
-
-def _header_length(header: tuple[bytes, bytes]) -> int:
-    return len(header[0]) + len(header[1])

@@ -22,19 +22,30 @@ class JsonLinesWriter:
         return to_json(record) + "\n"
 
 
+# The beginnings of cells that spreadsheets run as formulas.
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+
+
 class CsvWriter:
-    """A header, then one row per record. Null is an empty cell; lists of words are separated by `;`."""
+    """A header, then one row per record. Null is an empty cell; lists of words are separated by `;`.
+
+    Values are written exactly, so that they can be imported again. `formula_count` counts the texts that a
+    spreadsheet would run as formulas.
+    """
 
     def __init__(self, schema: type[Struct], exclude: Collection[str] = ()) -> None:
         self._columns = [name for name in schema.__struct_encode_fields__ if name not in exclude]
         self._buffer = io.StringIO(newline="")
         self._writer = csv.writer(self._buffer)
+        self.formula_count = 0
 
     def header(self) -> str:
         return self._format_row(self._columns)
 
     def row(self, record: Struct) -> str:
-        return self._format_row([_format_cell(getattr(record, name)) for name in self._columns])
+        values = [getattr(record, name) for name in self._columns]
+        self.formula_count += sum(isinstance(each, str) and each.startswith(_FORMULA_PREFIXES) for each in values)
+        return self._format_row([_format_cell(each) for each in values])
 
     def _format_row(self, cells: list[str]) -> str:
         self._writer.writerow(cells)

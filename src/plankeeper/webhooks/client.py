@@ -12,10 +12,11 @@ from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpcore
 
-from plankeeper.webhooks.dns import ResolveHost, Resolver
+from plankeeper.webhooks.dns import ResolveHost, Resolver, lookup_plan_manager
 from plankeeper.webhooks.url_policy import IPNetwork, is_blocked, parse_ip, validate_url
 
 ATTEMPT_TIMEOUT = 15.0  # seconds for one attempt
@@ -104,9 +105,15 @@ class WebhookClient:
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def post(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> AttemptResult:
-        """Send one POST request. Does not follow redirects; returns errors instead of raising them."""
+    async def post(
+        self, url: str, headers: Sequence[tuple[str, str]], body: bytes, plan_manager_id: UUID | None = None
+    ) -> AttemptResult:
+        """Send one POST request. Does not follow redirects; returns errors instead of raising them.
+
+        The look-up of the host name counts for the plan manager's limit.
+        """
         started = time.monotonic()
+        lookup_plan_manager.set(plan_manager_id)  # httpcore looks up the name in this task
         try:
             async with asyncio.timeout(ATTEMPT_TIMEOUT):
                 status, retry_after = await self._send(url, headers, body)
@@ -157,14 +164,14 @@ def _host_header(url: httpcore.URL) -> str:
 
 def _describe_error(error: Exception) -> str:
     causes = [error, error.__cause__, error.__context__]
-    if isinstance(error, AddressNotAllowedError):
-        return "the address is not allowed"
+    # One message for both, because their difference would reveal which internal names exist.
+    is_unresolved = any(isinstance(cause, (socket.gaierror, UnicodeError)) for cause in causes)
+    if is_unresolved or isinstance(error, AddressNotAllowedError):
+        return "the host has no public address"
     if isinstance(error, (TimeoutError, httpcore.TimeoutException)):
         return f"no response within {ATTEMPT_TIMEOUT:g} s"
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return "the certificate is not valid"
-    if any(isinstance(cause, (socket.gaierror, UnicodeError)) for cause in causes):
-        return "the host name has no address"
     return "the connection failed"
 
 

@@ -3,16 +3,15 @@
 import asyncio
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
 
 from plankeeper import background, logs
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.cpu_backoff import CpuBackoff
+from plankeeper.webhooks.dns import RESOLVER_OPTIONS
 from plankeeper.webhooks.worker import Worker
 
-DNS_THREADS = 64  # threads for host name look-ups: a slow name server delays only a few attempts
 POOL_SIZE = 4
 NICENESS = 10
 
@@ -34,7 +33,7 @@ async def _run_until_parent_exits(settings: Settings) -> None:
 async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None = None) -> None:
     """Send webhooks until SIGTERM or SIGINT, then finish the attempts in flight."""
     loop = asyncio.get_running_loop()
-    loop.set_default_executor(ThreadPoolExecutor(DNS_THREADS, "dns"))
+    os.environ.setdefault("RES_OPTIONS", RESOLVER_OPTIONS)
     db = Database(settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout)
     client = WebhookClient(settings.webhook_allowed_networks)
     worker = Worker(db, client, settings, cpu_backoff=cpu_backoff)

@@ -30,6 +30,7 @@ _BLOCKED_NETWORKS: tuple[IPNetwork, ...] = tuple(
         "203.0.113.0/24",
         "224.0.0.0/4",
         "240.0.0.0/4",
+        "168.63.129.16/32",  # a public address, but inside Azure it leads to services of the virtual machine's host
         # The public IPv6 internet is 2000::/3. Addresses mapped or translated from IPv4 are outside it, except for
         # 6to4 and Teredo.
         "::/3",

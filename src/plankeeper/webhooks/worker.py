@@ -125,7 +125,7 @@ class Worker:
             secrets = [secret for secret in (job.secret, job.old_secret) if secret]
             timestamp = int(time.time() + self._clock_offset.total_seconds())
             headers = payload.build_headers(str(job.event_id), timestamp, body, secrets)
-            result = await self._client.post(job.url, headers, body)
+            result = await self._client.post(job.url, headers, body, job.plan_manager_id)
             WEBHOOK_ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
             self._updates.append(build_delivery_update(job, result, datetime.now(UTC) + self._clock_offset))
         except Exception:

@@ -13,6 +13,7 @@ from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
 from plankeeper.import_export.importer import import_file
 from plankeeper.import_export.registry import RESOURCES
 from plankeeper.webhooks import delivery_queue
+from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.client import Client
 from support.receiver import Receiver, ResponseTuple
 from support.server import RunningServer, wait_until
@@ -379,3 +380,23 @@ def test_deliveries_are_deleted_with_their_endpoint_even_while_one_is_sent(
     assert server.run(server.db.one(int, "select count(*) from webhook_deliveries")) == 1
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
     assert len(receiver.received) == 4
+
+
+def test_a_worker_looks_up_names_for_the_plan_manager_of_the_endpoint(
+    server: RunningServer, api: Client, new_endpoint: NewEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each plan manager has its own limit of look-ups."""
+    plan_managers: list[UUID | None] = []
+
+    async def post(
+        _client: WebhookClient, _url: str, _headers: Any, _body: bytes, plan_manager_id: UUID | None = None
+    ) -> AttemptResult:
+        plan_managers.append(plan_manager_id)
+        return AttemptResult(204, None, 0)
+
+    monkeypatch.setattr(WebhookClient, "post", post)
+    endpoint = new_endpoint()
+    emit_events(server, api)
+    wait_for_deliveries(api, endpoint, 1)
+    assert poll_once(server) == 1
+    assert plan_managers == [UUID(api.plan_manager_id)]

@@ -1,5 +1,8 @@
 """Roles, passwords, waits, tokens and codes."""
 
+import time
+import unicodedata
+
 import pytest
 
 from plankeeper.accounts.policy import (
@@ -48,6 +51,21 @@ def test_a_password_has_12_to_128_characters() -> None:
     assert validate_password(good[:12], "a@example.com") is None
     assert validate_password((good * 4)[:128], "a@example.com") is None
     assert validate_password((good * 4)[:129], "a@example.com") == wrong
+
+
+def test_a_password_may_be_typed_in_decomposed_characters() -> None:
+    good = "violet umbrellas \u00e9\u00e8\u00fc under nine green hats"
+    assert validate_password(unicodedata.normalize("NFD", good), "a@example.com") is None
+    assert validate_password("e\u0323\u0302" * 124 + "wxyz", "a@example.com") is None
+
+
+@pytest.mark.parametrize("unit", ["x", "\ufdfa", "e\u0301", "\u0315\u0300", "\0", "\ud800"])
+def test_long_texts_are_cut_or_rejected_before_they_are_processed(unit: str) -> None:
+    text = unit * 250_000
+    started = time.process_time()
+    assert validate_password(text, "a@example.com") == "must be 12 to 128 characters long"
+    assert len(single_line(text, 254)) <= 254
+    assert time.process_time() - started < 0.02
 
 
 @pytest.mark.parametrize("password", ["Ada.Okafor@Example.com", "xx ada.okafor@example.com", "okafor@example.com"])

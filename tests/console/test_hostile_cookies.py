@@ -1,0 +1,80 @@
+"""A cookie costs a page next to nothing, whatever is in it."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.console.application import page_routes
+from plankeeper.console.cookies import parse_cookies
+from plankeeper.console.static_files import static_url
+from support.console import Browser
+
+PATHS = sorted({each.path for each in page_routes()} | {static_url("console.css"), "/console/nothing"})
+MAX_SECONDS = 0.05  # of processor time, with the client's
+HOSTILE_COOKIES = {
+    "quoted quotes": 'plankeeper="' + '\\"' * 15_000 + '"',
+    "quoted backslashes": 'plankeeper="' + "\\" * 30_000 + '"',
+    "octal": 'plankeeper="' + "\\101" * 7_500 + '"',
+    "many": "; ".join(f"a{number}=b" for number in range(3_500)),
+    "semicolons": ";" * 30_000,
+    "equals signs": "=" * 30_000,
+    "spaces": "plankeeper=" + " " * 30_000 + "x",
+    "flash message": "plankeeper=a; plankeeper-flash=" + "." * 30_000,
+}
+
+
+def processor_seconds(send: Callable[[], Any]) -> float:
+    started = time.process_time()
+    send()
+    return time.process_time() - started
+
+
+def cheapest(send: Callable[[], Any]) -> float:
+    """The least of three, because the test's process also does other things."""
+    return min(processor_seconds(send) for _ in range(3))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_hostile_cookie_costs_a_page_little_time(new_browser: Callable[..., Browser], path: str) -> None:
+    names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
+    browser, url = new_browser(), path.format(**names)
+    cookie = {"Cookie": HOSTILE_COOKIES["quoted quotes"]}
+    assert browser.get(url, headers=cookie).status_code < 500
+    assert cheapest(lambda: browser.get(url, headers=cookie)) < MAX_SECONDS
+
+
+def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> None:
+    token = owner.http.cookies["plankeeper"]
+    cookie = {"Cookie": f"plankeeper={token}; {HOSTILE_COOKIES['quoted quotes'].replace('plankeeper', 'a', 1)}"}
+    for path in PATHS:
+        names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
+        url = path.format(**names)
+        assert owner.get(url, headers=cookie).status_code < 500
+        assert cheapest(lambda url=url: owner.get(url, headers=cookie)) < MAX_SECONDS, path
+    assert owner.get("/console/participants", headers=cookie).status_code == 200
+
+
+@pytest.mark.parametrize("kind", HOSTILE_COOKIES)
+def test_every_kind_of_hostile_cookie_is_read_in_linear_time(new_browser: Callable[..., Browser], kind: str) -> None:
+    browser, cookie = new_browser(), {"Cookie": HOSTILE_COOKIES[kind]}
+    assert browser.get("/console/sign-in", headers=cookie).status_code == 200
+    assert cheapest(lambda: browser.get("/console/sign-in", headers=cookie)) < MAX_SECONDS
+
+
+@pytest.mark.parametrize(
+    "header, cookies",
+    [
+        ("", {}),
+        ("plankeeper=a", {"plankeeper": "a"}),
+        ("a=1; b=2;c=3 ;  d = 4", {"a": "1", "b": "2", "c": "3", "d": "4"}),
+        ("a=b=c; d=", {"a": "b=c", "d": ""}),
+        ("a=first; a=second", {"a": "first"}),
+        ("no pair; a=1; ;", {"a": "1"}),
+        ('a="quoted"', {"a": '"quoted"'}),
+    ],
+)
+def test_cookies_are_parsed(header: str, cookies: dict[str, str]) -> None:
+    assert parse_cookies(header) == cookies
