@@ -33,6 +33,7 @@ GLOBAL_REFERENCES = {
 UNBOUND = {
     "accounts.store.get_session": "a session can select any plan manager of its account",
     "accounts.member_store.list_memberships": "an account event is recorded for all its plan managers",
+    "accounts.member_store.select_roles_for_share": "the roles of one account, which acts for several plan managers",
     "accounts.member_store.list_accounts": "the operator's `accounts list` covers all plan managers",
     "accounts.member_store.get_open_invitation": "the token identifies an invitation before its plan manager is known",
     "api_keys.store.get_by_hash": "the key's hash identifies its plan managers",

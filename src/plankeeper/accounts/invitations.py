@@ -41,6 +41,7 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
         name,
         members.validate_role(role),
         ctx.actor.name or ctx.actor.kind,
+        ctx.actor.account_id,
         now,
         now + INVITATION_LIFETIME,
     )

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.http.schemas import AwareDatetime
 
 Role = Literal["owner", "manager", "viewer"]
@@ -120,6 +121,13 @@ class AccountWithRoles(Struct):
     memberships: list[Membership]
 
 
+class HeldRole(Struct):
+    """A plan manager's id and an account's role for it."""
+
+    plan_manager_id: UUID
+    role: Role
+
+
 class RoleHolder(Struct):
     """An account id and its role for a plan manager."""
 
@@ -155,6 +163,7 @@ class Invitation(Struct):
     name: str | None
     role: Role
     invited_by: str
+    invited_by_account_id: UUID | None  # None: invited by the operator
     created_at: AwareDatetime
     expires_at: AwareDatetime
 
@@ -166,3 +175,10 @@ class OpenInvitation(Struct):
     plan_manager_name: str
     has_account: bool
     invitation: Invitation
+
+
+class CreatedAccess(Struct):
+    """The active API keys and open invitations that a member created for a plan manager."""
+
+    keys: list[ApiKey]
+    invitations: list[Invitation]

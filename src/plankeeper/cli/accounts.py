@@ -100,12 +100,16 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
     type=UUID_TYPE,
     help="The plan manager to remove the person from; all by default.",
 )
-def remove(email: str, plan_manager_id: UUID | None) -> None:
-    """Remove a person's roles and end their sessions. An account without roles is deleted."""
+@click.option("--keep-keys", is_flag=True, help="Keep the access of the API keys that the person created.")
+def remove(email: str, plan_manager_id: UUID | None, keep_keys: bool) -> None:
+    """Remove a person's roles, and end their sessions. An account without roles is deleted.
+
+    Open invitations by the person are withdrawn, and API keys that they created lose access to the plan manager.
+    """
 
     async def work(db: Database, settings: Settings) -> list[Member]:
         async with db.transaction() as tx:
-            return await _remove_member(tx, settings, email, plan_manager_id)
+            return await _remove_member(tx, settings, email, plan_manager_id, keep_keys=keep_keys)
 
     removed = with_database(work)
     if not removed:
@@ -115,14 +119,16 @@ def remove(email: str, plan_manager_id: UUID | None) -> None:
     click.echo(f"Removed: {removed[0].name}")
 
 
-async def _remove_member(tx: Transaction, settings: Settings, email: str, plan_manager_id: UUID | None) -> list[Member]:
+async def _remove_member(
+    tx: Transaction, settings: Settings, email: str, plan_manager_id: UUID | None, *, keep_keys: bool
+) -> list[Member]:
     account = await store.get_by_email(tx, email)
     if account is None:
         return []
     held_ids = [each.plan_manager_id for each in await member_store.list_memberships(tx, account.id)]
     plan_manager_ids = [each for each in held_ids if plan_manager_id in (None, each)]
     contexts = [await system_context(tx, settings, each, "accounts remove") for each in plan_manager_ids]
-    removed = [await members.remove(ctx, account.id) for ctx in contexts]
+    removed = [await members.remove(ctx, account.id, keep_keys=keep_keys) for ctx in contexts]
     return [each for each in removed if each]
 
 
