@@ -127,3 +127,17 @@ def test_an_invitation_is_accepted_once(
     assert "You joined Test plan manager." in browser.get("/console/activity").text
     assert browser.get(path).status_code == 404
     assert new_browser().get(path).status_code == 404
+
+
+def test_a_complete_sign_in_makes_the_browser_a_known_device(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    person, browser, attacker = new_account(), new_browser(), new_browser()
+    first = browser.sign_in(person)
+    cookie = next(each for each in first.headers.get_list("set-cookie") if each.startswith("plankeeper-device="))
+    assert ("HttpOnly" in cookie, "SameSite=lax" in cookie, "Max-Age=31536000" in cookie) == (True, True, True)
+    for _ in range(3):
+        assert attacker.sign_in(person, password="wrong-wrong-wrong").status_code == 401
+    assert attacker.sign_in(person).status_code == 401
+    browser.submit("/console/sign-out")
+    assert browser.sign_in(person).status_code == 303

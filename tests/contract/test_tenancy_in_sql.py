@@ -18,6 +18,7 @@ GLOBAL = {
     "grants_version": "one version number for all keys",
     "rate_limits": "a limit applies to a key in all its plan managers, or to an address",
     "accounts": "one person may work for several plan managers; the roles are account_roles",
+    "account_devices": "belongs to an account",
     "account_failures": "failures are counted before the account is known, or for an unknown account",
     "account_recovery_codes": "belongs to an account",
     "account_sessions": "an account's own; a session selects one of its plan managers",

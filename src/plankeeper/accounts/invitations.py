@@ -7,7 +7,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import member_store, members, store
 from plankeeper.accounts.audit import ClientInfo, account_actor
-from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
+from plankeeper.accounts.credentials import VerifiedCredentials, sign_in_counters, verify_credentials
 from plankeeper.accounts.policy import INVITATION_LIFETIME
 from plankeeper.accounts.schemas import Invitation, LoginResult, OpenInvitation
 from plankeeper.accounts.sessions import open_session
@@ -58,7 +58,14 @@ async def get_open(db: Executor, token: str) -> OpenInvitation | None:
 
 
 async def accept(
-    db: Database, settings: Settings, token: str, name: str, password: str, address: str = "", user_agent: str = ""
+    db: Database,
+    settings: Settings,
+    token: str,
+    name: str,
+    password: str,
+    address: str = "",
+    user_agent: str = "",
+    device_token: str = "",
 ) -> LoginResult | None:
     """Accept an invitation and open a session, with a new account or the email's existing account and its password.
 
@@ -70,12 +77,13 @@ async def accept(
         return None
     email = open_invitation.invitation.email
     if open_invitation.has_account:
-        verified = await verify_credentials(db, settings, email, password, client)
+        counters = await sign_in_counters(db, email, client, device_token)
+        verified = await verify_credentials(db, settings, email, password, client, counters)
     else:
         verified = VerifiedCredentials(await members.build_account(email, name, password), None)
     try:
         async with db.transaction() as tx:
-            return await _join(tx, settings, open_invitation, hash_token(token), verified, client)
+            return await _join(tx, settings, open_invitation, hash_token(token), verified, client, device_token)
     except _InvitationTakenError:
         return None
 
@@ -95,13 +103,15 @@ async def _join(
     token_hash: bytes,
     verified: VerifiedCredentials,
     client: ClientInfo,
+    device_token: str,
 ) -> LoginResult:
     account, plan_manager_id = verified.account, open_invitation.plan_manager_id
-    has_account = verified.throttle is not None or await store.insert(tx, account)
+    has_account = verified.attempt is not None or await store.insert(tx, account)
     current = await store.select_for_update(tx, account.id) if has_account else None
     accepted = await member_store.accept_invitation(tx, plan_manager_id, token_hash, datetime.now(UTC))
     if current is None or current.password_hash != account.password_hash or not accepted:
         raise _InvitationTakenError
     ctx = WriteContext(tx, plan_manager_id, settings, account_actor(account))
     await members.add(ctx, account, open_invitation.invitation.role)
-    return await open_session(tx, settings, VerifiedCredentials(current, verified.throttle), client, plan_manager_id)
+    verified = VerifiedCredentials(current, verified.attempt)
+    return await open_session(tx, settings, verified, client, plan_manager_id, device_token)

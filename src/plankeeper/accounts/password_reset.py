@@ -10,7 +10,7 @@ from plankeeper.database.client import Transaction
 from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
-NO_SESSION = b""
+EXCEPT_NONE = b""
 
 
 def generate_password() -> str:
@@ -27,13 +27,14 @@ async def reset(
     *,
     disable_two_factor: bool = False,
 ) -> None:
-    """Set a new password, end all sessions and clear the delay after failures. Raises ValidationError."""
+    """Set a new password, end all sessions, and forget all devices and failures. Raises ValidationError."""
     error = validate_password(password, account.email)
     if error:
         raise ValidationError(password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(password))
-    await store.delete_other_sessions(tx, account.id, NO_SESSION)
-    await store.delete_throttle(tx, account.email)
+    await store.delete_other_sessions(tx, account.id, EXCEPT_NONE)
+    await store.delete_other_devices(tx, account.id, EXCEPT_NONE)
+    await store.delete_throttles(tx, account.email)
     await record_account_event_by_operator(tx, settings, account, "account.password_reset", command)
     if disable_two_factor and account.totp_secret:
         await store.set_totp(tx, account.id, None, 0)

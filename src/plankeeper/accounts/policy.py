@@ -8,9 +8,13 @@ ROLES = ("viewer", "manager", "owner")  # each role includes the permissions of 
 SESSION_LIFETIME = timedelta(hours=12)
 TWO_FACTOR_LIFETIME = timedelta(minutes=10)
 INVITATION_LIFETIME = timedelta(days=7)
+DEVICE_LIFETIME = timedelta(days=365)  # since the last sign-in
+MAX_DEVICES = 20  # known devices of an account
 
-FREE_FAILURES = 2  # failures without a delay
+FREE_FAILURES = 2  # failures without a delay: of an account on a network, a known device, or a session
 MAX_DELAY = 900.0  # seconds; an account with this delay counts as locked
+ACCOUNT_FREE_FAILURES = 100  # failures without a delay: of an account on all networks and unknown devices together
+ACCOUNT_MAX_DELAY = 60.0  # seconds; a distributed attack slows down, and doesn't lock the account
 FAILURES_EXPIRE_AFTER = timedelta(days=1)  # since the last failure
 
 MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH = 12, 128  # characters
@@ -82,15 +86,11 @@ def encode_password(password: str) -> bytes:
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
 
 
-def login_delay(failures: int) -> float:
-    """Seconds until the next attempt is allowed: 1 after the third failure in a row, then doubling."""
-    if failures <= FREE_FAILURES:
+def login_delay(failures: int, free_failures: int = FREE_FAILURES, max_delay: float = MAX_DELAY) -> float:
+    """Seconds until the next attempt is allowed: 1 after the first failure that isn't free, then doubling."""
+    if failures <= free_failures:
         return 0.0
-    return min(2.0 ** min(failures - FREE_FAILURES - 1, 20), MAX_DELAY)
-
-
-def is_locked(failures: int) -> bool:
-    return login_delay(failures) >= MAX_DELAY
+    return min(2.0 ** min(failures - free_failures - 1, 20), max_delay)
 
 
 def single_line(text: str, max_length: int) -> str:

@@ -13,10 +13,14 @@ Role = Literal["owner", "manager", "viewer"]
 
 
 class LoginResult(Struct, frozen=True):
-    """A new session. While `two_factor_pending` is true, it gives access to two-factor authentication only."""
+    """A new session. While `two_factor_pending` is true, it gives access to two-factor authentication only.
+
+    A complete session comes with the new token of the device.
+    """
 
     token: str
     two_factor_pending: bool
+    device_token: str | None = None
 
 
 class Session(Struct, kw_only=True):
@@ -91,7 +95,7 @@ class OpenSession(Struct):
 
 
 class LoginThrottle(Struct):
-    """Recent failed sign-ins of an email, and the time from which the next attempt is allowed."""
+    """Recent failures of what they are counted by, and the time from which the next attempt is allowed."""
 
     failures: int
     failed_at: datetime

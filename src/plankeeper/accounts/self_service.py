@@ -5,9 +5,10 @@ from math import ceil
 
 from plankeeper.accounts import passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
-from plankeeper.accounts.credentials import LoginError, VerifiedCredentials, verify_credentials
+from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
 from plankeeper.accounts.policy import validate_password
 from plankeeper.accounts.schemas import Account, Session
+from plankeeper.accounts.throttling import LoginError, session_counters, undo_attempt
 from plankeeper.accounts.tokens import hash_token, new_recovery_codes
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import or_404
@@ -20,20 +21,22 @@ async def reauthenticate(
 ) -> VerifiedCredentials:
     """Verify the password of the session's account again. Raises ValidationError.
 
-    Attempts count like sign-ins, in their own transactions: an open session doesn't allow faster guessing.
+    Attempts are counted by the session, in their own transactions: an open session doesn't allow faster guessing, and
+    failed sign-ins of others don't delay it.
     """
     client = ClientInfo.from_request(address, user_agent)
+    counters = session_counters(session.email, session.token_hash)
     try:
-        verified = await verify_credentials(db, settings, session.email, password, client)
+        verified = await verify_credentials(db, settings, session.email, password, client, counters)
     except LoginError as error:
         seconds = ceil(error.retry_after)
         message = (
             f"is incorrect, or you tried too soon: wait {seconds} second{'s' if seconds > 1 else ''} and try again"
         )
         raise ValidationError(password=message if seconds else "is incorrect") from None
-    if verified.throttle:
+    if verified.attempt:
         async with db.transaction() as tx:
-            await store.undo_attempt(tx, session.email, verified.throttle, datetime.now(UTC))
+            await undo_attempt(tx, verified.attempt, datetime.now(UTC))
     return verified
 
 

@@ -121,6 +121,7 @@ class PageEndpoint:
             settings=self._deps.settings,
             session=user.session,
             session_token=user.cookies.get("plankeeper"),
+            device_token=user.cookies.get("plankeeper-device"),
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),

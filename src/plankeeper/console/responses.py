@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
-from plankeeper.console.cookies import FLASH_MAX_AGE, sign
+from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, sign
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Redirect
@@ -73,6 +73,8 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
         else:
             cookies.delete(response, "plankeeper")
         cookies.delete(response, "plankeeper-form")
+    if redirect.device_token:
+        cookies.set(response, "plankeeper-device", redirect.device_token, DEVICE_COOKIE_MAX_AGE)
     if redirect.flash and session_token:
         cookies.set(response, "plankeeper-flash", sign(session_token, redirect.flash), FLASH_MAX_AGE)
     return response

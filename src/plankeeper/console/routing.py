@@ -33,6 +33,7 @@ class PageRequest:
     settings: Settings
     session: Session | None
     session_token: str
+    device_token: str
     address: str
     user_agent: str
     request_id: str
@@ -71,6 +72,7 @@ class PageRequest:
             settings=self.settings,
             session=self.session,
             session_token=self.session_token,
+            device_token=self.device_token,
             address=self.address,
             user_agent=self.user_agent,
             request_id=self.request_id,
@@ -106,11 +108,15 @@ class HtmlPage:
 
 @dataclass(slots=True)
 class Redirect:
-    """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it."""
+    """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it.
+
+    `device_token` makes the browser a known device.
+    """
 
     path: str
     flash: str | None = None
     session_token: str | None = None
+    device_token: str | None = None
 
 
 @dataclass(slots=True)

@@ -112,7 +112,7 @@ def test_the_right_password_is_rejected_during_the_login_delay(ada: AccountDrive
 
 
 def test_an_account_is_locked_for_at_most_15_minutes(ada: AccountDriver) -> None:
-    statement = "update account_failures set failures = 12 where subject = $1"
+    statement = "update account_failures set failures = 12 where email_hash = $1"
     ada.sign_in("wrong")
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == FailedLogin(900)
@@ -128,7 +128,7 @@ def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
     statement = """
         update account_failures set failures = 50, failed_at = now() - interval '25 hours',
             locked_until = now() - interval '24 hours'
-        where subject = $1
+        where email_hash = $1
     """
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == FailedLogin(0)
@@ -136,8 +136,8 @@ def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
 
 def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) -> None:
     older = """
-        insert into account_failures (subject, failures, failed_at, locked_until)
-        select sha256(convert_to($1 || each::text, 'UTF8')), 1, now() - interval '50 hours', now()
+        insert into account_failures (subject, email_hash, failures, failed_at, locked_until)
+        select sha256(convert_to($1 || each::text, 'UTF8')), '', 1, now() - interval '50 hours', now()
         from generate_series(1, 20) each
     """
     ada.sign_in("wrong")
@@ -145,7 +145,7 @@ def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) ->
     statement = """
         update account_failures set failures = 50, failed_at = now() - interval '25 hours',
             locked_until = now() - interval '24 hours'
-        where subject = $1
+        where email_hash = $1
     """
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == FailedLogin(0)
@@ -181,7 +181,7 @@ def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monke
 
     monkeypatch.setattr(PasswordHasher, "verify", verify)
     unknown = f"{uuid7().hex}@example.com"
-    later = "update account_failures set locked_until = now() + interval '1 minute' where subject = $1"
+    later = "update account_failures set locked_until = now() + interval '1 minute' where email_hash = $1"
     for email in (ada.email, unknown):
         took: list[float] = []
         for expected in (0, 0, 1):

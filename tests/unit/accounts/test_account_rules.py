@@ -3,9 +3,10 @@
 import pytest
 
 from plankeeper.accounts.policy import (
+    ACCOUNT_FREE_FAILURES,
+    ACCOUNT_MAX_DELAY,
     MAX_DELAY,
     ROLES,
-    is_locked,
     is_role_at_least,
     login_delay,
     single_line,
@@ -59,7 +60,11 @@ def test_the_login_delay_doubles_from_the_third_failure_up_to_15_minutes() -> No
     waits = [login_delay(failures) for failures in range(15)]
     assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
     assert login_delay(10**9) == MAX_DELAY
-    assert [is_locked(failures) for failures in (0, 12, 13, 10**9)] == [False, False, True, True]
+
+
+def test_an_account_on_all_networks_together_is_delayed_much_later_and_for_a_minute_at_most() -> None:
+    waits = [login_delay(failures, ACCOUNT_FREE_FAILURES, ACCOUNT_MAX_DELAY) for failures in (2, 100, 101, 104, 10**9)]
+    assert waits == [0, 0, 1, 8, 60]
 
 
 def test_tokens_differ_and_form_tokens_do_not_reveal_them() -> None:

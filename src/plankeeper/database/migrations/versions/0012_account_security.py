@@ -1,4 +1,4 @@
-"""Who created API keys and invitations, by account."""
+"""Creators of keys and invitations by account, known devices, and failures by network, device and session."""
 
 from alembic import op
 
@@ -21,7 +21,26 @@ update account_invitations set invited_by_account_id = event.actor_id::uuid
 from events event
 where event.plan_manager_id = account_invitations.plan_manager_id
     and event.resource_id = account_invitations.id::text and event.type = 'account.invited'
-    and event.actor_kind = 'user' and event.created_at >= account_invitations.created_at - interval '1 minute'
+    and event.actor_kind = 'user' and event.created_at >= account_invitations.created_at - interval '1 minute';
+
+-- Browsers that completed a sign-in.
+create table account_devices (
+    account_id uuid not null references accounts (id) on delete cascade,
+    token_hash bytea not null,
+    created_at timestamptz not null,
+    last_used_at timestamptz not null,
+    primary key (account_id, token_hash)
+);
+
+create index account_devices_by_token on account_devices (token_hash);
+
+-- Until now, subjects were emails only.
+delete from account_failures;
+
+-- A subject is the hash of an email with a network, a device or a session. This is the hash of the email alone.
+alter table account_failures add column email_hash bytea not null;
+
+create index account_failures_by_email on account_failures (email_hash)
 """
 
 
