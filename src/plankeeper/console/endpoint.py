@@ -12,12 +12,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
+from plankeeper.accounts import devices, sessions
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit
+from plankeeper.console.concurrency import ConcurrencyLimit, CredentialCheckLimit
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, verify_csrf
 from plankeeper.console.current_user import CurrentUser
-from plankeeper.console.forms import Form, is_upload, parse_form, read_form, read_upload
+from plankeeper.console.forms import MAX_FORM_BYTES, Form, is_upload, parse_form, read_form, read_upload
 from plankeeper.console.responses import add_common_headers, download_response, redirect_response, render_page
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, PageResult, PageRoute, Redirect
 from plankeeper.console.templating import create_templates
@@ -35,6 +36,7 @@ CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has c
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
 MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
 MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
+MAX_CREDENTIAL_FORM_BYTES = 16 * 1024  # of forms with a password or a code, which anybody can send
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 _HOST_PATTERN = re.compile(r"[A-Za-z0-9.\-]+(:[0-9]+)?|\[[0-9a-fA-F:]+\](:[0-9]+)?")
 
@@ -51,6 +53,7 @@ class ConsoleDependencies:
         self.templates: Jinja2Templates = create_templates(settings.time_zone)
         self.downloads, self.uploads = ConcurrencyLimit(MAX_DOWNLOADS), ConcurrencyLimit(MAX_UPLOADS)
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
+        self.credential_checks = CredentialCheckLimit()
 
 
 class PageEndpoint:
@@ -87,18 +90,35 @@ class PageEndpoint:
             redirect = _required_redirect(route, user.session, request)
             if redirect:
                 return redirect_response(redirect, user)
-            if route.rate_limited:
-                await self._deps.admission.limit_login_attempts(request.scope)
             if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
                 raise RoleRequiredError
             page_request = self._build_page_request(request, state, user, form)
-            result = await self._run_handler(route, page_request, _parse_path_params(route, request))
+            path_params = _parse_path_params(route, request)
+            if not route.checks_credentials:
+                result = await self._run_handler(route, page_request, path_params)
+                return self._build_response(result, request, page_request, user)
+            device = await self._known_device(page_request)
+        # Outside the API's admission: attempts to sign in never take capacity from API requests.
+        is_signed_in = user.session is not None and not user.session.two_factor_pending
+        if not is_signed_in:
+            await self._deps.admission.limit_login_attempts(request.scope, device)
+        async with self._deps.credential_checks.slot(known=user.session is not None or device is not None):
+            if not is_signed_in:
+                await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
+            result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
+
+    async def _known_device(self, request: PageRequest) -> str | None:
+        """The token of the device if it is known to the account that signs in."""
+        email = request.session.email if request.session else sessions.normalize_email(request.form.text("email"))
+        is_known = await devices.is_known(self._deps.db, email, request.device_token)
+        return request.device_token if is_known else None
 
     async def _read_form(self, request: Request, user: CurrentUser) -> Form:
         route = self._routes.get("POST")
         if route is None or not route.upload or not is_upload(request):
-            return await read_form(request)
+            max_bytes = MAX_CREDENTIAL_FORM_BYTES if route and route.checks_credentials else MAX_FORM_BYTES
+            return await read_form(request, max_bytes)
         # Only users with the required role may upload a file: other bodies are not read, and their forms lack a token.
         with self._deps.admission:
             await user.load_session(self._deps.db)

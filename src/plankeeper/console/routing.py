@@ -144,7 +144,7 @@ class PageRoute:
     writes: bool  # whether the handler takes a FormRequest
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
-    rate_limited: bool  # whether requests of an address are limited, because a password or a code could be guessed
+    checks_credentials: bool  # whether the handler checks a password or a code, which is slow and could be guessed
     upload: bool  # whether the form may carry a file
 
 
@@ -163,10 +163,10 @@ class Pages:
         *,
         role: RequiredRole,
         on_error: Handler | None = None,
-        rate_limited: bool = False,
+        checks_credentials: bool = False,
         upload: bool = False,
     ) -> Callable[[H], H]:
-        return self._register("POST", path, role, on_error, rate_limited=rate_limited, upload=upload)
+        return self._register("POST", path, role, on_error, checks_credentials=checks_credentials, upload=upload)
 
     def _register(
         self,
@@ -175,7 +175,7 @@ class Pages:
         role: RequiredRole,
         on_error: Handler | None = None,
         *,
-        rate_limited: bool = False,
+        checks_credentials: bool = False,
         upload: bool = False,
     ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
@@ -188,7 +188,9 @@ class Pages:
             if writes and method == "GET":
                 raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
             self.routes.append(
-                PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, rate_limited, upload)
+                PageRoute(
+                    method, PREFIX + path, role, handler, writes, path_params, on_error, checks_credentials, upload
+                )
             )
             return handler
 

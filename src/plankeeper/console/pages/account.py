@@ -53,7 +53,7 @@ async def password_form(_request: PageRequest) -> HtmlPage:
     return HtmlPage("account_password.html")
 
 
-@pages.post("/account/password", role="signed_in", on_error=password_form)
+@pages.post("/account/password", role="signed_in", on_error=password_form, checks_credentials=True)
 async def change_password(request: PageRequest) -> Redirect:
     credentials = await require_password(request)
     async with request.db.transaction() as tx:
@@ -76,7 +76,7 @@ async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("account_two_factor.html", {"secret": secret, "grouped_secret": grouped_secret, "qr_code": qr_code})
 
 
-@pages.post("/account/two-factor", role="signed_in", on_error=enable_two_factor_form)
+@pages.post("/account/two-factor", role="signed_in", on_error=enable_two_factor_form, checks_credentials=True)
 async def enable_two_factor(request: PageRequest) -> HtmlPage:
     credentials = await require_password(request)
     secret, code = request.form.text("secret"), request.form.text("code")
@@ -91,7 +91,7 @@ async def disable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("account_two_factor_off.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/two-factor/off", role="signed_in", on_error=disable_two_factor_form)
+@pages.post("/account/two-factor/off", role="signed_in", on_error=disable_two_factor_form, checks_credentials=True)
 async def disable_two_factor(request: PageRequest) -> Redirect:
     credentials = await require_password(request)
     async with request.db.transaction() as tx:
@@ -104,7 +104,7 @@ async def recovery_codes_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("account_recovery_codes_new.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/recovery-codes", role="signed_in", on_error=recovery_codes_form)
+@pages.post("/account/recovery-codes", role="signed_in", on_error=recovery_codes_form, checks_credentials=True)
 async def renew_recovery_codes(request: PageRequest) -> HtmlPage:
     credentials = await require_password(request)
     async with request.db.transaction() as tx:

@@ -30,7 +30,7 @@ async def sign_in_form(request: PageRequest) -> HtmlPage | Redirect:
     )
 
 
-@pages.post("/sign-in", role="anyone", rate_limited=True)
+@pages.post("/sign-in", role="anyone", checks_credentials=True)
 async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
     email, password, next_path = request.form.text("email"), request.form.raw("password"), request.form.text("next")
     try:
@@ -53,7 +53,7 @@ async def two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("two_factor.html", {"next": request.query.text("next"), "retry_after": None})
 
 
-@pages.post("/two-factor", role="password_verified", rate_limited=True)
+@pages.post("/two-factor", role="password_verified", checks_credentials=True)
 async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
     next_path = request.form.text("next")
     if not request.account.two_factor_pending:
@@ -76,7 +76,7 @@ async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
     )
 
 
-@pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, rate_limited=True)
+@pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, checks_credentials=True)
 async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
     name, password = request.form.text("name"), request.form.raw("password")
     open_invitation = or_404(await invitations.get_open(request.db, token))
