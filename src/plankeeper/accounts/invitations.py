@@ -80,7 +80,9 @@ async def accept(
         counters = await sign_in_counters(db, email, client, device_token)
         verified = await verify_credentials(db, settings, email, password, client, counters)
     else:
-        verified = VerifiedCredentials(await members.build_account(email, name, password), None)
+        verified = VerifiedCredentials(
+            await members.build_account(email, name, password, open_invitation.plan_manager_name), None
+        )
     try:
         async with db.transaction() as tx:
             return await _join(tx, settings, open_invitation, hash_token(token), verified, client, device_token)

@@ -17,7 +17,7 @@ from plankeeper.accounts.schemas import (
 from plankeeper.database.client import Executor, Transaction
 
 LIST_MEMBERSHIPS = """
-    select role.plan_manager_id, manager.name, role.role
+    select role.plan_manager_id, manager.name, role.role, manager.requires_two_factor
     from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
     where role.account_id = $1
     order by manager.name, manager.id

@@ -9,7 +9,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import member_store, passwords, store
 from plankeeper.accounts.audit import member_event
-from plankeeper.accounts.policy import ROLES, is_role_at_least, single_line, validate_password
+from plankeeper.accounts.password_policy import validate_password
+from plankeeper.accounts.policy import ROLES, is_role_at_least, single_line
 from plankeeper.accounts.schemas import Account, CreatedAccess, Member, Role
 from plankeeper.api_keys import service as api_keys
 from plankeeper.api_keys import store as api_key_store
@@ -18,12 +19,15 @@ from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.schemas import Email, decode_custom_type
+from plankeeper.plan_managers import store as plan_managers
 
 
 async def create(ctx: WriteContext, email: str, name: str, role: str, password: str) -> UUID:
     """Create an account with a role for the context's plan manager and return its id. Raises ValidationError."""
     new_role = validate_role(role)
-    account = await build_account(validate_email(email), name, password)
+    plan_manager = await plan_managers.get(ctx.tx, ctx.plan_manager_id)
+    plan_manager_name = plan_manager.name if plan_manager else ""
+    account = await build_account(validate_email(email), name, password, plan_manager_name)
     if await store.insert(ctx.tx, account) is None:
         raise ValidationError(email="has an account already: send an invitation instead of setting a password")
     await add(ctx, account, new_role)
@@ -92,6 +96,18 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
     return before
 
 
+async def set_requires_two_factor(ctx: WriteContext, required: bool) -> None:
+    """Require two-factor authentication of all members, or don't. Raises ValidationError."""
+    await require_owner(ctx)
+    account = await store.select_for_update(ctx.tx, ctx.actor.account_id) if ctx.actor.account_id else None
+    if required and account and account.totp_secret is None:
+        raise ValidationError(form="Turn on two-factor authentication for your own account first.")
+    before = await plan_managers.select_policy_for_update(ctx.tx, ctx.plan_manager_id)
+    await plan_managers.set_requires_two_factor(ctx.tx, ctx.plan_manager_id, required)
+    after = msgspec.structs.replace(before, requires_two_factor=required)
+    await record_event(ctx, "plan_manager.updated", before, after)
+
+
 async def require_owner(ctx: WriteContext) -> None:
     """Raise ApiError if the acting account isn't an owner any more, and lock the roles until the transaction ends."""
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)
@@ -116,12 +132,12 @@ async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], min
         raise ApiError("plan_manager_not_allowed", "Your role doesn’t allow this.")
 
 
-async def build_account(email: str, name: str, password: str) -> Account:
+async def build_account(email: str, name: str, password: str, plan_manager_name: str) -> Account:
     """A new account, not yet saved. Raises ValidationError."""
     errors: dict[str, str] = {}
     if not name.strip() or single_line(name, 255) != name:
         errors["name"] = "must be one line of 1 to 255 characters, and not only spaces"
-    password_error = validate_password(password, email)
+    password_error = validate_password(password, email, [name, plan_manager_name])
     if password_error:
         errors["password"] = password_error
     if errors:

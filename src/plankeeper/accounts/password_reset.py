@@ -2,9 +2,9 @@
 
 import secrets
 
-from plankeeper.accounts import passwords, store
+from plankeeper.accounts import member_store, passwords, store
 from plankeeper.accounts.audit import record_account_event_by_operator
-from plankeeper.accounts.policy import validate_password
+from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.schemas import Account
 from plankeeper.database.client import Transaction
 from plankeeper.http.errors import ValidationError
@@ -28,7 +28,8 @@ async def reset(
     disable_two_factor: bool = False,
 ) -> None:
     """Set a new password, end all sessions, and forget all devices and failures. Raises ValidationError."""
-    error = validate_password(password, account.email)
+    memberships = await member_store.list_memberships(tx, account.id)
+    error = validate_password(password, account.email, [account.name, *(each.name for each in memberships)])
     if error:
         raise ValidationError(password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(password))

@@ -1,4 +1,4 @@
-"""Sign-in policy: roles, lifetimes, password requirements and delays after failed attempts."""
+"""Sign-in policy: roles, lifetimes and delays after failed attempts."""
 
 import unicodedata
 from datetime import timedelta
@@ -19,66 +19,10 @@ FAILURES_EXPIRE_AFTER = timedelta(days=1)  # since the last failure
 
 MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH = 12, 128  # characters
 
-# Attackers try passwords with these prefixes first, usually followed by digits.
-_COMMON_PREFIXES = (
-    "password",
-    "passw0rd",
-    "p@ssword",
-    "p@ssw0rd",
-    "qwerty",
-    "azerty",
-    "asdfgh",
-    "zxcvbn",
-    "1q2w3e",
-    "qazwsx",
-    "letmein",
-    "welcome",
-    "iloveyou",
-    "admin",
-    "administrator",
-    "changeme",
-    "correcthorse",
-    "sunshine",
-    "football",
-    "princess",
-    "dragon",
-    "monkey",
-    "superman",
-    "trustno",
-    "plankeeper",
-    "abcdef",
-    "secret",
-    "australia",
-)
-_COMMON_SEQUENCES = ("abcdefghijklmnopqrstuvwxyz", "01234567890123456789", "qwertyuiopasdfghjklzxcvbnm")
-
 
 def is_role_at_least(role: str | None, minimum: str) -> bool:
     """Whether a role includes the permissions of another role."""
     return role in ROLES and ROLES.index(role) >= ROLES.index(minimum)
-
-
-def validate_password(password: str, email: str) -> str | None:
-    """The error message for a new password, or None if the password is acceptable."""
-    normalized = unicodedata.normalize("NFKC", password)
-    if not MIN_PASSWORD_LENGTH <= len(normalized) <= MAX_PASSWORD_LENGTH:
-        return f"must be {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters long"
-    lower_password, lower_email = normalized.lower(), email.lower()
-    if lower_email in lower_password or lower_password in lower_email:
-        return "must not be the email address"
-    if len(set(lower_password)) < 5 or _is_common(lower_password):
-        return "is too easy to guess"
-    return None
-
-
-def _is_common(lower: str) -> bool:
-    stem = lower.strip("0123456789!?.,-_#$ ")
-    sequences = {run for run in _COMMON_SEQUENCES if lower in run * 2 or lower[::-1] in run * 2}
-    has_common_prefix = any(
-        stem in (prefix, prefix * 2) or (stem.startswith(prefix) and len(stem) < len(prefix) + 3)
-        for prefix in _COMMON_PREFIXES
-    )
-    return bool(sequences) or not stem or has_common_prefix
 
 
 def encode_password(password: str) -> bytes:

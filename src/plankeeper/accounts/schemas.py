@@ -21,6 +21,7 @@ class LoginResult(Struct, frozen=True):
     token: str
     two_factor_pending: bool
     device_token: str | None = None
+    two_factor_required: bool = False  # whether a plan manager requires two-factor authentication, which is off
 
 
 class Session(Struct, kw_only=True):
@@ -36,6 +37,8 @@ class Session(Struct, kw_only=True):
     plan_manager_names: dict[UUID, str]
     token_hash: bytes
     totp: bool
+    # The names of plan managers that require two-factor authentication, while it is off: they are not among the roles.
+    two_factor_required_by: dict[UUID, str]
 
 
 class Membership(Struct):
@@ -44,6 +47,7 @@ class Membership(Struct):
     plan_manager_id: UUID
     name: str
     role: Role
+    requires_two_factor: bool = False
 
 
 class Account(Struct, kw_only=True):

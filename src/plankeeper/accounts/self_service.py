@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from math import ceil
 
-from plankeeper.accounts import passwords, store, totp
+from plankeeper.accounts import member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
-from plankeeper.accounts.policy import validate_password
+from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.schemas import Account, Session
 from plankeeper.accounts.throttling import LoginError, session_counters, undo_attempt
 from plankeeper.accounts.tokens import hash_token, new_recovery_codes
@@ -65,6 +65,10 @@ async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCr
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
         return
+    memberships = await member_store.list_memberships(tx, account.id)
+    requiring = [membership.name for membership in memberships if membership.requires_two_factor]
+    if requiring:
+        raise ValidationError(form=f"{requiring[0]} requires two-factor authentication, so you can’t turn it off.")
     await store.set_totp(tx, account.id, None, 0)
     await store.delete_recovery_codes(tx, account.id)
     await record_account_event(tx, settings, account, "account.totp_disabled")
@@ -85,7 +89,7 @@ async def change_password(
 ) -> None:
     """Change the password and end the account's other sessions. Raises ValidationError."""
     account = await _lock_account(tx, verified)
-    error = validate_password(new_password, account.email)
+    error = validate_password(new_password, account.email, [account.name, *session.plan_manager_names.values()])
     if error:
         raise ValidationError(new_password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(new_password))

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from plankeeper.accounts import devices, passwords, store, totp
+from plankeeper.accounts import devices, member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.credentials import (
     VerifiedCredentials,
@@ -77,7 +77,8 @@ async def get_session(db: Executor, token: str) -> Session | None:
     row = await store.get_session(db, hash_token(token), datetime.now(UTC))
     if row is None:
         return None
-    active_memberships = [] if row.two_factor_pending else row.memberships
+    memberships = [] if row.two_factor_pending else row.memberships
+    active_memberships = [membership for membership in memberships if row.totp or not membership.requires_two_factor]
     roles: dict[UUID, str] = {membership.plan_manager_id: membership.role for membership in active_memberships}
     plan_manager_id = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
     return Session(
@@ -91,6 +92,11 @@ async def get_session(db: Executor, token: str) -> Session | None:
         plan_manager_names={membership.plan_manager_id: membership.name for membership in active_memberships},
         token_hash=hash_token(token),
         totp=row.totp,
+        two_factor_required_by={
+            membership.plan_manager_id: membership.name
+            for membership in memberships
+            if membership not in active_memberships
+        },
     )
 
 
@@ -146,7 +152,14 @@ async def _complete_sign_in(
     token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=False)
     new_device_token = await devices.remember(tx, account.id, device_token)
     await record_account_event(tx, settings, account, "account.signed_in", client)
-    return LoginResult(token, two_factor_pending=False, device_token=new_device_token)
+    memberships = await member_store.list_memberships(tx, account.id)
+    is_required = any(membership.requires_two_factor for membership in memberships)
+    return LoginResult(
+        token,
+        two_factor_pending=False,
+        device_token=new_device_token,
+        two_factor_required=is_required and account.totp_secret is None,
+    )
 
 
 async def _create_session(

@@ -193,7 +193,8 @@ GET_SESSION = """
         session.two_factor_pending, session.chosen_plan_manager_id,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                'role', role.role) order by role.created_at, manager.id)
+                'role', role.role, 'requires_two_factor', manager.requires_two_factor)
+                order by role.created_at, manager.id)
             from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
             where role.account_id = account.id
         ), '[]') as memberships

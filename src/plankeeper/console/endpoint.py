@@ -32,6 +32,7 @@ from plankeeper.http.responses import log
 from plankeeper.settings import Settings
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
+ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
 MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
@@ -207,7 +208,7 @@ def _required_redirect(route: PageRoute, session: Session | None, request: Reque
     if session.two_factor_pending:
         return Redirect(TWO_FACTOR)
     if route.role != "signed_in" and session.plan_manager_id not in session.roles:
-        return Redirect(CHOOSE_PLAN_MANAGER)
+        return Redirect(ENABLE_TWO_FACTOR if session.two_factor_required_by else CHOOSE_PLAN_MANAGER)
     return None
 
 

@@ -11,6 +11,7 @@ from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
+from plankeeper.plan_managers import store as plan_managers
 
 pages = Pages()
 
@@ -27,11 +28,22 @@ ROLE_CHOICES = {
 async def list_(request: PageRequest) -> HtmlPage:
     members = await member_store.list_members(request.db, request.plan_manager_id)
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
-    only_owner = find_only_owner(members)
-    return HtmlPage(
-        "members.html",
-        {"members": members, "open_invitations": open_invitations, "only_owner": only_owner, "now": datetime.now(UTC)},
-    )
+    context = {
+        "members": members,
+        "open_invitations": open_invitations,
+        "only_owner": find_only_owner(members),
+        "requires_two_factor": await plan_managers.get_requires_two_factor(request.db, request.plan_manager_id),
+        "now": datetime.now(UTC),
+    }
+    return HtmlPage("members.html", context)
+
+
+@pages.post("/settings/people/two-factor", role="owner", on_error=list_)
+async def set_requires_two_factor(request: FormRequest) -> Redirect:
+    required = request.form.text("required") == "yes"
+    await member_service.set_requires_two_factor(request.write_context, required)
+    message = "Two-factor authentication is now required." if required else "Two-factor authentication is now optional."
+    return Redirect(MEMBERS_URL, message)
 
 
 @pages.get("/settings/people/invite", role="owner")

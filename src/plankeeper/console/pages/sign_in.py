@@ -125,7 +125,11 @@ async def choose(request: FormRequest) -> HtmlPage | Redirect:
 
 
 def signed_in_redirect(path: str, result: LoginResult, flash: str | None = None) -> Redirect:
-    """Redirect with the cookies of a new session and, if it is complete, of the device."""
+    """Redirect with the cookies of a new session and, if it is complete, of the device.
+
+    If a plan manager requires two-factor authentication, the next page turns it on.
+    """
+    path = f"{PREFIX}/account/two-factor" if result.two_factor_required else path
     return Redirect(path, flash, session_token=result.token, device_token=result.device_token)
 
 

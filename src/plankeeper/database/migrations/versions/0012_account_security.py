@@ -1,4 +1,4 @@
-"""Creators of keys and invitations by account, known devices, and failures by network, device and session."""
+"""Creators by account, known devices, failures by network, required two-factor authentication, last activity."""
 
 from alembic import op
 
@@ -40,7 +40,15 @@ delete from account_failures;
 -- A subject is the hash of an email with a network, a device or a session. This is the hash of the email alone.
 alter table account_failures add column email_hash bytea not null;
 
-create index account_failures_by_email on account_failures (email_hash)
+create index account_failures_by_email on account_failures (email_hash);
+
+alter table plan_managers add column requires_two_factor boolean not null default false;
+
+-- When the account last used the console for this plan manager.
+alter table account_roles add column last_seen_at timestamptz;
+
+-- The plan managers for which the session's sign-in is recorded as an event.
+alter table account_sessions add column recorded_for uuid[] not null default '{}'
 """
 
 
