@@ -49,7 +49,7 @@ async def verify_credentials(
     started_at = time.monotonic()
     async with db.transaction() as tx:
         await store.delete_old_throttles(tx, datetime.now(UTC) - FAILURES_EXPIRE_AFTER)
-        attempt = await register_attempt(tx, counters, datetime.now(UTC))
+        attempt = await register_attempt(tx, counters)
     account = await store.get_by_email(db, email)
     if await passwords.verify(account and account.password_hash, password) and account:
         return VerifiedCredentials(account, attempt)

@@ -11,6 +11,7 @@ from plankeeper.accounts.credentials import VerifiedCredentials, sign_in_counter
 from plankeeper.accounts.policy import INVITATION_LIFETIME
 from plankeeper.accounts.schemas import Invitation, LoginResult, OpenInvitation
 from plankeeper.accounts.sessions import open_session
+from plankeeper.accounts.throttling import LoginError
 from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
@@ -69,20 +70,25 @@ async def accept(
 ) -> LoginResult | None:
     """Accept an invitation and open a session, with a new account or the email's existing account and its password.
 
-    None if the invitation isn't open. Raises LoginError for an existing account, ValidationError for a new one.
+    None if the invitation isn't open. Raises LoginError and ValidationError. Until somebody joins, neither the result
+    nor its time reveals whether the email has an account: the password is verified first, also without an account.
     """
     client = ClientInfo.from_request(address, user_agent)
     open_invitation = await get_open(db, token)
     if open_invitation is None:
         return None
     email = open_invitation.invitation.email
-    if open_invitation.has_account:
+    try:
         counters = await sign_in_counters(db, email, client, device_token)
         verified = await verify_credentials(db, settings, email, password, client, counters)
-    else:
-        verified = VerifiedCredentials(
-            await members.build_account(email, name, password, open_invitation.plan_manager_name), None
-        )
+    except LoginError as error:
+        if error.is_too_soon:
+            raise
+        members.validate_account(email, name, password, open_invitation.plan_manager_name)
+        if open_invitation.has_account:
+            raise
+        account = await members.build_account(email, name, password, open_invitation.plan_manager_name)
+        verified = VerifiedCredentials(account, None)
     try:
         async with db.transaction() as tx:
             return await _join(tx, settings, open_invitation, hash_token(token), verified, client, device_token)

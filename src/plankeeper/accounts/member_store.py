@@ -17,7 +17,7 @@ from plankeeper.accounts.schemas import (
 from plankeeper.database.client import Executor, Transaction
 
 LIST_MEMBERSHIPS = """
-    select role.plan_manager_id, manager.name, role.role, manager.requires_two_factor
+    select role.plan_manager_id, manager.name, role.role, manager.requires_two_factor, role.last_seen_at
     from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
     where role.account_id = $1
     order by manager.name, manager.id
@@ -49,8 +49,7 @@ async def list_accounts(db: Executor) -> list[AccountWithRoles]:
 
 LIST_MEMBERS = """
     select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
-        (select max(last_seen_at) from account_sessions where account_id = account.id) as last_seen_at,
-        role.created_at
+        role.last_seen_at, role.created_at
     from account_roles role join accounts account on account.id = role.account_id
     where role.plan_manager_id = $1
     order by lower(account.name), account.id
@@ -106,6 +105,16 @@ UPDATE = "update account_roles set role = $3 where plan_manager_id = $1 and acco
 
 async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role) -> None:
     await tx.execute(UPDATE, plan_manager_id, account_id, role)
+
+
+SET_LAST_SEEN = """
+    update account_roles set last_seen_at = $3
+    where plan_manager_id = $1 and account_id = $2 and (last_seen_at is null or last_seen_at < $3)
+"""
+
+
+async def set_last_seen(db: Executor, plan_manager_id: UUID, account_id: UUID, at: datetime) -> None:
+    await db.execute(SET_LAST_SEEN, plan_manager_id, account_id, at)
 
 
 DELETE = "delete from account_roles where plan_manager_id = $1 and account_id = $2"

@@ -134,6 +134,13 @@ async def require_roles(ctx: WriteContext, plan_manager_ids: Iterable[UUID], min
 
 async def build_account(email: str, name: str, password: str, plan_manager_name: str) -> Account:
     """A new account, not yet saved. Raises ValidationError."""
+    validate_account(email, name, password, plan_manager_name)
+    password_hash = await passwords.hash_password(password)
+    return Account(id=uuid7(), email=email, name=name, password_hash=password_hash, created_at=datetime.now(UTC))
+
+
+def validate_account(email: str, name: str, password: str, plan_manager_name: str) -> None:
+    """Check the name and the password of a new account. Raises ValidationError."""
     errors: dict[str, str] = {}
     if not name.strip() or single_line(name, 255) != name:
         errors["name"] = "must be one line of 1 to 255 characters, and not only spaces"
@@ -142,12 +149,15 @@ async def build_account(email: str, name: str, password: str, plan_manager_name:
         errors["password"] = password_error
     if errors:
         raise ValidationError(**errors)
-    password_hash = await passwords.hash_password(password)
-    return Account(id=uuid7(), email=email, name=name, password_hash=password_hash, created_at=datetime.now(UTC))
 
 
 def validate_email(email: str) -> str:
-    """The email without surrounding spaces. Raises ValidationError."""
+    """The email of a new account without surrounding spaces, in ASCII. Raises ValidationError.
+
+    Other letters can look like an email of somebody else.
+    """
+    if not email.isascii():
+        raise ValidationError(email="must contain only the letters a to z, digits and signs of ASCII")
     try:
         return str(decode_custom_type(Email, email.strip()))
     except ValueError as error:

@@ -6,6 +6,7 @@ from datetime import timedelta
 ROLES = ("viewer", "manager", "owner")  # each role includes the permissions of the roles before it
 
 SESSION_LIFETIME = timedelta(hours=12)
+SESSION_IDLE_TIMEOUT = timedelta(minutes=60)
 TWO_FACTOR_LIFETIME = timedelta(minutes=10)
 INVITATION_LIFETIME = timedelta(days=7)
 DEVICE_LIFETIME = timedelta(days=365)  # since the last sign-in

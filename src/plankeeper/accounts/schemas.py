@@ -48,6 +48,7 @@ class Membership(Struct):
     name: str
     role: Role
     requires_two_factor: bool = False
+    last_seen_at: datetime | None = None  # when the account last used the console for the plan manager
 
 
 class Account(Struct, kw_only=True):
@@ -72,6 +73,13 @@ class SessionRow(Struct):
     two_factor_pending: bool
     chosen_plan_manager_id: UUID | None
     memberships: list[Membership]
+
+
+class SessionClient(Struct):
+    """The client of a session."""
+
+    address: str
+    user_agent: str
 
 
 class NewSession(Struct, kw_only=True):

@@ -1,6 +1,6 @@
 """Sessions: signing in with a password and two-factor authentication, and signing out."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from plankeeper.accounts import devices, member_store, passwords, store, totp
@@ -11,13 +11,15 @@ from plankeeper.accounts.credentials import (
     sign_in_counters,
     verify_credentials,
 )
-from plankeeper.accounts.policy import SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
-from plankeeper.accounts.schemas import Account, LoginResult, NewSession, Session
+from plankeeper.accounts.policy import SESSION_IDLE_TIMEOUT, SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
+from plankeeper.accounts.schemas import Account, LoginResult, NewSession, Session, SessionRow
 from plankeeper.accounts.throttling import LoginError, clear_attempt, register_attempt, undo_attempt
 from plankeeper.accounts.tokens import csrf_token, hash_token, new_token, parse_recovery_code
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.context import or_404
 from plankeeper.settings import Settings
+
+LAST_SEEN_PRECISION = timedelta(minutes=1)
 
 
 async def sign_in(
@@ -62,7 +64,7 @@ async def verify_two_factor(
             raise LoginError
         client = ClientInfo(pending.address, pending.user_agent)
         counters = await sign_in_counters(tx, account.email, client, device_token)
-        attempt = await register_attempt(tx, counters, now)
+        attempt = await register_attempt(tx, counters)
         if await use_two_factor_code(tx, account, code):
             await store.delete_session(tx, pending.token_hash)
             await clear_attempt(tx, attempt)
@@ -72,11 +74,23 @@ async def verify_two_factor(
     raise LoginError(attempt.delay)
 
 
-async def get_session(db: Executor, token: str) -> Session | None:
-    """The session with a token; None if there is none or it has ended."""
-    row = await store.get_session(db, hash_token(token), datetime.now(UTC))
+async def get_session(db: Executor, token: str, *, is_use: bool = True) -> Session | None:
+    """The session with a token; None if there is none or it has ended.
+
+    `is_use` is false for a request that a page sends by itself: it doesn't keep the session open.
+    """
+    now, token_hash = datetime.now(UTC), hash_token(token)
+    row = await store.get_session(db, token_hash, now, now - SESSION_IDLE_TIMEOUT, is_use=is_use)
     if row is None:
         return None
+    session = _build_session(row, token)
+    current = next((each for each in row.memberships if each.plan_manager_id == session.plan_manager_id), None)
+    if is_use and current and (current.last_seen_at is None or now - current.last_seen_at > LAST_SEEN_PRECISION):
+        await member_store.set_last_seen(db, current.plan_manager_id, session.account_id, now)
+    return session
+
+
+def _build_session(row: SessionRow, token: str) -> Session:
     memberships = [] if row.two_factor_pending else row.memberships
     active_memberships = [membership for membership in memberships if row.totp or not membership.requires_two_factor]
     roles: dict[UUID, str] = {membership.plan_manager_id: membership.role for membership in active_memberships}
@@ -100,10 +114,32 @@ async def get_session(db: Executor, token: str) -> Session | None:
     )
 
 
-async def switch_plan_manager(tx: Transaction, session: Session, plan_manager_id: UUID) -> None:
+async def switch_plan_manager(tx: Transaction, settings: Settings, session: Session, plan_manager_id: UUID) -> None:
     """Make another plan manager the session's current one. Raises NotFound if the account has no role for it."""
     or_404(session.roles.get(plan_manager_id))
     await store.set_chosen_plan_manager(tx, session.token_hash, plan_manager_id)
+    account = or_404(await store.select_for_update(tx, session.account_id))
+    await _record_sign_in(tx, settings, account, session.token_hash, plan_manager_id)
+
+
+async def renew_token(tx: Transaction, settings: Settings, account: Account, session: Session) -> str:
+    """Give an open session a new token, and return it: a copy of the old one is worth nothing."""
+    token = new_token()
+    await store.replace_session_token(tx, session.token_hash, hash_token(token))
+    renewed = await get_session(tx, token)
+    if renewed and renewed.plan_manager_id:  # the first one, if it requires two-factor authentication
+        await _record_sign_in(tx, settings, account, renewed.token_hash, renewed.plan_manager_id)
+    return token
+
+
+async def _record_sign_in(
+    tx: Transaction, settings: Settings, account: Account, token_hash: bytes, plan_manager_id: UUID
+) -> None:
+    """Record a session's sign-in for a plan manager, once."""
+    client = await store.mark_recorded(tx, token_hash, plan_manager_id)
+    if client:
+        info = ClientInfo(client.address, client.user_agent)
+        await record_account_event(tx, settings, account, "account.signed_in", info, only_for=plan_manager_id)
 
 
 async def sign_out(db: Executor, token: str) -> None:
@@ -151,14 +187,14 @@ async def _complete_sign_in(
 ) -> LoginResult:
     token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=False)
     new_device_token = await devices.remember(tx, account.id, device_token)
-    await record_account_event(tx, settings, account, "account.signed_in", client)
-    memberships = await member_store.list_memberships(tx, account.id)
-    is_required = any(membership.requires_two_factor for membership in memberships)
+    session = or_404(await get_session(tx, token))
+    if session.plan_manager_id:
+        await _record_sign_in(tx, settings, account, session.token_hash, session.plan_manager_id)
     return LoginResult(
         token,
         two_factor_pending=False,
         device_token=new_device_token,
-        two_factor_required=is_required and account.totp_secret is None,
+        two_factor_required=bool(session.two_factor_required_by),
     )
 
 

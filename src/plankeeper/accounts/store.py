@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionRow
+from plankeeper.accounts.policy import SESSION_IDLE_TIMEOUT
+from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionClient, SessionRow
 from plankeeper.database.client import Executor, Transaction
 
 COLUMNS: LiteralString = "id, email, name, password_hash, totp_secret, totp_counter, created_at"
@@ -187,25 +188,31 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
 GET_SESSION = """
     with seen as (
         update account_sessions set last_seen_at = $2
-        where token_hash = $1 and expires_at > $2 and last_seen_at < $2 - interval '1 minute'
+        where token_hash = $1 and expires_at > $2 and last_seen_at > $3 and last_seen_at < $2 - interval '1 minute'
+            and $4
     )
     select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
         session.two_factor_pending, session.chosen_plan_manager_id,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                'role', role.role, 'requires_two_factor', manager.requires_two_factor)
-                order by role.created_at, manager.id)
+                'role', role.role, 'requires_two_factor', manager.requires_two_factor,
+                'last_seen_at', role.last_seen_at) order by role.created_at, manager.id)
             from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
             where role.account_id = account.id
         ), '[]') as memberships
     from account_sessions session join accounts account on account.id = session.account_id
-    where session.token_hash = $1 and session.expires_at > $2
+    where session.token_hash = $1 and session.expires_at > $2 and session.last_seen_at > $3
 """
 
 
-async def get_session(db: Executor, token_hash: bytes, at: datetime) -> SessionRow | None:
-    """An unexpired session with all roles of its account, oldest first. Updates `last_seen_at`, to the minute."""
-    return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at)
+async def get_session(
+    db: Executor, token_hash: bytes, at: datetime, used_after: datetime, *, is_use: bool
+) -> SessionRow | None:
+    """An unexpired session that was used since a time, with all roles of its account, oldest first.
+
+    A use updates `last_seen_at`, to the minute.
+    """
+    return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at, used_after, is_use)
 
 
 SELECT_SESSION_FOR_UPDATE = """
@@ -225,14 +232,33 @@ async def select_session_for_update(tx: Transaction, token_hash: bytes, at: date
 LIST_SESSIONS = f"""
     select {SESSION_COLUMNS}
     from account_sessions
-    where account_id = $1 and expires_at > $2 and not two_factor_pending
+    where account_id = $1 and expires_at > $2 and last_seen_at > $3 and not two_factor_pending
     order by created_at desc, token_hash
 """
 
 
 async def list_sessions(db: Executor, account_id: UUID, at: datetime) -> list[OpenSession]:
-    """The unexpired sessions of an account, newest first, without those that wait for two-factor authentication."""
-    return await db.rows(OpenSession, LIST_SESSIONS, account_id, at)
+    """The open sessions of an account, newest first, without those that wait for two-factor authentication."""
+    return await db.rows(OpenSession, LIST_SESSIONS, account_id, at, at - SESSION_IDLE_TIMEOUT)
+
+
+REPLACE_SESSION_TOKEN = "update account_sessions set token_hash = $2 where token_hash = $1"  # noqa: S105 - a statement
+
+
+async def replace_session_token(tx: Transaction, old_hash: bytes, new_hash: bytes) -> None:
+    await tx.execute(REPLACE_SESSION_TOKEN, old_hash, new_hash)
+
+
+MARK_RECORDED = """
+    update account_sessions set recorded_for = array_append(recorded_for, $2::uuid)
+    where token_hash = $1 and not $2 = any (recorded_for)
+    returning address, user_agent
+"""
+
+
+async def mark_recorded(tx: Transaction, token_hash: bytes, plan_manager_id: UUID) -> SessionClient | None:
+    """Note that a session's sign-in is recorded for a plan manager, and return its client; None if it was before."""
+    return await tx.one_or_none(SessionClient, MARK_RECORDED, token_hash, plan_manager_id)
 
 
 SET_CHOSEN_PLAN_MANAGER = "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1"

@@ -3,7 +3,7 @@
 Whoever fails somewhere else doesn't delay a person on a device that has signed in before.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from plankeeper.accounts import store
@@ -20,11 +20,11 @@ from plankeeper.database.client import Transaction
 
 
 class LoginError(Exception):
-    """The credentials are wrong, or the attempt came too soon. `retry_after` is in seconds."""
+    """The credentials are wrong, or the attempt came too soon and wasn't checked. `retry_after` is in seconds."""
 
-    def __init__(self, retry_after: float = 0) -> None:
+    def __init__(self, retry_after: float = 0, *, is_too_soon: bool = False) -> None:
         super().__init__(f"sign-in failed; retry after {retry_after} seconds")
-        self.retry_after = retry_after
+        self.retry_after, self.is_too_soon = retry_after, is_too_soon
 
 
 class Counter(NamedTuple):
@@ -71,15 +71,17 @@ def session_counters(email: str, token_hash: bytes) -> tuple[Counter, ...]:
     return (Counter(f"{email}\nsession {token_hash.hex()}"),)
 
 
-async def register_attempt(tx: Transaction, counters: tuple[Counter, ...], now: datetime) -> Attempt:
+async def register_attempt(tx: Transaction, counters: tuple[Counter, ...]) -> Attempt:
     """Count an attempt as a failure. Raises LoginError during the delay after earlier failures.
 
     Concurrent attempts wait for each other: the counters of an account's networks come before the account's own.
     """
-    before = [await store.select_throttle_for_update(tx, counter.subject, now) for counter in counters]
+    started_at = datetime.now(UTC)
+    before = [await store.select_throttle_for_update(tx, counter.subject, started_at) for counter in counters]
+    now = datetime.now(UTC)  # after the wait for an attempt that was counted at the same time
     locked_until = max(throttle.locked_until for throttle in before)
     if locked_until > now:
-        raise LoginError((locked_until - now).total_seconds())
+        raise LoginError((locked_until - now).total_seconds(), is_too_soon=True)
     counted: list[tuple[Counter, LoginThrottle]] = []
     for counter, earlier in zip(counters, before, strict=True):
         failures = 1 if now - earlier.failed_at > FAILURES_EXPIRE_AFTER else earlier.failures + 1

@@ -70,10 +70,13 @@ def list_() -> None:
 @click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
 @click.option("--disable-two-factor", is_flag=True, help="Turn off two-factor authentication.")
 def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
-    """Reset a password, end the person's sessions, and print the new password unless it is read from standard input."""
+    """Reset a password, end the person's sessions, and print the new password unless it is read from standard input.
+
+    Standard error says whether two-factor authentication is on.
+    """
     chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
-    async def work(db: Database, settings: Settings) -> str | None:
+    async def work(db: Database, settings: Settings) -> tuple[str, bool] | None:
         async with db.transaction() as tx:
             account = await store.get_by_email(tx, email)
             if account is None:
@@ -81,14 +84,17 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
             password = password_reset.generate_password() if chosen_password is None else chosen_password
             command = "accounts reset"
             await password_reset.reset(tx, settings, account, password, command, disable_two_factor=disable_two_factor)
-            return password
+            return password, account.totp_secret is not None and not disable_two_factor
 
     try:
-        password = with_database(work)
+        result = with_database(work)
     except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
-    if password is None:
+    if result is None:
         raise click.ClickException(f"There is no account with the email {email}. See `plankeeper accounts list`.")
+    password, has_two_factor = result
+    hint = "on: signing in requires a code. --disable-two-factor turns it off" if has_two_factor else "off"
+    click.echo(f"Two-factor authentication of {email} is {hint}.", err=True)
     click.echo(f"The password of {email} was changed." if password_stdin else password)
 
 

@@ -82,7 +82,7 @@ class PageEndpoint:
     async def _respond(self, request: Request, state: RequestState, user: CurrentUser) -> Response:
         form = await self._read_form(request, user) if request.method == "POST" else Form()
         with self._deps.admission:
-            await user.load_session(self._deps.db)
+            await user.load_session(self._deps.db, is_use=not self._is_background(request))
             if user.session:
                 state.plan_manager_id = user.session.plan_manager_id
             route = self._select_route(request)
@@ -127,6 +127,10 @@ class PageEndpoint:
             return Form()
         with self._deps.uploads:
             return await read_upload(request)
+
+    def _is_background(self, request: Request) -> bool:
+        route = self._routes.get(request.method)
+        return route is not None and route.background
 
     def _select_route(self, request: Request) -> PageRoute:
         if b"%2f" in request.scope.get("raw_path", b"").lower() or not self._routes:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
+from plankeeper.accounts.tokens import csrf_token
 from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, sign
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
@@ -46,6 +47,8 @@ def render_page(
     page_request: PageRequest | None = None,
 ) -> Response:
     """The rendered page. `page_request` is null for an error before the handler was called."""
+    if page.session_token:
+        user.csrf_token = csrf_token(page.session_token)
     context: dict[str, Any] = {
         "session": user.session,
         "has_role": user.has_role,
@@ -57,6 +60,8 @@ def render_page(
     }
     response = templates.TemplateResponse(request, page.template, context, page.status)
     user.set_page_cookies(response)
+    if page.session_token:
+        user.cookies.set(response, "plankeeper", page.session_token)
     return response
 
 

@@ -104,6 +104,7 @@ class HtmlPage:
     template: str
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
+    session_token: str | None = None  # replaces the session's token
 
 
 @dataclass(slots=True)
@@ -146,6 +147,7 @@ class PageRoute:
     on_error: Handler | None  # the page that shows the form again with its errors
     checks_credentials: bool  # whether the handler checks a password or a code, which is slow and could be guessed
     upload: bool  # whether the form may carry a file
+    background: bool  # whether a page sends the request by itself, which doesn't keep a session open
 
 
 class Pages:
@@ -165,8 +167,10 @@ class Pages:
         on_error: Handler | None = None,
         checks_credentials: bool = False,
         upload: bool = False,
+        background: bool = False,
     ) -> Callable[[H], H]:
-        return self._register("POST", path, role, on_error, checks_credentials=checks_credentials, upload=upload)
+        flags = {"checks_credentials": checks_credentials, "upload": upload, "background": background}
+        return self._register("POST", path, role, on_error, **flags)
 
     def _register(
         self,
@@ -177,6 +181,7 @@ class Pages:
         *,
         checks_credentials: bool = False,
         upload: bool = False,
+        background: bool = False,
     ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
@@ -189,7 +194,16 @@ class Pages:
                 raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
             self.routes.append(
                 PageRoute(
-                    method, PREFIX + path, role, handler, writes, path_params, on_error, checks_credentials, upload
+                    method,
+                    PREFIX + path,
+                    role,
+                    handler,
+                    writes,
+                    path_params,
+                    on_error,
+                    checks_credentials,
+                    upload,
+                    background,
                 )
             )
             return handler

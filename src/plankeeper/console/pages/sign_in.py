@@ -120,7 +120,7 @@ async def choose(request: FormRequest) -> HtmlPage | Redirect:
     if plan_manager_id is None or plan_manager_id not in request.account.roles:
         # The response does not reveal whether a plan manager of others exists.
         return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
-    await sessions.switch_plan_manager(request.tx, request.account, plan_manager_id)
+    await sessions.switch_plan_manager(request.tx, request.settings, request.account, plan_manager_id)
     return Redirect(HOME_URL, f"Switched to {request.account.plan_manager_names[plan_manager_id]}.")
 
 
