@@ -29,7 +29,9 @@ def test_sign_in_redirects_home_and_sign_out_ends_the_session(
     assert (response.status_code, response.headers["location"]) == (303, "/console/participants")
     token = browser.http.cookies["plankeeper"]
     assert browser.get("/console").headers["location"] == "/console/participants"
-    assert browser.submit("/console/sign-out").headers["location"] == "/console/sign-in"
+    signed_out = browser.submit("/console/sign-out")
+    assert signed_out.headers["location"] == "/console/sign-in"
+    assert signed_out.headers["clear-site-data"] == '"cache", "storage"'
     assert "plankeeper" not in browser.http.cookies
     stolen = new_browser()
     stolen.http.cookies.set("plankeeper", token)

@@ -10,6 +10,7 @@ from plankeeper.http.errors import ApiError
 MAX_CREDENTIAL_CHECKS = 6  # of unknown devices, in progress in one worker
 MAX_KNOWN_CREDENTIAL_CHECKS = 2  # of known devices and of people who are signed in
 MAX_WAITING = 500
+REJECTION_DELAY = 1.0  # seconds
 MIN_WAIT, MAX_WAIT = 5.0, 10.0  # seconds; each request waits for a random time, so that not all return at once
 
 
@@ -56,6 +57,7 @@ class CredentialCheckLimit:
 
     async def _acquire(self, slots: asyncio.Semaphore) -> None:
         if self._waiting >= MAX_WAITING:
+            await asyncio.sleep(REJECTION_DELAY)
             raise _too_busy()
         self._waiting += 1
         try:

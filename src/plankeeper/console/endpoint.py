@@ -101,10 +101,9 @@ class PageEndpoint:
             device = await self._known_device(page_request)
         # Outside the API's admission: attempts to sign in never take capacity from API requests.
         is_signed_in = user.session is not None and not user.session.two_factor_pending
-        if not is_signed_in:
-            await self._deps.admission.limit_login_attempts(request.scope, device)
         async with self._deps.credential_checks.slot(known=user.session is not None or device is not None):
             if not is_signed_in:
+                await self._deps.admission.limit_login_attempts(request.scope, device)
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)

@@ -77,6 +77,7 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
             cookies.set(response, "plankeeper", session_token)
         else:
             cookies.delete(response, "plankeeper")
+            response.headers["clear-site-data"] = '"cache", "storage"'  # cookies would include the known device
         cookies.delete(response, "plankeeper-form")
     if redirect.device_token:
         cookies.set(response, "plankeeper-device", redirect.device_token, DEVICE_COOKIE_MAX_AGE)

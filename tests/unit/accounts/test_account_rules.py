@@ -60,6 +60,12 @@ def test_a_password_of_known_names_is_rejected(password: str) -> None:
     assert validate_password(password, "demo@oakfield.example", names) == "is too easy to guess"
 
 
+def test_an_overlong_line_is_cut_before_its_characters_are_looked_up() -> None:
+    started = time.process_time()
+    assert single_line("x" * 50_000_000, 254) == "x" * 254
+    assert time.process_time() - started < 1
+
+
 def test_the_length_of_an_overlong_password_is_checked_first() -> None:
     started = time.process_time()
     assert validate_password("ﷺ" * 1_000_000, "a@example.com") == "must be 12 to 128 characters long"
