@@ -299,6 +299,9 @@ def test_password_attempts_per_address_are_limited(
     assert ("Too many attempts" in page.text, int(page.headers["retry-after"]) in range(1, 61)) == (True, True)
     assert browser.sign_in(account).status_code == 429
     assert before.get(ACCOUNT).status_code == 200
+    # A session doesn't help to guess the passwords of others.
+    form = {"email": "nobody@example.com", "password": "wrong-wrong-wrong"}
+    assert before.submit("/console/sign-in", form, ACCOUNT).status_code == 429
     browser.http.close()
     before.http.close()
 

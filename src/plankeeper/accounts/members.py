@@ -98,8 +98,9 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
 
 async def set_requires_two_factor(ctx: WriteContext, required: bool) -> None:
     """Require two-factor authentication of all members, or don't. Raises ValidationError."""
-    await require_owner(ctx)
+    # The account is locked before the roles, as by a sign-in.
     account = await store.select_for_update(ctx.tx, ctx.actor.account_id) if ctx.actor.account_id else None
+    await require_owner(ctx)
     if required and account and account.totp_secret is None:
         raise ValidationError(form="Turn on two-factor authentication for your own account first.")
     before = await plan_managers.select_policy_for_update(ctx.tx, ctx.plan_manager_id)

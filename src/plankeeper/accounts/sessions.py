@@ -117,8 +117,9 @@ def _build_session(row: SessionRow, token: str) -> Session:
 async def switch_plan_manager(tx: Transaction, settings: Settings, session: Session, plan_manager_id: UUID) -> None:
     """Make another plan manager the session's current one. Raises NotFound if the account has no role for it."""
     or_404(session.roles.get(plan_manager_id))
-    await store.set_chosen_plan_manager(tx, session.token_hash, plan_manager_id)
+    # The account is locked before its roles, as by `members.remove`. The foreign key locks the role.
     account = or_404(await store.select_for_update(tx, session.account_id))
+    await store.set_chosen_plan_manager(tx, session.token_hash, plan_manager_id)
     await _record_sign_in(tx, settings, account, session.token_hash, plan_manager_id)
 
 

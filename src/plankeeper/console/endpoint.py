@@ -98,19 +98,19 @@ class PageEndpoint:
             if not route.checks_credentials:
                 result = await self._run_handler(route, page_request, path_params)
                 return self._build_response(result, request, page_request, user)
-            device = await self._known_device(page_request)
+            session = None if route.role == "anyone" else user.session  # a session is no help to sign in again
+            device = await self._known_device(page_request, session)
         # Outside the API's admission: attempts to sign in never take capacity from API requests.
-        is_signed_in = user.session is not None and not user.session.two_factor_pending
-        async with self._deps.credential_checks.slot(known=user.session is not None or device is not None):
-            if not is_signed_in:
+        async with self._deps.credential_checks.slot(known=session is not None or device is not None):
+            if session is None or session.two_factor_pending:
                 await self._deps.admission.limit_login_attempts(request.scope, device)
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
 
-    async def _known_device(self, request: PageRequest) -> str | None:
-        """The token of the device if it is known to the account that signs in."""
-        email = request.session.email if request.session else sessions.normalize_email(request.form.text("email"))
+    async def _known_device(self, request: PageRequest, session: Session | None) -> str | None:
+        """The token of the device if it is known to the account of the session, or to the one that signs in."""
+        email = session.email if session else sessions.normalize_email(request.form.text("email"))
         is_known = await devices.is_known(self._deps.db, email, request.device_token)
         return request.device_token if is_known else None
 
