@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from plankeeper.http.errors import ApiError
 
-MAX_CREDENTIAL_CHECKS = 3  # of unknown devices, in progress in one worker
+MAX_CREDENTIAL_CHECKS = 2  # of unknown devices, in progress in one worker
 MAX_KNOWN_CREDENTIAL_CHECKS = 2  # of known devices and of people who are signed in
 MAX_WAITING = 500
 REJECTION_DELAY = 1.0  # seconds
