@@ -40,7 +40,8 @@ def login_delay(failures: int, free_failures: int = FREE_FAILURES, max_delay: fl
 
 def single_line(text: str, max_length: int) -> str:
     """Untrusted text as one line: without control characters, line separators and surrogates, and cut to a length."""
-    start = text[: 4 * max_length]  # first, because each character is looked up
-    return "".join(character for character in start if unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp"))[
-        :max_length
-    ]
+    return "".join(
+        character
+        for character in text[: 4 * max_length]  # the rest isn't even read
+        if unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
+    )[:max_length]

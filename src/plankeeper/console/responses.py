@@ -77,7 +77,8 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
             cookies.set(response, "plankeeper", session_token)
         else:
             cookies.delete(response, "plankeeper")
-            response.headers["clear-site-data"] = '"cache", "storage"'  # cookies would include the known device
+            # Not "cookies": it would also delete those of other hosts of the domain.
+            response.headers["clear-site-data"] = '"cache", "storage"'
         cookies.delete(response, "plankeeper-form")
     if redirect.device_token:
         cookies.set(response, "plankeeper-device", redirect.device_token, DEVICE_COOKIE_MAX_AGE)
