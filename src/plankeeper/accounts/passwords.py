@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 # Set by `serve` for its workers: a file in a private directory, which only one hash at a time may lock.
 LOCK_FILE_VARIABLE = "PLANKEEPER_INTERNAL_PASSWORD_LOCK"
+
+CLOSE_TIMEOUT = 5.0  # seconds
 
 _hasher = PasswordHasher(time_cost=3, memory_cost=19 * 1024, parallelism=1)
 
@@ -40,15 +43,23 @@ class PasswordProcess:
         return json.loads(result)
 
     async def close(self) -> None:
-        async with self._turn:
-            if self._process and self._process.stdin:
-                self._process.stdin.close()
-                await self._process.wait()
-            self._process = None
+        """End the process. It finishes a hash first, unless that takes long."""
+        process, self._process = self._process, None
+        if process and process.stdin:
+            process.stdin.close()
+            try:
+                async with asyncio.timeout(CLOSE_TIMEOUT):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
 
     async def _exchange(self, line: bytes) -> bytes:
         """The result of a request; empty if the process ended."""
-        process = self._process or await self._start()
+        process = self._process
+        # Writing to a closed pipe is an error of the event loop.
+        if process is None or process.stdin is None or process.stdin.is_closing():
+            process = await self._start()
         result = b""
         try:
             if process.stdin and process.stdout:
@@ -61,7 +72,7 @@ class PasswordProcess:
             # After a cancellation too: the next request must not read the result of this one.
             if not result.endswith(b"\n"):
                 self._process = None
-                if process.returncode is None:
+                with suppress(ProcessLookupError):  # it may have ended without being waited for
                     process.kill()
         return result
 
