@@ -51,13 +51,10 @@ def cheap_passwords() -> Iterator[None]:
 
 
 @pytest.fixture
-def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashes of passwords, and the time that a wrong one takes, as they are in production."""
     monkeypatch.setattr(passwords, "_hasher", PASSWORD_HASHER)
     monkeypatch.setattr(credentials, "MIN_FAILURE_SECONDS", MIN_FAILURE_SECONDS)
-    passwords._dummy_hash.cache_clear()  # noqa: SLF001 - the hash that stands for an unknown email's
-    yield
-    passwords._dummy_hash.cache_clear()  # noqa: SLF001
 
 
 @pytest.fixture(scope="session")

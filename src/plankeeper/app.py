@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from plankeeper import background, logs, metrics
 from plankeeper.account_managers.routes import router as account_managers
+from plankeeper.accounts import passwords
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.console.application import build_endpoints as build_console_endpoints
 from plankeeper.console.application import build_not_found_endpoint as build_console_not_found_endpoint
@@ -85,6 +86,7 @@ def openapi_document() -> str:
 def create_app() -> ASGIApp:
     """The application that a worker of the server runs, with the settings of its environment."""
     logs.configure()
+    passwords.use_process()
     return build_app(Settings.read())
 
 
@@ -188,6 +190,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await passwords.close()
             services.instrumentation.flush()
             if services.request_log_buffer:
                 await services.request_log_buffer.close()

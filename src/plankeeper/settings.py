@@ -95,6 +95,13 @@ class Settings:
         " or `off`. Valid keys from the same address are not affected. The same limit applies separately to sign-in"
         " attempts in the console.",
     )
+    sign_in_rate_limit: int = setting(
+        "PLANKEEPER_SIGN_IN_RATE_LIMIT",
+        "600/minute",
+        parse_rate_limit,
+        "The number of sign-in attempts in the console in a clock minute, for all addresses together: `600/minute`, or"
+        " `off`. A quarter of it is reserved for known devices.",
+    )
     trusted_proxies: tuple[str, ...] = setting(
         "PLANKEEPER_TRUSTED_PROXIES",
         "",

@@ -125,7 +125,7 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     guest = other.new_page()
     guest.goto(page.get_by_label("Invitation link").inner_text())
     save_screenshot(guest, folder, "invitations-one")
-    guest.get_by_label("Choose a password").fill("violet-harbour-93-lantern")
+    guest.get_by_label("Password").fill("violet-harbour-93-lantern")
     guest.get_by_role("button", name="Join").click()
     guest.get_by_role("button", name="Sign out").click()
     save_screenshot(guest, folder, "sign-in")

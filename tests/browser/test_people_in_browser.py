@@ -34,7 +34,7 @@ def test_an_invited_member_joins_with_the_link(
     page.get_by_text(email).wait_for()
     sign_out(page)
     page.goto(link)
-    page.get_by_label("Choose a password").fill(PASSWORD)
+    page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Join").click()
     page.get_by_role("status").filter(has_text="You joined").wait_for()
 

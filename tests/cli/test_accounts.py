@@ -97,13 +97,14 @@ def test_a_reset_restores_access_and_ends_open_sessions(accounts: AccountsComman
     for _ in range(4):  # from the third on one must wait
         assert isinstance(accounts.sign_in(), FailedLogin)
     code, printed, err = accounts.run("reset", accounts.email)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"Two-factor authentication of {accounts.email} is off.\n")
     server = accounts.server
     enter = sessions.sign_in(server.db, server.settings, accounts.email, printed.strip(), "", "")
     opened = server.run(enter)
     assert isinstance(opened, LoginResult)
     done = accounts.run("reset", accounts.email.upper(), "--password-stdin", stdin=PASSWORD.encode())
-    assert done == (0, f"The password of {accounts.email.upper()} was changed.\n", "")
+    said = f"Two-factor authentication of {accounts.email.upper()} is off.\n"
+    assert done == (0, f"The password of {accounts.email.upper()} was changed.\n", said)
     assert server.run(sessions.get_session(server.db, opened.token)) is None
     assert isinstance(accounts.sign_in(), LoginResult)
 
@@ -112,7 +113,8 @@ def test_a_reset_disables_two_factor_on_request(accounts: AccountsCommand) -> No
     ident = UUID(accounts.create("--password-stdin", stdin=PASSWORD.encode())[1].strip())
     server = accounts.server
     server.run(server.db.execute("update accounts set totp_secret = $2 where id = $1", ident, "A" * 32))
-    assert accounts.run("reset", accounts.email)[0] == 0
+    code, _, err = accounts.run("reset", accounts.email)
+    assert (code, "is on: signing in requires a code. --disable-two-factor turns it off." in err) == (0, True)
     assert "two-factor" in accounts.lines()[0]
     assert (
         accounts.run("reset", accounts.email, "--disable-two-factor", "--password-stdin", stdin=PASSWORD.encode())[0]

@@ -113,7 +113,8 @@ def test_wrong_passwords_are_throttled_like_sign_ins(
     assert recorded_events().count("account.sign_in_failed") == 3
     refused = signed_in.submit(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW_PASSWORD})
     assert (refused.status_code, "you tried too soon: wait" in refused.text) == (422, True)
-    assert new_browser().sign_in(account).status_code == 401
+    # The failures are the session's: somebody who found it open locks nobody out.
+    assert new_browser().sign_in(account).status_code == 303
     assert "account.password_changed" not in recorded_events()
 
 
@@ -154,9 +155,11 @@ def test_new_recovery_codes_need_the_password_and_replace_the_old(
     signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
     assert signed_in.get(f"{ACCOUNT}/recovery-codes").headers["location"] == ACCOUNT
-    _, old = enable_two_factor(signed_in)
-    assert signed_in.submit(f"{ACCOUNT}/recovery-codes", {"password": "wrong"}).status_code == 422
-    new = recovery_codes_in(signed_in.submit(f"{ACCOUNT}/recovery-codes", {"password": PASSWORD}))
+    secret, old = enable_two_factor(signed_in)
+    right = {"password": PASSWORD, "code": totp_code(secret, 1)}
+    assert signed_in.submit(f"{ACCOUNT}/recovery-codes", right | {"password": "wrong"}).status_code == 422
+    assert signed_in.submit(f"{ACCOUNT}/recovery-codes", right | {"code": "000000"}).status_code == 422
+    new = recovery_codes_in(signed_in.submit(f"{ACCOUNT}/recovery-codes", right))
     assert (len(set(new)), set(old) & set(new)) == (10, set())
     for code, status in ((old[0], 401), (new[0], 303)):
         browser = new_browser()
@@ -165,15 +168,58 @@ def test_new_recovery_codes_need_the_password_and_replace_the_old(
     assert recorded_events().count("account.recovery_codes_renewed") == 1
 
 
-def test_two_factor_is_disabled_with_the_password(
+def test_two_factor_is_disabled_with_the_password_and_a_code(
     signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
     assert signed_in.get(f"{ACCOUNT}/two-factor/off").headers["location"] == ACCOUNT
-    enable_two_factor(signed_in)
-    assert signed_in.submit(f"{ACCOUNT}/two-factor/off", {"password": "wrong"}).status_code == 422
-    assert signed_in.submit(f"{ACCOUNT}/two-factor/off", {"password": PASSWORD}).headers["location"] == ACCOUNT
+    _, codes = enable_two_factor(signed_in)
+    off, right = f"{ACCOUNT}/two-factor/off", {"password": PASSWORD, "code": codes[0]}
+    assert signed_in.submit(off, right | {"password": "wrong"}).status_code == 422
+    wrong = signed_in.submit(off, right | {"code": "000000"})
+    assert (wrong.status_code, "Code: is incorrect, or was used before." in wrong.text) == (422, True)
+    assert recorded_events()[-1] == "account.sign_in_failed"
+    assert signed_in.submit(off, right).headers["location"] == ACCOUNT
     assert new_browser().sign_in(account).headers["location"] == "/console/participants"
     assert recorded_events().count("account.totp_disabled") == 1
+
+
+def test_sensitive_changes_give_the_session_a_new_token(
+    signed_in: Browser, new_browser: Callable[..., Browser]
+) -> None:
+    def stolen() -> Browser:
+        copy = new_browser()
+        copy.http.cookies.set("plankeeper", signed_in.http.cookies["plankeeper"])
+        assert copy.get(ACCOUNT).status_code == 200
+        return copy
+
+    copies = [stolen()]
+    form = {"password": PASSWORD, "new_password": NEW_PASSWORD}
+    assert signed_in.submit(f"{ACCOUNT}/password", form).status_code == 303
+    copies.append(stolen())
+    secret = secret_in(signed_in.get(f"{ACCOUNT}/two-factor"))
+    form = {"secret": secret, "code": totp_code(secret), "password": NEW_PASSWORD}
+    page = signed_in.submit(f"{ACCOUNT}/two-factor", form)
+    copies.append(stolen())
+    # The page with the codes has the token of the new session's forms.
+    assert signed_in.csrf(ACCOUNT) in page.text
+    form = {"password": NEW_PASSWORD, "code": recovery_codes_in(page)[0]}
+    assert signed_in.submit(f"{ACCOUNT}/two-factor/off", form).status_code == 303
+    assert [each.get(ACCOUNT).status_code for each in copies] == [303, 303, 303]
+    assert signed_in.get(ACCOUNT).status_code == 200
+
+
+def test_a_new_password_forgets_other_devices(
+    signed_in: Browser, account: Account, new_browser: Callable[..., Browser]
+) -> None:
+    other = new_browser(account)
+    form = {"password": PASSWORD, "new_password": NEW_PASSWORD}
+    assert signed_in.submit(f"{ACCOUNT}/password", form).status_code == 303
+    attacker = new_browser()
+    for _ in range(3):
+        attacker.sign_in(account, password="wrong-wrong-wrong")
+    assert other.sign_in(account, password=NEW_PASSWORD).status_code == 401
+    signed_in.submit("/console/sign-out")
+    assert signed_in.sign_in(account, password=NEW_PASSWORD).status_code == 303
 
 
 def test_one_or_all_other_sessions_can_be_ended_but_not_those_of_others(
@@ -253,6 +299,9 @@ def test_password_attempts_per_address_are_limited(
     assert ("Too many attempts" in page.text, int(page.headers["retry-after"]) in range(1, 61)) == (True, True)
     assert browser.sign_in(account).status_code == 429
     assert before.get(ACCOUNT).status_code == 200
+    # A session doesn't help to guess the passwords of others.
+    form = {"email": "nobody@example.com", "password": "wrong-wrong-wrong"}
+    assert before.submit("/console/sign-in", form, ACCOUNT).status_code == 429
     browser.http.close()
     before.http.close()
 

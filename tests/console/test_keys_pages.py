@@ -111,9 +111,11 @@ def test_a_key_of_another_plan_manager_is_not_found(
     # A key that reaches further than they do is seen, and theirs neither to rotate nor to revoke.
     assert (shared.last_four in page, "and 1 more" in page, str(shared_with) in page) == (True, True, False)
     for key in (own, shared):
+        assert owner.get(f"{PAGE}/{key.id}/rotate").status_code == 404
         for step, form in (("revoke", {}), ("rotate", {"overlap": "0", "lasts": ""})):
-            assert owner.get(f"{PAGE}/{key.id}/{step}").status_code == 404
             assert owner.submit(f"{PAGE}/{key.id}/{step}", form).status_code == 404
+    assert owner.get(f"{PAGE}/{own.id}/revoke").status_code == 404
+    assert owner.submit(f"{PAGE}/{own.id}/remove-plan-manager").status_code == 404
     assert list_keys(foreign) == [own]
     assert owner.submit(PAGE, NEW_KEY | {"plan_manager_id": str(foreign)}).status_code == 422
     assert list_keys(foreign) == [own]

@@ -56,8 +56,12 @@ VIEWER_PAGES = {
     "POST /console/view-sessions/{session_id}/heartbeat",
 }
 OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES
-# What takes a password or a code from who is not signed in yet.
-RATE_LIMITED = {"POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}"}
+# What takes a password or a code.
+CREDENTIAL_CHECKS = {
+    "POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}",
+    "POST /console/account/password", "POST /console/account/two-factor", "POST /console/account/two-factor/off",
+    "POST /console/account/recovery-codes",
+}  # fmt: skip
 
 HEADERS = {
     "content-security-policy": (
@@ -82,7 +86,7 @@ def test_every_page_declares_its_required_role() -> None:
     assert {name for name, each in ROUTES.items() if each.role == "password_verified"} == PASSWORD_VERIFIED
     assert {name for name, each in ROUTES.items() if each.role == "viewer"} == VIEWER_PAGES
     assert {name for name, each in ROUTES.items() if each.role == "owner"} == OWNER_PAGES
-    assert {name for name, each in ROUTES.items() if each.rate_limited} == RATE_LIMITED
+    assert {name for name, each in ROUTES.items() if each.checks_credentials} == CREDENTIAL_CHECKS
     managed = {name for name, each in ROUTES.items() if each.role in ("manager", "owner")}
     assert set(ROUTES) - PUBLIC - PASSWORD_VERIFIED - SIGNED_IN - VIEWER_PAGES == managed
 
@@ -187,7 +191,7 @@ def test_the_session_cookie_is_http_only_and_same_site(
 ) -> None:
     response = new_browser().sign_in(new_account())
     cookies = {each.partition("=")[0]: each for each in response.headers.get_list("set-cookie")}
-    assert set(cookies) == {"plankeeper", "plankeeper-form"}
+    assert set(cookies) == {"plankeeper", "plankeeper-form", "plankeeper-device"}
     _, *attributes = cookies["plankeeper"].split("; ")
     assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=lax"]
 

@@ -1,5 +1,6 @@
 """Signing in and out, where it leads, and changing between plan managers."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -129,3 +130,36 @@ def test_an_invitation_is_accepted_once(
     assert "You joined Test plan manager." in browser.get("/console/activity").text
     assert browser.get(path).status_code == 404
     assert new_browser().get(path).status_code == 404
+
+
+def test_the_page_of_an_invitation_is_the_same_with_and_without_an_account(
+    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
+    new_plan_manager: Callable[[], UUID], plan_manager_id: UUID,
+) -> None:  # fmt: skip
+    person, pages = new_account("viewer", new_plan_manager()), list[str]()
+    for email in (person.email, f"{plan_manager_id}@example.com"):
+
+        async def invite(invited: str = email) -> str:
+            async with server.db.transaction() as tx:
+                ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+                return await invitations.invite(ctx, invited, "viewer")
+
+        token = server.run(invite())
+        page = new_browser().get(f"/console/invitations/{token}").text
+        without_secrets = re.sub(r'name="csrf" value="[^"]+"', "", page.replace(token, "").replace(email, ""))
+        pages.append(without_secrets)
+    assert pages[0] == pages[1]
+
+
+def test_a_complete_sign_in_makes_the_browser_a_known_device(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    person, browser, attacker = new_account(), new_browser(), new_browser()
+    first = browser.sign_in(person)
+    cookie = next(each for each in first.headers.get_list("set-cookie") if each.startswith("plankeeper-device="))
+    assert ("HttpOnly" in cookie, "SameSite=lax" in cookie, "Max-Age=31536000" in cookie) == (True, True, True)
+    for _ in range(3):
+        assert attacker.sign_in(person, password="wrong-wrong-wrong").status_code == 401
+    assert attacker.sign_in(person).status_code == 401
+    browser.submit("/console/sign-out")
+    assert browser.sign_in(person).status_code == 303

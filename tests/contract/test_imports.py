@@ -32,7 +32,9 @@ UPWARD_EXCEPTIONS: dict[tuple[str, str], str] = {}
 # Feature modules that import the top level, with the reason.
 PROCESS_IMPORTS = {("webhooks.process", "background"): "the webhook worker's process runs the periodic tasks too"}
 # Imports of other modules of a feature package, with the reason.
-INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {}
+INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("accounts.members", "api_keys.service"): "removing a member revokes the keys that the member created, with events",
+}
 
 
 def package_of(name: str) -> str:

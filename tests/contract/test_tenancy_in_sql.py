@@ -18,6 +18,7 @@ GLOBAL = {
     "grants_version": "one version number for all keys",
     "rate_limits": "a limit applies to a key in all its plan managers, or to an address",
     "accounts": "one person may work for several plan managers; the roles are account_roles",
+    "account_devices": "belongs to an account",
     "account_failures": "failures are counted before the account is known, or for an unknown account",
     "account_recovery_codes": "belongs to an account",
     "account_sessions": "an account's own; a session selects one of its plan managers",
@@ -33,6 +34,7 @@ GLOBAL_REFERENCES = {
 UNBOUND = {
     "accounts.store.get_session": "a session can select any plan manager of its account",
     "accounts.member_store.list_memberships": "an account event is recorded for all its plan managers",
+    "accounts.member_store.select_roles_for_share": "the roles of one account, which acts for several plan managers",
     "accounts.member_store.list_accounts": "the operator's `accounts list` covers all plan managers",
     "accounts.member_store.get_open_invitation": "the token identifies an invitation before its plan manager is known",
     "api_keys.store.get_by_hash": "the key's hash identifies its plan managers",

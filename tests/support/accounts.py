@@ -53,9 +53,11 @@ class AccountDriver:
 
         return self.server.run(run())
 
-    def sign_in(self, password: str = PASSWORD, email: str | None = None) -> LoginResult | FailedLogin:
+    def sign_in(
+        self, password: str = PASSWORD, email: str | None = None, *, network: str = "192.0.2.7", device: str = ""
+    ) -> LoginResult | FailedLogin:
         work = sessions.sign_in(
-            self.server.db, self.server.settings, email or self.email, password, "192.0.2.7", "Browser 1"
+            self.server.db, self.server.settings, email or self.email, password, network, "Browser 1", device
         )
         return self.server.run(login_outcome(work))
 
@@ -83,7 +85,7 @@ class AccountDriver:
         return self.server.run(run())
 
     def clear_login_delay(self) -> None:
-        statement = "update account_failures set locked_until = failed_at where subject = $1"
+        statement = "update account_failures set locked_until = failed_at where email_hash = $1"
         self.server.run(self.server.db.execute(statement, hash_token(self.email.lower())))
 
 

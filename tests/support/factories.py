@@ -11,7 +11,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations, sessions
-from plankeeper.accounts.credentials import LoginError
+from plankeeper.accounts.throttling import LoginError
 from plankeeper.api_keys import service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, PageRoute

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from plankeeper.accounts.credentials import LoginError
+from plankeeper.accounts.throttling import LoginError
 
 
 class FailedLogin(NamedTuple):

@@ -24,7 +24,12 @@ class RunningServer:
     def __init__(self, dsn: str, **changes: Any) -> None:
         self.dsn = dsn
         # All tests come from one address, and some send more in a minute than a client should.
-        defaults: dict[str, Any] = {"auth_failure_rate_limit": 0, "rate_limit": 100_000, "access_log": False}
+        defaults: dict[str, Any] = {
+            "auth_failure_rate_limit": 0,
+            "sign_in_rate_limit": 0,
+            "rate_limit": 100_000,
+            "access_log": False,
+        }
         self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(defaults | changes))
         self.db = Database(dsn, pool_size=5)
         self.loop = asyncio.new_event_loop()

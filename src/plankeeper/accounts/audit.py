@@ -1,6 +1,10 @@
-"""Events about accounts. Each event is recorded once under every plan manager that the account has a role for."""
+"""Events about accounts. Each is recorded once under every plan manager that the account has a role for.
+
+A sign-in is recorded only for the plan managers that its session acts for.
+"""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from plankeeper.accounts import member_store
 from plankeeper.accounts.policy import single_line
@@ -32,10 +36,17 @@ def member_event(account: Account | Member, role: Role) -> MemberEvent:
 
 
 async def record_account_event(
-    tx: Transaction, settings: Settings, account: Account, type_: str, client: ClientInfo | None = None
+    tx: Transaction,
+    settings: Settings,
+    account: Account,
+    type_: str,
+    client: ClientInfo | None = None,
+    *,
+    only_for: UUID | None = None,
 ) -> None:
-    """Record an action of an account, with its client where that is known."""
-    for membership in await member_store.list_memberships(tx, account.id):
+    """Record an action of an account, with its client where that is known. `only_for` is one plan manager's id."""
+    memberships = await member_store.list_memberships(tx, account.id)
+    for membership in [each for each in memberships if only_for in (None, each.plan_manager_id)]:
         login = LoginEvent(account.id, account.email, account.name, membership.role, *client) if client else None
         ctx = WriteContext(tx, membership.plan_manager_id, settings, account_actor(account))
         await record_event(ctx, type_, None, login or member_event(account, membership.role))

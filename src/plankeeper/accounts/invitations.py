@@ -7,10 +7,11 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import member_store, members, store
 from plankeeper.accounts.audit import ClientInfo, account_actor
-from plankeeper.accounts.credentials import VerifiedCredentials, verify_credentials
+from plankeeper.accounts.credentials import VerifiedCredentials, sign_in_counters, verify_credentials
 from plankeeper.accounts.policy import INVITATION_LIFETIME
 from plankeeper.accounts.schemas import Invitation, LoginResult, OpenInvitation
 from plankeeper.accounts.sessions import open_session
+from plankeeper.accounts.throttling import LoginError
 from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
@@ -41,6 +42,7 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
         name,
         members.validate_role(role),
         ctx.actor.name or ctx.actor.kind,
+        ctx.actor.account_id,
         now,
         now + INVITATION_LIFETIME,
     )
@@ -57,24 +59,39 @@ async def get_open(db: Executor, token: str) -> OpenInvitation | None:
 
 
 async def accept(
-    db: Database, settings: Settings, token: str, name: str, password: str, address: str = "", user_agent: str = ""
+    db: Database,
+    settings: Settings,
+    token: str,
+    name: str,
+    password: str,
+    address: str = "",
+    user_agent: str = "",
+    device_token: str = "",
 ) -> LoginResult | None:
     """Accept an invitation and open a session, with a new account or the email's existing account and its password.
 
-    None if the invitation isn't open. Raises LoginError for an existing account, ValidationError for a new one.
+    None if the invitation isn't open. Raises LoginError and ValidationError. Until somebody joins, neither the result
+    nor its time reveals whether the email has an account: the password is verified first, also without an account.
     """
     client = ClientInfo.from_request(address, user_agent)
     open_invitation = await get_open(db, token)
     if open_invitation is None:
         return None
     email = open_invitation.invitation.email
-    if open_invitation.has_account:
-        verified = await verify_credentials(db, settings, email, password, client)
-    else:
-        verified = VerifiedCredentials(await members.build_account(email, name, password), None)
+    try:
+        counters = await sign_in_counters(db, email, client, device_token)
+        verified = await verify_credentials(db, settings, email, password, client, counters)
+    except LoginError as error:
+        if error.is_too_soon:
+            raise
+        members.validate_account(email, name, password, open_invitation.plan_manager_name)
+        if open_invitation.has_account:
+            raise
+        account = await members.build_account(email, name, password, open_invitation.plan_manager_name)
+        verified = VerifiedCredentials(account, None)
     try:
         async with db.transaction() as tx:
-            return await _join(tx, settings, open_invitation, hash_token(token), verified, client)
+            return await _join(tx, settings, open_invitation, hash_token(token), verified, client, device_token)
     except _InvitationTakenError:
         return None
 
@@ -94,13 +111,15 @@ async def _join(
     token_hash: bytes,
     verified: VerifiedCredentials,
     client: ClientInfo,
+    device_token: str,
 ) -> LoginResult:
     account, plan_manager_id = verified.account, open_invitation.plan_manager_id
-    has_account = verified.throttle is not None or await store.insert(tx, account)
+    has_account = verified.attempt is not None or await store.insert(tx, account)
     current = await store.select_for_update(tx, account.id) if has_account else None
     accepted = await member_store.accept_invitation(tx, plan_manager_id, token_hash, datetime.now(UTC))
     if current is None or current.password_hash != account.password_hash or not accepted:
         raise _InvitationTakenError
     ctx = WriteContext(tx, plan_manager_id, settings, account_actor(account))
     await members.add(ctx, account, open_invitation.invitation.role)
-    return await open_session(tx, settings, VerifiedCredentials(current, verified.throttle), client, plan_manager_id)
+    verified = VerifiedCredentials(current, verified.attempt)
+    return await open_session(tx, settings, verified, client, plan_manager_id, device_token)

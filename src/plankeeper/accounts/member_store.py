@@ -6,6 +6,7 @@ from uuid import UUID
 
 from plankeeper.accounts.schemas import (
     AccountWithRoles,
+    HeldRole,
     Invitation,
     Member,
     Membership,
@@ -16,7 +17,7 @@ from plankeeper.accounts.schemas import (
 from plankeeper.database.client import Executor, Transaction
 
 LIST_MEMBERSHIPS = """
-    select role.plan_manager_id, manager.name, role.role
+    select role.plan_manager_id, manager.name, role.role, manager.requires_two_factor, role.last_seen_at
     from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
     where role.account_id = $1
     order by manager.name, manager.id
@@ -48,8 +49,7 @@ async def list_accounts(db: Executor) -> list[AccountWithRoles]:
 
 LIST_MEMBERS = """
     select account.id, account.email, account.name, role.role, account.totp_secret is not null as totp,
-        (select max(last_seen_at) from account_sessions where account_id = account.id) as last_seen_at,
-        role.created_at
+        role.last_seen_at, role.created_at
     from account_roles role join accounts account on account.id = role.account_id
     where role.plan_manager_id = $1
     order by lower(account.name), account.id
@@ -74,6 +74,19 @@ async def select_role_holders_for_update(tx: Transaction, plan_manager_id: UUID)
     return await tx.rows(RoleHolder, SELECT_ROLE_HOLDERS_FOR_UPDATE, plan_manager_id)
 
 
+SELECT_ROLES_FOR_SHARE = """
+    select plan_manager_id, role from account_roles
+    where account_id = $1
+    order by plan_manager_id
+    for share
+"""
+
+
+async def select_roles_for_share(tx: Transaction, account_id: UUID) -> list[HeldRole]:
+    """The roles of an account, locked: they can't change before the transaction ends."""
+    return await tx.rows(HeldRole, SELECT_ROLES_FOR_SHARE, account_id)
+
+
 INSERT = """
     insert into account_roles (plan_manager_id, account_id, role, created_at) values ($1, $2, $3, $4)
     on conflict (plan_manager_id, account_id) do nothing
@@ -92,6 +105,16 @@ UPDATE = "update account_roles set role = $3 where plan_manager_id = $1 and acco
 
 async def update(tx: Transaction, plan_manager_id: UUID, account_id: UUID, role: Role) -> None:
     await tx.execute(UPDATE, plan_manager_id, account_id, role)
+
+
+SET_LAST_SEEN = """
+    update account_roles set last_seen_at = $3
+    where plan_manager_id = $1 and account_id = $2 and (last_seen_at is null or last_seen_at < $3)
+"""
+
+
+async def set_last_seen(db: Executor, plan_manager_id: UUID, account_id: UUID, at: datetime) -> None:
+    await db.execute(SET_LAST_SEEN, plan_manager_id, account_id, at)
 
 
 DELETE = "delete from account_roles where plan_manager_id = $1 and account_id = $2"
@@ -114,15 +137,16 @@ async def has_role(db: Executor, plan_manager_id: UUID, email: str) -> bool:
     return await db.one(bool, HAS_ROLE, plan_manager_id, email)
 
 
-INVITATION_COLUMNS: LiteralString = "id, email, name, role, invited_by, created_at, expires_at"
+INVITATION_COLUMNS: LiteralString = "id, email, name, role, invited_by, invited_by_account_id, created_at, expires_at"
 
 UPSERT_INVITATION = f"""
-    insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by, created_at,
-        expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    insert into account_invitations (plan_manager_id, id, email, name, role, token_hash, invited_by,
+        invited_by_account_id, created_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     on conflict (plan_manager_id, lower(email)) where accepted_at is null do update set
         email = excluded.email, name = excluded.name, role = excluded.role, token_hash = excluded.token_hash,
-        invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
+        invited_by = excluded.invited_by, invited_by_account_id = excluded.invited_by_account_id,
+        created_at = excluded.created_at, expires_at = excluded.expires_at
     returning {INVITATION_COLUMNS}
 """
 
@@ -141,6 +165,7 @@ async def upsert_invitation(
         invitation.role,
         token_hash,
         invitation.invited_by,
+        invitation.invited_by_account_id,
         invitation.created_at,
         invitation.expires_at,
     )
@@ -151,6 +176,7 @@ GET_OPEN_INVITATION = """
         exists (select from accounts where lower(accounts.email) = lower(invitation.email)) as has_account,
         invitation.id as invitation_id, invitation.email as invitation_email, invitation.name as invitation_name,
         invitation.role as invitation_role, invitation.invited_by as invitation_invited_by,
+        invitation.invited_by_account_id as invitation_invited_by_account_id,
         invitation.created_at as invitation_created_at, invitation.expires_at as invitation_expires_at
     from account_invitations invitation join plan_managers manager on manager.id = invitation.plan_manager_id
     where invitation.token_hash = $1 and invitation.accepted_at is null and invitation.expires_at > $2

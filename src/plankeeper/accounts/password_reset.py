@@ -2,15 +2,15 @@
 
 import secrets
 
-from plankeeper.accounts import passwords, store
+from plankeeper.accounts import member_store, passwords, store
 from plankeeper.accounts.audit import record_account_event_by_operator
-from plankeeper.accounts.policy import validate_password
+from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.schemas import Account
 from plankeeper.database.client import Transaction
 from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
-NO_SESSION = b""
+EXCEPT_NONE = b""
 
 
 def generate_password() -> str:
@@ -27,13 +27,15 @@ async def reset(
     *,
     disable_two_factor: bool = False,
 ) -> None:
-    """Set a new password, end all sessions and clear the delay after failures. Raises ValidationError."""
-    error = validate_password(password, account.email)
+    """Set a new password, end all sessions, and forget all devices and failures. Raises ValidationError."""
+    memberships = await member_store.list_memberships(tx, account.id)
+    error = validate_password(password, account.email, [account.name, *(each.name for each in memberships)])
     if error:
         raise ValidationError(password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(password))
-    await store.delete_other_sessions(tx, account.id, NO_SESSION)
-    await store.delete_throttle(tx, account.email)
+    await store.delete_other_sessions(tx, account.id, EXCEPT_NONE)
+    await store.delete_other_devices(tx, account.id, EXCEPT_NONE)
+    await store.delete_throttles(tx, account.email)
     await record_account_event_by_operator(tx, settings, account, "account.password_reset", command)
     if disable_two_factor and account.totp_secret:
         await store.set_totp(tx, account.id, None, 0)

@@ -6,16 +6,22 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.http.schemas import AwareDatetime
 
 Role = Literal["owner", "manager", "viewer"]
 
 
 class LoginResult(Struct, frozen=True):
-    """A new session. While `two_factor_pending` is true, it gives access to two-factor authentication only."""
+    """A new session. While `two_factor_pending` is true, it gives access to two-factor authentication only.
+
+    A complete session comes with the new token of the device.
+    """
 
     token: str
     two_factor_pending: bool
+    device_token: str | None = None
+    two_factor_required: bool = False  # whether a plan manager requires two-factor authentication, which is off
 
 
 class Session(Struct, kw_only=True):
@@ -31,6 +37,8 @@ class Session(Struct, kw_only=True):
     plan_manager_names: dict[UUID, str]
     token_hash: bytes
     totp: bool
+    # The names of plan managers that require two-factor authentication, while it is off: they are not among the roles.
+    two_factor_required_by: dict[UUID, str]
 
 
 class Membership(Struct):
@@ -39,6 +47,8 @@ class Membership(Struct):
     plan_manager_id: UUID
     name: str
     role: Role
+    requires_two_factor: bool = False
+    last_seen_at: datetime | None = None  # when the account last used the console for the plan manager
 
 
 class Account(Struct, kw_only=True):
@@ -63,6 +73,13 @@ class SessionRow(Struct):
     two_factor_pending: bool
     chosen_plan_manager_id: UUID | None
     memberships: list[Membership]
+
+
+class SessionClient(Struct):
+    """The client of a session."""
+
+    address: str
+    user_agent: str
 
 
 class NewSession(Struct, kw_only=True):
@@ -90,7 +107,7 @@ class OpenSession(Struct):
 
 
 class LoginThrottle(Struct):
-    """Recent failed sign-ins of an email, and the time from which the next attempt is allowed."""
+    """Recent failures of what they are counted by, and the time from which the next attempt is allowed."""
 
     failures: int
     failed_at: datetime
@@ -118,6 +135,13 @@ class AccountWithRoles(Struct):
     totp: bool
     created_at: datetime
     memberships: list[Membership]
+
+
+class HeldRole(Struct):
+    """A plan manager's id and an account's role for it."""
+
+    plan_manager_id: UUID
+    role: Role
 
 
 class RoleHolder(Struct):
@@ -155,6 +179,7 @@ class Invitation(Struct):
     name: str | None
     role: Role
     invited_by: str
+    invited_by_account_id: UUID | None  # None: invited by the operator
     created_at: AwareDatetime
     expires_at: AwareDatetime
 
@@ -166,3 +191,10 @@ class OpenInvitation(Struct):
     plan_manager_name: str
     has_account: bool
     invitation: Invitation
+
+
+class CreatedAccess(Struct):
+    """The active API keys and open invitations that a member created for a plan manager."""
+
+    keys: list[ApiKey]
+    invitations: list[Invitation]

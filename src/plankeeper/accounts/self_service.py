@@ -3,11 +3,13 @@
 from datetime import UTC, datetime
 from math import ceil
 
-from plankeeper.accounts import passwords, store, totp
+from plankeeper.accounts import member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
-from plankeeper.accounts.credentials import LoginError, VerifiedCredentials, verify_credentials
-from plankeeper.accounts.policy import validate_password
+from plankeeper.accounts.credentials import VerifiedCredentials, record_failure, verify_credentials
+from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.schemas import Account, Session
+from plankeeper.accounts.sessions import renew_token, use_two_factor_code
+from plankeeper.accounts.throttling import LoginError, session_counters, undo_attempt
 from plankeeper.accounts.tokens import hash_token, new_recovery_codes
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import or_404
@@ -16,32 +18,49 @@ from plankeeper.settings import Settings
 
 
 async def reauthenticate(
-    db: Database, settings: Settings, session: Session, password: str, address: str, user_agent: str
+    db: Database,
+    settings: Settings,
+    session: Session,
+    password: str,
+    address: str,
+    user_agent: str,
+    code: str | None = None,
 ) -> VerifiedCredentials:
-    """Verify the password of the session's account again. Raises ValidationError.
+    """Verify the password of the session's account again, and a code unless it is None. Raises ValidationError.
 
-    Attempts count like sign-ins, in their own transactions: an open session doesn't allow faster guessing.
+    Attempts are counted by the session, in their own transactions: an open session doesn't allow faster guessing, and
+    failed sign-ins of others don't delay it.
     """
     client = ClientInfo.from_request(address, user_agent)
+    counters = session_counters(session.email, session.token_hash)
     try:
-        verified = await verify_credentials(db, settings, session.email, password, client)
+        verified = await verify_credentials(db, settings, session.email, password, client, counters)
     except LoginError as error:
         seconds = ceil(error.retry_after)
         message = (
             f"is incorrect, or you tried too soon: wait {seconds} second{'s' if seconds > 1 else ''} and try again"
         )
         raise ValidationError(password=message if seconds else "is incorrect") from None
-    if verified.throttle:
+    if verified.attempt:
         async with db.transaction() as tx:
-            await store.undo_attempt(tx, session.email, verified.throttle, datetime.now(UTC))
+            account = await _lock_account(tx, verified)
+            is_valid = code is None or account.totp_secret is None or await use_two_factor_code(tx, account, code)
+            if is_valid:
+                await undo_attempt(tx, verified.attempt, datetime.now(UTC))
+            else:
+                await record_failure(tx, settings, account, verified.attempt, client)
+        # After the commit: an error inside the transaction would undo the counted failure.
+        if not is_valid:
+            raise ValidationError(code="is incorrect, or was used before")
     return verified
 
 
 async def enable_totp(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, secret: str, code: str
-) -> list[str]:
-    """Turn two-factor authentication on and return the recovery codes, which aren't stored. Raises ValidationError.
+) -> tuple[list[str], str]:
+    """Turn two-factor authentication on. Raises ValidationError.
 
+    Returns the recovery codes, which aren't stored, and the session's new token.
     `secret` comes from `totp.new_secret`. The code proves that an authenticator app has the secret.
     """
     account = await _lock_account(tx, verified)
@@ -54,17 +73,27 @@ async def enable_totp(
     codes = await _replace_recovery_codes(tx, account)
     await store.delete_other_sessions(tx, account.id, session.token_hash)
     await record_account_event(tx, settings, account, "account.totp_enabled")
-    return codes
+    return codes, await renew_token(tx, settings, account, session)
 
 
-async def disable_totp(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> None:
-    """Turn two-factor authentication off. Raises ValidationError."""
+async def disable_totp(
+    tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials
+) -> str | None:
+    """Turn two-factor authentication off. Raises ValidationError.
+
+    Returns the session's new token; None if two-factor authentication was off before.
+    """
     account = await _lock_account(tx, verified)
     if account.totp_secret is None:
-        return
+        return None
+    memberships = await member_store.list_memberships(tx, account.id)
+    requiring = [membership.name for membership in memberships if membership.requires_two_factor]
+    if requiring:
+        raise ValidationError(form=f"{requiring[0]} requires two-factor authentication, so you can’t turn it off.")
     await store.set_totp(tx, account.id, None, 0)
     await store.delete_recovery_codes(tx, account.id)
     await record_account_event(tx, settings, account, "account.totp_disabled")
+    return await renew_token(tx, settings, account, session)
 
 
 async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: VerifiedCredentials) -> list[str]:
@@ -78,16 +107,26 @@ async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: Ve
 
 
 async def change_password(
-    tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, new_password: str
-) -> None:
-    """Change the password and end the account's other sessions. Raises ValidationError."""
+    tx: Transaction,
+    settings: Settings,
+    session: Session,
+    verified: VerifiedCredentials,
+    new_password: str,
+    device_token: str = "",
+) -> str:
+    """Change the password, and return the session's new token. Raises ValidationError.
+
+    The account's other sessions end, and its other devices are forgotten.
+    """
     account = await _lock_account(tx, verified)
-    error = validate_password(new_password, account.email)
+    error = validate_password(new_password, account.email, [account.name, *session.plan_manager_names.values()])
     if error:
         raise ValidationError(new_password=error)
     await store.set_password(tx, account.id, await passwords.hash_password(new_password))
     await store.delete_other_sessions(tx, account.id, session.token_hash)
+    await store.delete_other_devices(tx, account.id, hash_token(device_token))
     await record_account_event(tx, settings, account, "account.password_changed")
+    return await renew_token(tx, settings, account, session)
 
 
 async def revoke_session(tx: Transaction, settings: Settings, session: Session, token_hash: bytes) -> bool:

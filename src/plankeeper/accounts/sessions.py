@@ -1,31 +1,40 @@
 """Sessions: signing in with a password and two-factor authentication, and signing out."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from plankeeper.accounts import passwords, store, totp
+from plankeeper.accounts import devices, member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.credentials import (
-    LoginError,
     VerifiedCredentials,
     record_failure,
-    register_attempt,
+    sign_in_counters,
     verify_credentials,
 )
-from plankeeper.accounts.policy import SESSION_LIFETIME, TWO_FACTOR_LIFETIME, login_delay, single_line
-from plankeeper.accounts.schemas import Account, LoginResult, NewSession, Session
+from plankeeper.accounts.policy import SESSION_IDLE_TIMEOUT, SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
+from plankeeper.accounts.schemas import Account, LoginResult, NewSession, Session, SessionRow
+from plankeeper.accounts.throttling import LoginError, clear_attempt, register_attempt, undo_attempt
 from plankeeper.accounts.tokens import csrf_token, hash_token, new_token, parse_recovery_code
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.context import or_404
 from plankeeper.settings import Settings
 
+LAST_SEEN_PRECISION = timedelta(minutes=1)
+
 
 async def sign_in(
-    db: Database, settings: Settings, email: str, password: str, address: str, user_agent: str
+    db: Database,
+    settings: Settings,
+    email: str,
+    password: str,
+    address: str,
+    user_agent: str,
+    device_token: str = "",
 ) -> LoginResult:
     """Open a session. Raises LoginError."""
-    client = ClientInfo.from_request(address, user_agent)
-    verified = await verify_credentials(db, settings, single_line(email.strip(), 254), password, client)
+    client, email = ClientInfo.from_request(address, user_agent), normalize_email(email)
+    counters = await sign_in_counters(db, email, client, device_token)
+    verified = await verify_credentials(db, settings, email, password, client, counters)
     is_outdated = passwords.is_outdated(verified.account.password_hash)
     new_hash = await passwords.hash_password(password) if is_outdated else None
     async with db.transaction() as tx:
@@ -34,10 +43,18 @@ async def sign_in(
             raise LoginError
         if new_hash:
             await store.set_password(tx, account.id, new_hash)
-        return await open_session(tx, settings, VerifiedCredentials(account, verified.throttle), client, None)
+        verified = VerifiedCredentials(account, verified.attempt)
+        return await open_session(tx, settings, verified, client, None, device_token)
 
 
-async def verify_two_factor(db: Database, settings: Settings, token: str, code: str) -> LoginResult:
+def normalize_email(text: str) -> str:
+    """The text of an email field as one line without surrounding spaces. It isn't necessarily an email."""
+    return single_line(text.strip(), 254)
+
+
+async def verify_two_factor(
+    db: Database, settings: Settings, token: str, code: str, device_token: str = ""
+) -> LoginResult:
     """Complete a session with an authenticator code or a recovery code. It gets a new token. Raises LoginError."""
     now = datetime.now(UTC)
     async with db.transaction() as tx:
@@ -46,26 +63,36 @@ async def verify_two_factor(db: Database, settings: Settings, token: str, code: 
         if pending is None or account is None or not pending.two_factor_pending:
             raise LoginError
         client = ClientInfo(pending.address, pending.user_agent)
-        throttle = await register_attempt(tx, account.email, now)
+        counters = await sign_in_counters(tx, account.email, client, device_token)
+        attempt = await register_attempt(tx, counters)
         if await use_two_factor_code(tx, account, code):
             await store.delete_session(tx, pending.token_hash)
-            result = await _create_session(
-                tx, account, client, pending.chosen_plan_manager_id, two_factor_pending=False
-            )
-            await store.delete_throttle(tx, account.email)
-            await record_account_event(tx, settings, account, "account.signed_in", client)
-            return result
-        await record_failure(tx, settings, account, throttle, client)
+            await clear_attempt(tx, attempt)
+            return await _complete_sign_in(tx, settings, account, client, pending.chosen_plan_manager_id, device_token)
+        await record_failure(tx, settings, account, attempt, client)
     # After the commit: an error inside the transaction would undo the counted failure.
-    raise LoginError(login_delay(throttle.failures))
+    raise LoginError(attempt.delay)
 
 
-async def get_session(db: Executor, token: str) -> Session | None:
-    """The session with a token; None if there is none or it has ended."""
-    row = await store.get_session(db, hash_token(token), datetime.now(UTC))
+async def get_session(db: Executor, token: str, *, is_use: bool = True) -> Session | None:
+    """The session with a token; None if there is none or it has ended.
+
+    `is_use` is false for a request that a page sends by itself: it doesn't keep the session open.
+    """
+    now, token_hash = datetime.now(UTC), hash_token(token)
+    row = await store.get_session(db, token_hash, now, now - SESSION_IDLE_TIMEOUT, is_use=is_use)
     if row is None:
         return None
-    active_memberships = [] if row.two_factor_pending else row.memberships
+    session = _build_session(row, token)
+    current = next((each for each in row.memberships if each.plan_manager_id == session.plan_manager_id), None)
+    if is_use and current and (current.last_seen_at is None or now - current.last_seen_at > LAST_SEEN_PRECISION):
+        await member_store.set_last_seen(db, current.plan_manager_id, session.account_id, now)
+    return session
+
+
+def _build_session(row: SessionRow, token: str) -> Session:
+    memberships = [] if row.two_factor_pending else row.memberships
+    active_memberships = [membership for membership in memberships if row.totp or not membership.requires_two_factor]
     roles: dict[UUID, str] = {membership.plan_manager_id: membership.role for membership in active_memberships}
     plan_manager_id = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
     return Session(
@@ -79,13 +106,41 @@ async def get_session(db: Executor, token: str) -> Session | None:
         plan_manager_names={membership.plan_manager_id: membership.name for membership in active_memberships},
         token_hash=hash_token(token),
         totp=row.totp,
+        two_factor_required_by={
+            membership.plan_manager_id: membership.name
+            for membership in memberships
+            if membership not in active_memberships
+        },
     )
 
 
-async def switch_plan_manager(tx: Transaction, session: Session, plan_manager_id: UUID) -> None:
+async def switch_plan_manager(tx: Transaction, settings: Settings, session: Session, plan_manager_id: UUID) -> None:
     """Make another plan manager the session's current one. Raises NotFound if the account has no role for it."""
     or_404(session.roles.get(plan_manager_id))
+    # The account is locked before its roles, as by `members.remove`. The foreign key locks the role.
+    account = or_404(await store.select_for_update(tx, session.account_id))
     await store.set_chosen_plan_manager(tx, session.token_hash, plan_manager_id)
+    await _record_sign_in(tx, settings, account, session.token_hash, plan_manager_id)
+
+
+async def renew_token(tx: Transaction, settings: Settings, account: Account, session: Session) -> str:
+    """Give an open session a new token, and return it: a copy of the old one is worth nothing."""
+    token = new_token()
+    await store.replace_session_token(tx, session.token_hash, hash_token(token))
+    renewed = await get_session(tx, token)
+    if renewed and renewed.plan_manager_id:  # the first one, if it requires two-factor authentication
+        await _record_sign_in(tx, settings, account, renewed.token_hash, renewed.plan_manager_id)
+    return token
+
+
+async def _record_sign_in(
+    tx: Transaction, settings: Settings, account: Account, token_hash: bytes, plan_manager_id: UUID
+) -> None:
+    """Record a session's sign-in for a plan manager, once."""
+    client = await store.mark_recorded(tx, token_hash, plan_manager_id)
+    if client:
+        info = ClientInfo(client.address, client.user_agent)
+        await record_account_event(tx, settings, account, "account.signed_in", info, only_for=plan_manager_id)
 
 
 async def sign_out(db: Executor, token: str) -> None:
@@ -103,23 +158,51 @@ async def use_two_factor_code(tx: Transaction, account: Account, code: str) -> b
 
 
 async def open_session(
-    tx: Transaction, settings: Settings, verified: VerifiedCredentials, client: ClientInfo, plan_manager_id: UUID | None
+    tx: Transaction,
+    settings: Settings,
+    verified: VerifiedCredentials,
+    client: ClientInfo,
+    plan_manager_id: UUID | None,
+    device_token: str,
 ) -> LoginResult:
     """Open a session for verified credentials. With two-factor authentication it is pending at first."""
-    account, two_factor_pending = verified.account, verified.account.totp_secret is not None
+    account, attempt = verified.account, verified.attempt
     await store.delete_expired_sessions(tx, account.id, datetime.now(UTC))
-    result = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=two_factor_pending)
-    if not two_factor_pending:
-        await store.delete_throttle(tx, account.email)
-        await record_account_event(tx, settings, account, "account.signed_in", client)
-    elif verified.throttle:
-        await store.undo_attempt(tx, account.email, verified.throttle, datetime.now(UTC))
-    return result
+    if account.totp_secret is not None:
+        if attempt:
+            await undo_attempt(tx, attempt, datetime.now(UTC))
+        token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=True)
+        return LoginResult(token, two_factor_pending=True)
+    if attempt:
+        await clear_attempt(tx, attempt)
+    return await _complete_sign_in(tx, settings, account, client, plan_manager_id, device_token)
+
+
+async def _complete_sign_in(
+    tx: Transaction,
+    settings: Settings,
+    account: Account,
+    client: ClientInfo,
+    plan_manager_id: UUID | None,
+    device_token: str,
+) -> LoginResult:
+    token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=False)
+    new_device_token = await devices.remember(tx, account.id, device_token)
+    session = or_404(await get_session(tx, token))
+    if session.plan_manager_id:
+        await _record_sign_in(tx, settings, account, session.token_hash, session.plan_manager_id)
+    return LoginResult(
+        token,
+        two_factor_pending=False,
+        device_token=new_device_token,
+        two_factor_required=bool(session.two_factor_required_by),
+    )
 
 
 async def _create_session(
     tx: Transaction, account: Account, client: ClientInfo, plan_manager_id: UUID | None, *, two_factor_pending: bool
-) -> LoginResult:
+) -> str:
+    """Insert a session and return its token."""
     now, token = datetime.now(UTC), new_token()
     lifetime = TWO_FACTOR_LIFETIME if two_factor_pending else SESSION_LIFETIME
     new_session = NewSession(
@@ -133,4 +216,4 @@ async def _create_session(
         two_factor_pending=two_factor_pending,
     )
     await store.insert_session(tx, new_session)
-    return LoginResult(token, two_factor_pending)
+    return token

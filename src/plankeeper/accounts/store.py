@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionRow
+from plankeeper.accounts.policy import SESSION_IDLE_TIMEOUT
+from plankeeper.accounts.schemas import Account, LoginThrottle, NewSession, OpenSession, SessionClient, SessionRow
 from plankeeper.database.client import Executor, Transaction
 
 COLUMNS: LiteralString = "id, email, name, password_hash, totp_secret, totp_counter, created_at"
@@ -96,19 +97,21 @@ async def count_unused_recovery_codes(db: Executor, account_id: UUID) -> int:
 
 
 SELECT_THROTTLE_FOR_UPDATE = """
-    insert into account_failures (subject, failures, failed_at, locked_until)
-    values (sha256(convert_to(lower($1), 'UTF8')), 0, $2, $2)
+    insert into account_failures (subject, email_hash, failures, failed_at, locked_until)
+    values (sha256(convert_to(lower($1), 'UTF8')), sha256(convert_to(lower(split_part($1, E'\\n', 1)), 'UTF8')), 0,
+        $2, $2)
     on conflict (subject) do update set subject = excluded.subject
     returning failures, failed_at, locked_until
 """
 
 
-async def select_throttle_for_update(tx: Transaction, email: str, at: datetime) -> LoginThrottle:
-    """The throttle of an email, inserted if necessary, and locked until the transaction ends.
+async def select_throttle_for_update(tx: Transaction, subject: str, at: datetime) -> LoginThrottle:
+    """The throttle of a subject, inserted if necessary, and locked until the transaction ends.
 
-    The database folds the email's case, as it does to look up the account. Python's folding differs.
+    A subject starts with an email. The database folds its case, as it does to look up the account. Python's folding
+    differs.
     """
-    return await tx.one(LoginThrottle, SELECT_THROTTLE_FOR_UPDATE, email, at)
+    return await tx.one(LoginThrottle, SELECT_THROTTLE_FOR_UPDATE, subject, at)
 
 
 UPDATE_THROTTLE = """
@@ -117,8 +120,8 @@ UPDATE_THROTTLE = """
 """
 
 
-async def update_throttle(tx: Transaction, email: str, throttle: LoginThrottle) -> None:
-    await tx.execute(UPDATE_THROTTLE, email, throttle.failures, throttle.failed_at, throttle.locked_until)
+async def update_throttle(tx: Transaction, subject: str, throttle: LoginThrottle) -> None:
+    await tx.execute(UPDATE_THROTTLE, subject, throttle.failures, throttle.failed_at, throttle.locked_until)
 
 
 UNDO_ATTEMPT = """
@@ -127,16 +130,24 @@ UNDO_ATTEMPT = """
 """
 
 
-async def undo_attempt(tx: Transaction, email: str, throttle: LoginThrottle, at: datetime) -> None:
+async def undo_attempt(tx: Transaction, subject: str, throttle: LoginThrottle, at: datetime) -> None:
     """Undo the failure counted before a successful verification, unless another attempt was counted since."""
-    await tx.execute(UNDO_ATTEMPT, email, throttle.failures, throttle.failed_at, at)
+    await tx.execute(UNDO_ATTEMPT, subject, throttle.failures, throttle.failed_at, at)
 
 
 DELETE_THROTTLE = "delete from account_failures where subject = sha256(convert_to(lower($1), 'UTF8'))"
 
 
-async def delete_throttle(tx: Transaction, email: str) -> None:
-    await tx.execute(DELETE_THROTTLE, email)
+async def delete_throttle(tx: Transaction, subject: str) -> None:
+    await tx.execute(DELETE_THROTTLE, subject)
+
+
+DELETE_THROTTLES = "delete from account_failures where email_hash = sha256(convert_to(lower($1), 'UTF8'))"
+
+
+async def delete_throttles(tx: Transaction, email: str) -> None:
+    """Forget all failures of an email, on every network and device."""
+    await tx.execute(DELETE_THROTTLES, email)
 
 
 DELETE_OLD_THROTTLES = """
@@ -177,24 +188,31 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
 GET_SESSION = """
     with seen as (
         update account_sessions set last_seen_at = $2
-        where token_hash = $1 and expires_at > $2 and last_seen_at < $2 - interval '1 minute'
+        where token_hash = $1 and expires_at > $2 and last_seen_at > $3 and last_seen_at < $2 - interval '1 minute'
+            and $4
     )
     select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
         session.two_factor_pending, session.chosen_plan_manager_id,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
-                'role', role.role) order by role.created_at, manager.id)
+                'role', role.role, 'requires_two_factor', manager.requires_two_factor,
+                'last_seen_at', role.last_seen_at) order by role.created_at, manager.id)
             from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
             where role.account_id = account.id
         ), '[]') as memberships
     from account_sessions session join accounts account on account.id = session.account_id
-    where session.token_hash = $1 and session.expires_at > $2
+    where session.token_hash = $1 and session.expires_at > $2 and session.last_seen_at > $3
 """
 
 
-async def get_session(db: Executor, token_hash: bytes, at: datetime) -> SessionRow | None:
-    """An unexpired session with all roles of its account, oldest first. Updates `last_seen_at`, to the minute."""
-    return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at)
+async def get_session(
+    db: Executor, token_hash: bytes, at: datetime, used_after: datetime, *, is_use: bool
+) -> SessionRow | None:
+    """An unexpired session that was used since a time, with all roles of its account, oldest first.
+
+    A use updates `last_seen_at`, to the minute.
+    """
+    return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at, used_after, is_use)
 
 
 SELECT_SESSION_FOR_UPDATE = """
@@ -214,14 +232,33 @@ async def select_session_for_update(tx: Transaction, token_hash: bytes, at: date
 LIST_SESSIONS = f"""
     select {SESSION_COLUMNS}
     from account_sessions
-    where account_id = $1 and expires_at > $2 and not two_factor_pending
+    where account_id = $1 and expires_at > $2 and last_seen_at > $3 and not two_factor_pending
     order by created_at desc, token_hash
 """
 
 
 async def list_sessions(db: Executor, account_id: UUID, at: datetime) -> list[OpenSession]:
-    """The unexpired sessions of an account, newest first, without those that wait for two-factor authentication."""
-    return await db.rows(OpenSession, LIST_SESSIONS, account_id, at)
+    """The open sessions of an account, newest first, without those that wait for two-factor authentication."""
+    return await db.rows(OpenSession, LIST_SESSIONS, account_id, at, at - SESSION_IDLE_TIMEOUT)
+
+
+REPLACE_SESSION_TOKEN = "update account_sessions set token_hash = $2 where token_hash = $1"  # noqa: S105 - a statement
+
+
+async def replace_session_token(tx: Transaction, old_hash: bytes, new_hash: bytes) -> None:
+    await tx.execute(REPLACE_SESSION_TOKEN, old_hash, new_hash)
+
+
+MARK_RECORDED = """
+    update account_sessions set recorded_for = array_append(recorded_for, $2::uuid)
+    where token_hash = $1 and not $2 = any (recorded_for)
+    returning address, user_agent
+"""
+
+
+async def mark_recorded(tx: Transaction, token_hash: bytes, plan_manager_id: UUID) -> SessionClient | None:
+    """Note that a session's sign-in is recorded for a plan manager, and return its client; None if it was before."""
+    return await tx.one_or_none(SessionClient, MARK_RECORDED, token_hash, plan_manager_id)
 
 
 SET_CHOSEN_PLAN_MANAGER = "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1"
@@ -270,3 +307,55 @@ DELETE_ALL_SESSIONS = "delete from account_sessions"
 
 async def delete_all_sessions(tx: Transaction) -> None:
     await tx.execute(DELETE_ALL_SESSIONS)
+
+
+HAS_DEVICE = """
+    select exists (
+        select from account_devices device join accounts account on account.id = device.account_id
+        where device.token_hash = $2 and lower(account.email) = lower($1) and device.last_used_at > $3
+    )
+"""
+
+
+async def has_device(db: Executor, email: str, token_hash: bytes, used_after: datetime) -> bool:
+    """Whether the account with an email has a device that was used since a time."""
+    return await db.one(bool, HAS_DEVICE, email, token_hash, used_after)
+
+
+REPLACE_DEVICE_TOKEN = "update account_devices set token_hash = $2 where token_hash = $1"  # noqa: S105 - a statement
+
+
+async def replace_device_token(tx: Transaction, old_hash: bytes, new_hash: bytes) -> None:
+    """Give a device a new token, for all its accounts."""
+    await tx.execute(REPLACE_DEVICE_TOKEN, old_hash, new_hash)
+
+
+UPSERT_DEVICE = """
+    insert into account_devices (account_id, token_hash, created_at, last_used_at) values ($1, $2, $3, $3)
+    on conflict (account_id, token_hash) do update set last_used_at = excluded.last_used_at
+"""
+
+
+async def upsert_device(tx: Transaction, account_id: UUID, token_hash: bytes, at: datetime) -> None:
+    await tx.execute(UPSERT_DEVICE, account_id, token_hash, at)
+
+
+DELETE_OLD_DEVICES = """
+    delete from account_devices
+    where account_id = $1 and (last_used_at < $2 or token_hash in (
+        select token_hash from account_devices where account_id = $1 order by last_used_at desc offset $3
+    ))
+"""
+
+
+async def delete_old_devices(tx: Transaction, account_id: UUID, before: datetime, max_count: int) -> None:
+    """Delete the devices of an account that weren't used since a time, and the oldest ones above a number."""
+    await tx.execute(DELETE_OLD_DEVICES, account_id, before, max_count)
+
+
+DELETE_OTHER_DEVICES = "delete from account_devices where account_id = $1 and token_hash <> $2"
+
+
+async def delete_other_devices(tx: Transaction, account_id: UUID, except_token_hash: bytes) -> None:
+    """Delete all devices of an account except one. An empty hash excepts none."""
+    await tx.execute(DELETE_OTHER_DEVICES, account_id, except_token_hash)

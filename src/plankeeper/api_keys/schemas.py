@@ -19,6 +19,7 @@ class ApiKey(Struct, kw_only=True):
     plan_managers: list[UUID]
     scopes: list[str]
     created_by: str
+    created_by_account_id: UUID | None  # None: created on the command line
     created_at: AwareDatetime
     expires_at: AwareDatetime | None
     revoked_at: AwareDatetime | None

@@ -1,6 +1,6 @@
 """Operations on API keys that the command line and the console share: create, rotate, revoke."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -43,6 +43,7 @@ async def create(
         plan_managers=sorted(set(plan_manager_ids)),
         scopes=sorted(set(scopes)),
         created_by=ctx.actor.name or ctx.actor.kind,
+        created_by_account_id=ctx.actor.account_id,
         created_at=now,
         expires_at=now + lifetime if lifetime else None,
         revoked_at=None,
@@ -67,6 +68,7 @@ async def rotate(ctx: WriteContext, old_key: ApiKey, overlap: timedelta, lifetim
             old_key,
             id=uuid7(),
             created_by=ctx.actor.name or ctx.actor.kind,
+            created_by_account_id=ctx.actor.account_id,
             created_at=now,
             expires_at=now + lifetime if lifetime else None,
             last_used_at=None,
@@ -106,11 +108,39 @@ async def revoke(ctx: WriteContext, key_id: UUID) -> ApiKey | None:
     before = await store.select_for_update(ctx.tx, key_id)
     if before is None or before.revoked_at is not None:
         return before
-    after = msgspec.structs.replace(before, revoked_at=datetime.now(UTC))
-    await store.revoke(ctx.tx, key_id, after.revoked_at or datetime.now(UTC))
+    now = datetime.now(UTC)
+    after = msgspec.structs.replace(before, revoked_at=now)
+    await store.revoke(ctx.tx, key_id, now)
     await store.bump_version(ctx.tx)
     await _record(ctx, "api_key.revoked", before, after)
     return after
+
+
+async def remove_plan_manager(ctx: WriteContext, key_ids: Iterable[UUID]) -> list[ApiKey]:
+    """Remove the context's plan manager from keys, and return them as they are afterwards.
+
+    This requires no rights for a key's other plan managers. A key without any plan manager left is revoked. Keys that
+    are revoked or have no access to the plan manager are skipped.
+    """
+    changed = [await _remove_plan_manager(ctx, key_id) for key_id in sorted(key_ids)]
+    await store.bump_version(ctx.tx)
+    return [key for key in changed if key]
+
+
+async def _remove_plan_manager(ctx: WriteContext, key_id: UUID) -> ApiKey | None:
+    key = await store.select_for_update(ctx.tx, key_id)
+    if key is None or key.revoked_at is not None or ctx.plan_manager_id not in key.plan_managers:
+        return None
+    now, others = datetime.now(UTC), [each for each in key.plan_managers if each != ctx.plan_manager_id]
+    await store.delete_plan_manager(ctx.tx, ctx.plan_manager_id, key_id)
+    # The event doesn't name the other plan managers.
+    before = msgspec.structs.replace(key, plan_managers=[ctx.plan_manager_id])
+    removed = msgspec.structs.replace(key, plan_managers=[])
+    await record_event(ctx, "api_key.plan_manager_removed", before, removed)
+    if not others:
+        await store.revoke(ctx.tx, key_id, now)
+        await record_event(ctx, "api_key.revoked", removed, msgspec.structs.replace(removed, revoked_at=now))
+    return msgspec.structs.replace(key, plan_managers=others, revoked_at=None if others else now)
 
 
 async def _record(ctx: WriteContext, type_: str, before: ApiKey | None, after: ApiKey) -> None:

@@ -11,7 +11,8 @@ from plankeeper.database.client import Executor, Transaction
 COLUMNS: LiteralString = """id, name, last_four,
         array(select plan_manager_id from api_key_plan_managers where api_key_id = api_keys.id order by 1)
             as plan_managers,
-        scopes, created_by, created_at, expires_at, revoked_at, rate_limit, original_id, last_used_at"""
+        scopes, created_by, created_by_account_id, created_at, expires_at, revoked_at, rate_limit, original_id,
+        last_used_at"""
 
 GET_BY_HASH = f"select {COLUMNS} from api_keys where key_hash = $1"
 
@@ -65,9 +66,9 @@ async def select_for_update(tx: Transaction, key_id: UUID) -> ApiKey | None:
 
 
 INSERT = """
-    insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_at, expires_at, rate_limit,
-        original_id)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    insert into api_keys (id, name, key_hash, last_four, scopes, created_by, created_by_account_id, created_at,
+        expires_at, rate_limit, original_id)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 
 
@@ -81,6 +82,7 @@ async def insert(tx: Transaction, key: ApiKey, key_hash: bytes) -> None:
         key.last_four,
         key.scopes,
         key.created_by,
+        key.created_by_account_id,
         key.created_at,
         key.expires_at,
         key.rate_limit,
@@ -93,6 +95,13 @@ INSERT_PLAN_MANAGERS = "insert into api_key_plan_managers (plan_manager_id, api_
 
 async def insert_plan_managers(tx: Transaction, key_id: UUID, plan_manager_ids: list[UUID]) -> None:
     await tx.execute(INSERT_PLAN_MANAGERS, plan_manager_ids, key_id)
+
+
+DELETE_PLAN_MANAGER = "delete from api_key_plan_managers where plan_manager_id = $1 and api_key_id = $2"
+
+
+async def delete_plan_manager(tx: Transaction, plan_manager_id: UUID, key_id: UUID) -> None:
+    await tx.execute(DELETE_PLAN_MANAGER, plan_manager_id, key_id)
 
 
 REVOKE = "update api_keys set revoked_at = $2 where id = $1 and revoked_at is null"

@@ -71,10 +71,13 @@ def list_() -> None:
 @click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
 @click.option("--disable-two-factor", is_flag=True, help="Turn off two-factor authentication.")
 def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
-    """Reset a password, end the person's sessions, and print the new password unless it is read from standard input."""
+    """Reset a password, end the person's sessions, and print the new password unless it is read from standard input.
+
+    Standard error says whether two-factor authentication is on.
+    """
     chosen_password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
-    async def work(db: Database, settings: Settings) -> str | None:
+    async def work(db: Database, settings: Settings) -> tuple[str, bool] | None:
         async with db.transaction() as tx:
             account = await store.get_by_email(tx, email)
             if account is None:
@@ -82,14 +85,17 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
             password = password_reset.generate_password() if chosen_password is None else chosen_password
             command = "accounts reset"
             await password_reset.reset(tx, settings, account, password, command, disable_two_factor=disable_two_factor)
-            return password
+            return password, account.totp_secret is not None and not disable_two_factor
 
     try:
-        password = with_database(work)
+        result = with_database(work)
     except ValidationError as error:
         raise click.ClickException(_error_sentence(error)) from None
-    if password is None:
+    if result is None:
         raise click.ClickException(f"There is no account with the email {email}. See `plankeeper accounts list`.")
+    password, has_two_factor = result
+    hint = "on: signing in requires a code. --disable-two-factor turns it off" if has_two_factor else "off"
+    click.echo(f"Two-factor authentication of {email} is {hint}.", err=True)
     click.echo(f"The password of {email} was changed." if password_stdin else password)
 
 
@@ -101,12 +107,16 @@ def reset(email: str, password_stdin: bool, disable_two_factor: bool) -> None:
     type=UUID_TYPE,
     help="The plan manager to remove the person from; all by default.",
 )
-def remove(email: str, plan_manager_id: UUID | None) -> None:
-    """Remove a person's roles and end their sessions. An account without roles is deleted."""
+@click.option("--keep-keys", is_flag=True, help="Keep the access of the API keys that the person created.")
+def remove(email: str, plan_manager_id: UUID | None, keep_keys: bool) -> None:
+    """Remove a person's roles, and end their sessions. An account without roles is deleted.
+
+    Open invitations by the person are withdrawn, and API keys that they created lose access to the plan manager.
+    """
 
     async def work(db: Database, settings: Settings) -> list[Member]:
         async with db.transaction() as tx:
-            return await _remove_member(tx, settings, email, plan_manager_id)
+            return await _remove_member(tx, settings, email, plan_manager_id, keep_keys=keep_keys)
 
     removed = with_database(work)
     if not removed:
@@ -116,14 +126,16 @@ def remove(email: str, plan_manager_id: UUID | None) -> None:
     click.echo(f"Removed: {removed[0].name}")
 
 
-async def _remove_member(tx: Transaction, settings: Settings, email: str, plan_manager_id: UUID | None) -> list[Member]:
+async def _remove_member(
+    tx: Transaction, settings: Settings, email: str, plan_manager_id: UUID | None, *, keep_keys: bool
+) -> list[Member]:
     account = await store.get_by_email(tx, email)
     if account is None:
         return []
     held_ids = [each.plan_manager_id for each in await member_store.list_memberships(tx, account.id)]
     plan_manager_ids = [each for each in held_ids if plan_manager_id in (None, each)]
     contexts = [await system_context(tx, settings, each, "accounts remove") for each in plan_manager_ids]
-    removed = [await members.remove(ctx, account.id) for ctx in contexts]
+    removed = [await members.remove(ctx, account.id, keep_keys=keep_keys) for ctx in contexts]
     return [each for each in removed if each]
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import click
 
+from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
@@ -58,8 +59,9 @@ def serve(
         if cluster:
             pool_size = max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3)
             os.environ["PLANKEEPER_POOL_SIZE"] = str(min(settings.pool_size, pool_size))
-        with TemporaryDirectory(prefix="plankeeper-metrics-") as folder:
+        with TemporaryDirectory(prefix="plankeeper-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # each worker can report the metrics of all
+            os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
             _serve(settings, cluster, lines)
 
 

@@ -1,8 +1,10 @@
 """Limits for work of which one worker does only a few at a time."""
 
+import asyncio
+import random
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from uuid import UUID
 
 from plankeeper.http.errors import ApiError
@@ -10,6 +12,11 @@ from plankeeper.http.errors import ApiError
 MAX_DOWNLOADS = 4  # in progress in one worker: each can have a million events
 MAX_DOWNLOADS_PER_PLAN_MANAGER = 2  # so that one plan manager doesn't use them all
 MAX_DOWNLOADS_PER_ACCOUNT = 1
+MAX_CREDENTIAL_CHECKS = 2  # of unknown devices, in progress in one worker
+MAX_KNOWN_CREDENTIAL_CHECKS = 2  # of known devices and of people who are signed in
+MAX_WAITING = 500
+REJECTION_DELAY = 1.0  # seconds
+MIN_WAIT, MAX_WAIT = 5.0, 10.0  # seconds; each request waits for a random time, so that not all return at once
 
 
 class DownloadLimitError(Exception):
@@ -25,7 +32,7 @@ class ConcurrencyLimit:
     def require_available(self) -> None:
         """Raises ApiError if no slot is free."""
         if self._available == 0:
-            raise ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "5"})
+            raise _too_busy()
 
     def __enter__(self) -> None:
         self.require_available()
@@ -65,3 +72,43 @@ class DownloadLimit:
             finally:
                 self._accounts -= Counter([account_id])  # keeps no zeros
                 self._plan_managers -= Counter([plan_manager_id])
+
+
+class CredentialCheckLimit:
+    """Limits the requests that check a password or a code, apart from all others.
+
+    A request waits a few seconds for a slot before it is rejected: waiting costs nothing, and an immediate rejection
+    would invite the next attempt. Known devices have slots of their own, so that a flood doesn't keep them out.
+    """
+
+    def __init__(self) -> None:
+        self._unknown = asyncio.Semaphore(MAX_CREDENTIAL_CHECKS)
+        self._known = asyncio.Semaphore(MAX_KNOWN_CREDENTIAL_CHECKS)
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def slot(self, *, known: bool) -> AsyncGenerator[None]:
+        """Raises ApiError if there is none within MAX_WAIT seconds."""
+        slots = self._known if known else self._unknown
+        await self._acquire(slots)
+        try:
+            yield
+        finally:
+            slots.release()
+
+    async def _acquire(self, slots: asyncio.Semaphore) -> None:
+        if self._waiting >= MAX_WAITING:
+            await asyncio.sleep(REJECTION_DELAY)
+            raise _too_busy()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(random.uniform(MIN_WAIT, MAX_WAIT)):  # noqa: S311 - it spreads the load
+                await slots.acquire()
+        except TimeoutError:
+            raise _too_busy() from None
+        finally:
+            self._waiting -= 1
+
+
+def _too_busy() -> ApiError:
+    return ApiError("service_unavailable", "The server is too busy.", headers={"retry-after": "5"})

@@ -1,4 +1,4 @@
-"""Cookies of the console: the session, the flash message, and the CSRF token of forms that are sent before sign-in."""
+"""Cookies of the console: session, known device, flash message, and CSRF token of forms before sign-in."""
 
 import base64
 import hashlib
@@ -11,7 +11,10 @@ from starlette.responses import Response
 FLASH_MAX_AGE = 60  # seconds
 FORM_COOKIE_MAX_AGE = 24 * 3600  # seconds
 
-CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form"]  # `plankeeper` is the session
+DEVICE_COOKIE_MAX_AGE = 365 * 24 * 3600  # seconds
+
+# `plankeeper` is the session.
+CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form", "plankeeper-device"]
 
 
 class Cookies:

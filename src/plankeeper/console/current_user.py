@@ -20,9 +20,9 @@ class CurrentUser:
     flash: str | None = None
     csrf_token: str = ""
 
-    async def load_session(self, db: Database) -> None:
+    async def load_session(self, db: Database, *, is_use: bool = True) -> None:
         token = self.cookies.get("plankeeper")
-        self.session = await sessions.get_session(db, token) if token else None
+        self.session = await sessions.get_session(db, token, is_use=is_use) if token else None
         if self.session:
             self.csrf_token = self.session.csrf
             self.flash = unsign(token, self.cookies.get("plankeeper-flash"))

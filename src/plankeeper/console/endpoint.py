@@ -11,12 +11,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
+from plankeeper.accounts import devices, sessions
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit, DownloadLimit, DownloadLimitError
+from plankeeper.console.concurrency import ConcurrencyLimit, CredentialCheckLimit, DownloadLimit, DownloadLimitError
 from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import CsrfError, verify_csrf
 from plankeeper.console.current_user import CurrentUser
-from plankeeper.console.forms import Form, is_upload, parse_form, read_form, read_upload
+from plankeeper.console.forms import MAX_FORM_BYTES, Form, is_upload, parse_form, read_form, read_upload
 from plankeeper.console.origin import Origin
 from plankeeper.console.responses import add_common_headers, download_response, redirect_response, render_page
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, PageResult, PageRoute, Redirect
@@ -32,9 +33,11 @@ from plankeeper.http.responses import log
 from plankeeper.settings import Settings
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
+ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
 MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
+MAX_CREDENTIAL_FORM_BYTES = 16 * 1024  # of forms with a password or a code, which anybody can send
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 
 
@@ -50,6 +53,7 @@ class ConsoleDependencies:
         self.templates: Jinja2Templates = create_templates(settings.time_zone)
         self.downloads, self.uploads = DownloadLimit(), ConcurrencyLimit(MAX_UPLOADS)
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
+        self.credential_checks = CredentialCheckLimit()
 
 
 class PageEndpoint:
@@ -78,7 +82,7 @@ class PageEndpoint:
     async def _respond(self, request: Request, state: RequestState, user: CurrentUser, origin: Origin) -> Response:
         form = await self._read_form(request, user) if request.method == "POST" else Form()
         with self._deps.admission:
-            await user.load_session(self._deps.db)
+            await user.load_session(self._deps.db, is_use=not self._is_background(request))
             if user.session:
                 state.plan_manager_id = user.session.plan_manager_id
             route = self._select_route(request)
@@ -87,13 +91,28 @@ class PageEndpoint:
             redirect = _required_redirect(route, user.session, request)
             if redirect:
                 return redirect_response(redirect, user)
-            if route.rate_limited:
-                await self._deps.admission.limit_login_attempts(request.scope)
             if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
                 raise RoleRequiredError
             page_request = self._build_page_request(request, state, user, form, origin)
-            result = await self._run_handler(route, page_request, _parse_path_params(route, request))
+            path_params = _parse_path_params(route, request)
+            if not route.checks_credentials:
+                result = await self._run_handler(route, page_request, path_params)
+                return self._build_response(result, request, page_request, user)
+            session = None if route.role == "anyone" else user.session  # a session is no help to sign in again
+            device = await self._known_device(page_request, session)
+        # Outside the API's admission: attempts to sign in never take capacity from API requests.
+        async with self._deps.credential_checks.slot(known=session is not None or device is not None):
+            if session is None or session.two_factor_pending:
+                await self._deps.admission.limit_login_attempts(request.scope, device)
+                await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
+            result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
+
+    async def _known_device(self, request: PageRequest, session: Session | None) -> str | None:
+        """The token of the device if it is known to the account of the session, or to the one that signs in."""
+        email = session.email if session else sessions.normalize_email(request.form.text("email"))
+        is_known = await devices.is_known(self._deps.db, email, request.device_token)
+        return request.device_token if is_known else None
 
     def _download_slot(self, user: CurrentUser) -> AbstractContextManager[None]:
         """The slot of a download, which every page requires a role for."""
@@ -103,7 +122,8 @@ class PageEndpoint:
     async def _read_form(self, request: Request, user: CurrentUser) -> Form:
         route = self._routes.get("POST")
         if route is None or not route.upload or not is_upload(request):
-            return await read_form(request)
+            max_bytes = MAX_CREDENTIAL_FORM_BYTES if route and route.checks_credentials else MAX_FORM_BYTES
+            return await read_form(request, max_bytes)
         # Only users with the required role may upload a file: other bodies are not read, and their forms lack a token.
         with self._deps.admission:
             await user.load_session(self._deps.db)
@@ -111,6 +131,10 @@ class PageEndpoint:
             return Form()
         with self._deps.uploads:
             return await read_upload(request)
+
+    def _is_background(self, request: Request) -> bool:
+        route = self._routes.get(request.method)
+        return route is not None and route.background
 
     def _select_route(self, request: Request) -> PageRoute:
         if b"%2f" in request.scope.get("raw_path", b"").lower() or not self._routes:
@@ -128,6 +152,7 @@ class PageEndpoint:
             settings=self._deps.settings,
             session=user.session,
             session_token=user.cookies.get("plankeeper"),
+            device_token=user.cookies.get("plankeeper-device"),
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
@@ -187,7 +212,7 @@ def _required_redirect(route: PageRoute, session: Session | None, request: Reque
     if session.two_factor_pending:
         return Redirect(TWO_FACTOR)
     if route.role != "signed_in" and session.plan_manager_id not in session.roles:
-        return Redirect(CHOOSE_PLAN_MANAGER)
+        return Redirect(ENABLE_TWO_FACTOR if session.two_factor_required_by else CHOOSE_PLAN_MANAGER)
     return None
 
 

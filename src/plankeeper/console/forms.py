@@ -64,12 +64,12 @@ def parse_form(encoded: bytes) -> Form:
     return Form(_require_no_nul(fields))
 
 
-async def read_form(request: Request) -> Form:
+async def read_form(request: Request, max_bytes: int = MAX_FORM_BYTES) -> Form:
     """The URL-encoded form in a body; raises ApiError and ClientDisconnect."""
     if _media_type(request) != "application/x-www-form-urlencoded":
         raise ApiError("unsupported_media_type", "The body is not a form.")
     too_large = ApiError("body_too_large", "The form is too long.")
-    return parse_form(b"".join([chunk async for chunk in _limited_stream(request, MAX_FORM_BYTES, too_large)]))
+    return parse_form(b"".join([chunk async for chunk in _limited_stream(request, max_bytes, too_large)]))
 
 
 def is_upload(request: Request) -> bool:

@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
-from plankeeper.console.cookies import FLASH_MAX_AGE, sign
+from plankeeper.accounts.tokens import csrf_token
+from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, sign
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
@@ -47,6 +48,8 @@ def render_page(
     page_request: PageRequest | None = None,
 ) -> Response:
     """The rendered page. `page_request` is null for an error before the handler was called."""
+    if page.session_token:
+        user.csrf_token = csrf_token(page.session_token)
     context: dict[str, Any] = {
         "session": user.session,
         "has_role": user.has_role,
@@ -58,6 +61,8 @@ def render_page(
     }
     response = templates.TemplateResponse(request, page.template, context, page.status)
     user.set_page_cookies(response)
+    if page.session_token:
+        user.cookies.set(response, "plankeeper", page.session_token)
     return response
 
 
@@ -76,6 +81,8 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
             # Not "cookies": it would also delete those of other hosts of the domain.
             response.headers["clear-site-data"] = '"cache", "storage"'
         cookies.delete(response, "plankeeper-form")
+    if redirect.device_token:
+        cookies.set(response, "plankeeper-device", redirect.device_token, DEVICE_COOKIE_MAX_AGE)
     if redirect.flash and session_token:
         cookies.set(response, "plankeeper-flash", sign(session_token, redirect.flash), FLASH_MAX_AGE)
     return response

@@ -33,6 +33,7 @@ class PageRequest:
     settings: Settings
     session: Session | None
     session_token: str
+    device_token: str
     address: str
     user_agent: str
     request_id: str
@@ -71,6 +72,7 @@ class PageRequest:
             settings=self.settings,
             session=self.session,
             session_token=self.session_token,
+            device_token=self.device_token,
             address=self.address,
             user_agent=self.user_agent,
             request_id=self.request_id,
@@ -102,15 +104,20 @@ class HtmlPage:
     template: str
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
+    session_token: str | None = None  # replaces the session's token
 
 
 @dataclass(slots=True)
 class Redirect:
-    """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it."""
+    """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it.
+
+    `device_token` makes the browser a known device.
+    """
 
     path: str
     flash: str | None = None
     session_token: str | None = None
+    device_token: str | None = None
 
 
 @dataclass(slots=True)
@@ -138,8 +145,9 @@ class PageRoute:
     writes: bool  # whether the handler takes a FormRequest
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
-    rate_limited: bool  # whether requests of an address are limited, because a password or a code could be guessed
+    checks_credentials: bool  # whether the handler checks a password or a code, which is slow and could be guessed
     upload: bool  # whether the form may carry a file
+    background: bool  # whether a page sends the request by itself, which doesn't keep a session open
 
 
 class Pages:
@@ -157,10 +165,12 @@ class Pages:
         *,
         role: RequiredRole,
         on_error: Handler | None = None,
-        rate_limited: bool = False,
+        checks_credentials: bool = False,
         upload: bool = False,
+        background: bool = False,
     ) -> Callable[[H], H]:
-        return self._register("POST", path, role, on_error, rate_limited=rate_limited, upload=upload)
+        flags = {"checks_credentials": checks_credentials, "upload": upload, "background": background}
+        return self._register("POST", path, role, on_error, **flags)
 
     def _register(
         self,
@@ -169,8 +179,9 @@ class Pages:
         role: RequiredRole,
         on_error: Handler | None = None,
         *,
-        rate_limited: bool = False,
+        checks_credentials: bool = False,
         upload: bool = False,
+        background: bool = False,
     ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
@@ -182,7 +193,18 @@ class Pages:
             if writes and method == "GET":
                 raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
             self.routes.append(
-                PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, rate_limited, upload)
+                PageRoute(
+                    method,
+                    PREFIX + path,
+                    role,
+                    handler,
+                    writes,
+                    path_params,
+                    on_error,
+                    checks_credentials,
+                    upload,
+                    background,
+                )
             )
             return handler
 

@@ -1,5 +1,7 @@
 """Admission control: concurrency limit, authentication and rate limits, before a request does any work."""
 
+import asyncio
+from hashlib import sha256
 from ipaddress import IPv6Address, IPv6Network
 from uuid import UUID
 
@@ -11,6 +13,9 @@ from plankeeper.http.errors import ApiError
 from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus
 from plankeeper.http.requests import RequestState
 from plankeeper.settings import Settings
+
+REJECTION_DELAY = 1.0  # seconds
+KNOWN_DEVICES_SHARE = 4  # known devices have a quarter of all sign-in attempts to themselves
 
 
 class Admission:
@@ -53,23 +58,43 @@ class Admission:
             raise _rate_limit_error(status)
         return principal, plan_manager_id
 
-    async def limit_login_attempts(self, scope: ASGIScope) -> None:
-        """Count an attempt to enter a password or a code; raises ApiError if the address exceeds its limit.
+    async def limit_login_attempts(self, scope: ASGIScope, known_device: str | None) -> None:
+        """Count an attempt to enter a password or a code; raises ApiError if its address or device exceeds the limit.
 
         Attempts count before they are verified, and separately from invalid API keys, so that invalid keys
         do not lock people out of the console.
         """
-        await self._hit_or_reject(f"guess:{client_network(scope)}")
+        subject = f"device:{hash_subject(known_device)}" if known_device else client_network(scope)
+        await self._hit_or_reject(f"guess:{subject}", self._settings.auth_failure_rate_limit)
+
+    async def limit_all_login_attempts(self, *, known_device: bool) -> None:
+        """Count an attempt; raises ApiError if all together exceed their limit. Known devices have their own share."""
+        total = self._settings.sign_in_rate_limit
+        reserved = total // KNOWN_DEVICES_SHARE
+        try:
+            if known_device:
+                await self._hit_or_reject("guesses:known devices", reserved)
+            else:
+                await self._hit_or_reject("guesses:unknown devices", total - reserved)
+        except ApiError:
+            await asyncio.sleep(REJECTION_DELAY)  # an immediate rejection would invite the next attempt
+            raise
 
     async def _limit_auth_failures(self, scope: ASGIScope) -> None:
         """Count by address only requests without a valid key: a whole office can share one address."""
-        await self._hit_or_reject(f"address:{client_network(scope)}")
+        await self._hit_or_reject(f"address:{client_network(scope)}", self._settings.auth_failure_rate_limit)
 
-    async def _hit_or_reject(self, subject: str) -> None:
-        if self._settings.auth_failure_rate_limit:
-            status = await self._rate_limiter.hit(subject, self._settings.auth_failure_rate_limit)
+    async def _hit_or_reject(self, subject: str, limit: int) -> None:
+        """Count a request; a limit of 0 is none."""
+        if limit:
+            status = await self._rate_limiter.hit(subject, limit)
             if status.exceeded:
                 raise _rate_limit_error(status) from None
+
+
+def hash_subject(secret: str) -> str:
+    """A secret as the subject of a rate limit, which is stored."""
+    return sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def client_network(scope: ASGIScope) -> str:

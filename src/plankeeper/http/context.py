@@ -22,6 +22,11 @@ class Actor(Struct, frozen=True):
     id: str | None
     name: str | None
 
+    @property
+    def account_id(self) -> UUID | None:
+        """The account of a person who is signed in to the console."""
+        return UUID(self.id) if self.kind == "user" and self.id else None
+
 
 SYSTEM = Actor("system", None, "plankeeper")
 

@@ -16,6 +16,14 @@ class PlanManager(Struct):
     created_at: datetime
 
 
+class SignInPolicy(Struct):
+    """What a plan manager requires of people who sign in. Also the data of its events."""
+
+    id: UUID
+    name: str
+    requires_two_factor: bool
+
+
 INSERT = """
     insert into plan_managers (id, name) values ($1, $2)
     on conflict (id) do nothing
@@ -41,3 +49,24 @@ LIST_ALL = "select id, name, created_at from plan_managers order by created_at, 
 async def list_all(db: Executor) -> list[PlanManager]:
     """All plan managers, oldest first."""
     return await db.rows(PlanManager, LIST_ALL)
+
+
+SELECT_POLICY_FOR_UPDATE = "select id, name, requires_two_factor from plan_managers where id = $1 for update"
+
+
+async def select_policy_for_update(tx: Transaction, plan_manager_id: UUID) -> SignInPolicy:
+    return await tx.one(SignInPolicy, SELECT_POLICY_FOR_UPDATE, plan_manager_id)
+
+
+GET_REQUIRES_TWO_FACTOR = "select requires_two_factor from plan_managers where id = $1"
+
+
+async def get_requires_two_factor(db: Executor, plan_manager_id: UUID) -> bool:
+    return await db.one(bool, GET_REQUIRES_TWO_FACTOR, plan_manager_id)
+
+
+SET_REQUIRES_TWO_FACTOR = "update plan_managers set requires_two_factor = $2 where id = $1"
+
+
+async def set_requires_two_factor(tx: Transaction, plan_manager_id: UUID, required: bool) -> None:
+    await tx.execute(SET_REQUIRES_TWO_FACTOR, plan_manager_id, required)

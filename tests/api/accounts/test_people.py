@@ -137,6 +137,33 @@ def test_an_existing_account_joins_with_its_own_password_only(
     assert session.plan_manager_id == ada.plan_manager_id
 
 
+def test_an_invitation_does_not_reveal_whether_the_email_has_an_account(
+    ada: AccountDriver, new_account: Callable[..., AccountDriver]
+) -> None:
+    """Guesses get the same results, until somebody joins."""
+    emails = new_account(name="Sam").email, fresh_email()
+    outcomes: list[list[str]] = []
+    for email in emails:
+        token, results = invite(ada, email), list[str]()
+        for password in ("short", "password1234", "michael12345", "x"):
+            try:
+                results.append(type(accept_invitation(ada, token, "Mallory", password)).__name__)
+            except ValidationError as error:
+                results.append(str([(each.field, each.message) for each in error.errors or []]))
+        outcomes.append(results)
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][3] == "FailedLogin"  # they wait alike
+
+
+@pytest.mark.parametrize("email", ["ｄemo@example.com", "dеmo@example.com", "demó@example.com", "demó@example.com"])
+def test_an_email_with_letters_that_look_like_others_gets_no_account(ada: AccountDriver, email: str) -> None:
+    with pytest.raises(ValidationError) as rejected:
+        invite(ada, email)
+    assert [(each.field, "ASCII" in each.message) for each in rejected.value.errors or []] == [("email", True)]
+    with pytest.raises(ValidationError):
+        ada.write(lambda ctx: members.create(ctx, email, "Demo", "viewer", PASSWORD))
+
+
 @pytest.mark.parametrize("email", ["", "nobody", "a@b", "a b@example.com", "x\0@example.com", "x" * 300])
 def test_an_invalid_email_cannot_be_invited(ada: AccountDriver, email: str) -> None:
     with pytest.raises(ValidationError):

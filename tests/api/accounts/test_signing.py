@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -112,7 +112,7 @@ def test_the_right_password_is_rejected_during_the_login_delay(ada: AccountDrive
 
 
 def test_an_account_is_locked_for_at_most_15_minutes(ada: AccountDriver) -> None:
-    statement = "update account_failures set failures = 12 where subject = $1"
+    statement = "update account_failures set failures = 12 where email_hash = $1"
     ada.sign_in("wrong")
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == FailedLogin(900)
@@ -128,7 +128,7 @@ def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
     statement = """
         update account_failures set failures = 50, failed_at = now() - interval '25 hours',
             locked_until = now() - interval '24 hours'
-        where subject = $1
+        where email_hash = $1
     """
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == FailedLogin(0)
@@ -136,8 +136,8 @@ def test_old_failures_are_forgotten(ada: AccountDriver) -> None:
 
 def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) -> None:
     older = """
-        insert into account_failures (subject, failures, failed_at, locked_until)
-        select sha256(convert_to($1 || each::text, 'UTF8')), 1, now() - interval '50 hours', now()
+        insert into account_failures (subject, email_hash, failures, failed_at, locked_until)
+        select sha256(convert_to($1 || each::text, 'UTF8')), '', 1, now() - interval '50 hours', now()
         from generate_series(1, 20) each
     """
     ada.sign_in("wrong")
@@ -145,7 +145,7 @@ def test_old_failures_are_ignored_before_they_are_deleted(ada: AccountDriver) ->
     statement = """
         update account_failures set failures = 50, failed_at = now() - interval '25 hours',
             locked_until = now() - interval '24 hours'
-        where subject = $1
+        where email_hash = $1
     """
     ada.server.run(ada.server.db.execute(statement, hash_token(ada.email)))
     assert ada.sign_in("wrong") == FailedLogin(0)
@@ -181,7 +181,7 @@ def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monke
 
     monkeypatch.setattr(PasswordHasher, "verify", verify)
     unknown = f"{uuid7().hex}@example.com"
-    later = "update account_failures set locked_until = now() + interval '1 minute' where subject = $1"
+    later = "update account_failures set locked_until = now() + interval '1 minute' where email_hash = $1"
     for email in (ada.email, unknown):
         took: list[float] = []
         for expected in (0, 0, 1):
@@ -199,14 +199,22 @@ def test_an_unknown_email_is_rejected_like_a_known_one(ada: AccountDriver, monke
     assert len(recorded_account_events(ada.server, ada.plan_manager_id)) == 4
 
 
-def test_a_sign_in_is_recorded_for_each_plan_manager_without_naming_others(
+def test_a_sign_in_is_recorded_for_the_plan_managers_that_the_session_acts_for(
     ada: AccountDriver, new_plan_manager: Callable[[], UUID], server: RunningServer
 ) -> None:
     other = new_plan_manager()
     token = ada.token()
     ada.write(lambda ctx: member_store.insert(ctx.tx, other, ada.id, "viewer", datetime.now(UTC)))
     ada.server.run(sessions.sign_out(ada.server.db, token))
-    ada.token()
+    token = ada.token()
+    assert recorded_account_events(server, other) == []
+    for plan_manager_id in (other, ada.plan_manager_id, other):
+        ada.run_as_session(
+            lambda tx, session, chosen=plan_manager_id: sessions.switch_plan_manager(
+                tx, server.settings, session, chosen
+            ),
+            token,
+        )
     assert [(each.type, (each.data or {}).get("role")) for each in recorded_account_events(server, other)] == [
         ("account.signed_in", "viewer")
     ]
@@ -217,18 +225,58 @@ def test_a_sign_in_is_recorded_for_each_plan_manager_without_naming_others(
     assert str(other) not in str(recorded_account_events(server, ada.plan_manager_id))
 
 
+def test_the_last_activity_is_that_for_the_plan_manager(
+    ada: AccountDriver, new_plan_manager: Callable[[], UUID], server: RunningServer
+) -> None:
+    other = new_plan_manager()
+    ada.write(lambda ctx: member_store.insert(ctx.tx, other, ada.id, "viewer", datetime.now(UTC)))
+    token = ada.token()
+    assert ada.session(token)
+
+    def last_seen(plan_manager_id: UUID) -> datetime | None:
+        return server.run(member_store.list_members(server.db, plan_manager_id))[0].last_seen_at
+
+    assert (last_seen(ada.plan_manager_id) is not None, last_seen(other)) == (True, None)
+    ada.run_as_session(lambda tx, session: sessions.switch_plan_manager(tx, server.settings, session, other), token)
+    assert ada.session(token)
+    assert last_seen(other) is not None
+
+
+def test_a_session_ends_after_an_hour_without_use(ada: AccountDriver, server: RunningServer) -> None:
+    statement = "update account_sessions set last_seen_at = now() - $2::int * interval '1 minute' where token_hash = $1"
+
+    def unused_for(minutes: int, token: str) -> None:
+        server.run(server.db.execute(statement, hash_token(token), minutes))
+
+    used, unused = ada.token(), ada.token()
+    unused_for(58, used)
+    unused_for(61, unused)
+    assert ada.session(unused) is None
+    # What a page sends by itself is no use.
+    assert server.run(sessions.get_session(server.db, used, is_use=False))
+    unused_for(61, used)
+    assert ada.session(used) is None
+    unused_for(58, used)
+    assert ada.session(used)
+    listed = server.run(store.list_sessions(server.db, ada.id, datetime.now(UTC)))
+    assert [each.token_hash for each in listed] == [hash_token(used)]
+    assert datetime.now(UTC) - listed[0].last_seen_at < timedelta(minutes=1)
+
+
 def test_an_account_with_two_plan_managers_chooses_one_until_its_role_ends(
     ada: AccountDriver, new_plan_manager: Callable[[], UUID]
 ) -> None:
     other, foreign = new_plan_manager(), new_plan_manager()
     ada.write(lambda ctx: member_store.insert(ctx.tx, other, ada.id, "viewer", datetime.now(UTC)))
     token = ada.token()
-    ada.run_as_session(lambda tx, session: sessions.switch_plan_manager(tx, session, other), token)
+    ada.run_as_session(lambda tx, session: sessions.switch_plan_manager(tx, ada.server.settings, session, other), token)
     session = ada.session(token)
     assert session
     assert (session.plan_manager_id, session.roles) == (other, {ada.plan_manager_id: "owner", other: "viewer"})
     with pytest.raises(NotFound):
-        ada.run_as_session(lambda tx, found: sessions.switch_plan_manager(tx, found, foreign), token)
+        ada.run_as_session(
+            lambda tx, found: sessions.switch_plan_manager(tx, ada.server.settings, found, foreign), token
+        )
     ada.write(lambda ctx: member_store.delete(ctx.tx, other, ada.id))
     session = ada.session(token)
     assert session

@@ -61,6 +61,7 @@ def test_creating_a_key_is_the_first_event(api: Client) -> None:
         "data": {
             "id": made["data"]["id"], "name": "test", "last_four": api.key[-4:], "scopes": ["read", "write"],
             "plan_managers": [api.plan_manager_id], "created_by": "plankeeper", "expires_at": None, "revoked_at": None,
+            "created_by_account_id": None,
             "created_at": made["data"]["created_at"], "rate_limit": None, "original_id": made["data"]["id"],
             "last_used_at": None,
         },

@@ -5,14 +5,15 @@ import unicodedata
 
 import pytest
 
+from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.policy import (
+    ACCOUNT_FREE_FAILURES,
+    ACCOUNT_MAX_DELAY,
     MAX_DELAY,
     ROLES,
-    is_locked,
     is_role_at_least,
     login_delay,
     single_line,
-    validate_password,
 )
 from plankeeper.accounts.tokens import csrf_token, hash_token, new_recovery_codes, new_token, parse_recovery_code
 
@@ -27,7 +28,9 @@ def test_a_role_includes_the_permissions_of_lower_roles() -> None:
     assert not is_role_at_least("admin", "viewer")
 
 
-@pytest.mark.parametrize("password", ["nine violet umbrellas", "x7!kQ#92mZp&", "Zwölf grüne Äpfel", "p" * 60 + "abcde"])
+@pytest.mark.parametrize(
+    "password", ["nine violet umbrellas", "x7!kQ#92mZp&", "Zwölf grüne Äpfel", "violet-wattlebird-93-lantern"]
+)
 def test_a_good_password_is_accepted(password: str) -> None:
     assert validate_password(password, "ada@example.com") is None
 
@@ -37,11 +40,37 @@ def test_a_good_password_is_accepted(password: str) -> None:
     [
         "password1234", "Password2024!", "P@ssw0rd12345", "qwertyuiopas", "123456789012", "210987654321",
         "abcdefghijkl", "aaaaaaaaaaaa", "121212121212", "Welcome123456", "plankeeper99", "passwordpassword",
-        "letmein2026!!", "98765432109876543210",
+        "letmein2026!!", "98765432109876543210", "michael12345", "jennifer1234", "Summer2026!!", "Sydney2026!!!",
+        "ndis12345678", "P@55w0rd1234", "1234567890ab", "qwertyuiop12", "abc123abc123", "trustno1trustno1",
+        "Umbrella2026!!", "!!1942monkey1942!!", "p" * 60 + "abcde", "Plan Manager 2026", "20261122 20261122",
     ],
 )  # fmt: skip
 def test_a_common_password_is_rejected(password: str) -> None:
     assert validate_password(password, "ada@example.com") == "is too easy to guess"
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "demo-plankeeper", "Wattlebird2026", "Wattlebird2026!!", "wattlebird plans", "RobinHale2026!",
+        "hale.robin.hale", "r0b1n-hale-1987", "Oakfield Oakfield", "demo.oakfield.2026",
+    ],
+)  # fmt: skip
+def test_a_password_of_known_names_is_rejected(password: str) -> None:
+    names = ["Robin Hale", "Wattlebird Plans (demonstration)"]
+    assert validate_password(password, "demo@oakfield.example", names) == "is too easy to guess"
+
+
+def test_an_overlong_line_is_cut_before_its_characters_are_looked_up() -> None:
+    started = time.process_time()
+    assert single_line("x" * 50_000_000, 254) == "x" * 254
+    assert time.process_time() - started < 1
+
+
+def test_the_length_of_an_overlong_password_is_checked_first() -> None:
+    started = time.process_time()
+    assert validate_password("ﷺ" * 1_000_000, "a@example.com") == "must be 12 to 128 characters long"
+    assert time.process_time() - started < 0.1
 
 
 def test_a_password_has_12_to_128_characters() -> None:
@@ -77,7 +106,11 @@ def test_the_login_delay_doubles_from_the_third_failure_up_to_15_minutes() -> No
     waits = [login_delay(failures) for failures in range(15)]
     assert waits == [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
     assert login_delay(10**9) == MAX_DELAY
-    assert [is_locked(failures) for failures in (0, 12, 13, 10**9)] == [False, False, True, True]
+
+
+def test_an_account_on_all_networks_together_is_delayed_much_later_and_for_a_minute_at_most() -> None:
+    waits = [login_delay(failures, ACCOUNT_FREE_FAILURES, ACCOUNT_MAX_DELAY) for failures in (2, 100, 101, 104, 10**9)]
+    assert waits == [0, 0, 1, 8, 60]
 
 
 def test_tokens_differ_and_form_tokens_do_not_reveal_them() -> None:

@@ -29,6 +29,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/forms.html textarea": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
     "macros/forms.html checkboxes": {"name": "a", "choices": {"x": TEXT}, "selected": [TEXT], "hint": TEXT},
     "macros/forms.html swatch": {"color": TEXT},
+    "macros/members.html created_access": {
+        "keys": [{"name": TEXT, "last_four": TEXT, "last_used_at": None}],
+        "invitations": [{"email": TEXT, "role": TEXT}],
+    },
     "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "macros/records.html detail_email": {"name": "a", "value": TEXT},
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},

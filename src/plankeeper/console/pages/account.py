@@ -53,14 +53,19 @@ async def password_form(_request: PageRequest) -> HtmlPage:
     return HtmlPage("account_password.html")
 
 
-@pages.post("/account/password", role="signed_in", on_error=password_form)
+@pages.post("/account/password", role="signed_in", on_error=password_form, checks_credentials=True)
 async def change_password(request: PageRequest) -> Redirect:
     credentials = await require_password(request)
     async with request.db.transaction() as tx:
-        await self_service.change_password(
-            tx, request.settings, request.account, credentials, request.form.raw("new_password")
+        token = await self_service.change_password(
+            tx,
+            request.settings,
+            request.account,
+            credentials,
+            request.form.raw("new_password"),
+            request.device_token,
         )
-    return Redirect(ACCOUNT_URL, "Password changed. You are signed out everywhere else.")
+    return Redirect(ACCOUNT_URL, "Password changed. You are signed out everywhere else.", session_token=token)
 
 
 @pages.get("/account/two-factor", role="signed_in")
@@ -76,14 +81,13 @@ async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("account_two_factor.html", {"secret": secret, "grouped_secret": grouped_secret, "qr_code": qr_code})
 
 
-@pages.post("/account/two-factor", role="signed_in", on_error=enable_two_factor_form)
+@pages.post("/account/two-factor", role="signed_in", on_error=enable_two_factor_form, checks_credentials=True)
 async def enable_two_factor(request: PageRequest) -> HtmlPage:
     credentials = await require_password(request)
     secret, code = request.form.text("secret"), request.form.text("code")
     async with request.db.transaction() as tx:
-        return recovery_codes_page(
-            await self_service.enable_totp(tx, request.settings, request.account, credentials, secret, code)
-        )
+        codes, token = await self_service.enable_totp(tx, request.settings, request.account, credentials, secret, code)
+    return recovery_codes_page(codes, token)
 
 
 @pages.get("/account/two-factor/off", role="signed_in")
@@ -91,12 +95,12 @@ async def disable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("account_two_factor_off.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/two-factor/off", role="signed_in", on_error=disable_two_factor_form)
+@pages.post("/account/two-factor/off", role="signed_in", on_error=disable_two_factor_form, checks_credentials=True)
 async def disable_two_factor(request: PageRequest) -> Redirect:
-    credentials = await require_password(request)
+    credentials = await require_password(request, request.form.text("code"))
     async with request.db.transaction() as tx:
-        await self_service.disable_totp(tx, request.settings, credentials)
-    return Redirect(ACCOUNT_URL, "Two-factor authentication turned off.")
+        token = await self_service.disable_totp(tx, request.settings, request.account, credentials)
+    return Redirect(ACCOUNT_URL, "Two-factor authentication turned off.", session_token=token)
 
 
 @pages.get("/account/recovery-codes", role="signed_in")
@@ -104,9 +108,9 @@ async def recovery_codes_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("account_recovery_codes_new.html") if request.account.totp else Redirect(ACCOUNT_URL)
 
 
-@pages.post("/account/recovery-codes", role="signed_in", on_error=recovery_codes_form)
+@pages.post("/account/recovery-codes", role="signed_in", on_error=recovery_codes_form, checks_credentials=True)
 async def renew_recovery_codes(request: PageRequest) -> HtmlPage:
-    credentials = await require_password(request)
+    credentials = await require_password(request, request.form.text("code"))
     async with request.db.transaction() as tx:
         return recovery_codes_page(await self_service.renew_recovery_codes(tx, request.settings, credentials))
 
@@ -129,17 +133,17 @@ async def end_other_sessions(request: FormRequest) -> Redirect:
     return Redirect(ACCOUNT_URL, messages.get(ended, f"{ended} other sessions signed out."))
 
 
-async def require_password(request: PageRequest) -> VerifiedCredentials:
-    """Checks the password that sensitive changes require again; raises ValidationError."""
+async def require_password(request: PageRequest, code: str | None = None) -> VerifiedCredentials:
+    """Checks the password, and a code unless it is null, before a sensitive change; raises ValidationError."""
     password = request.form.raw("password")
     return await self_service.reauthenticate(
-        request.db, request.settings, request.account, password, request.address, request.user_agent
+        request.db, request.settings, request.account, password, request.address, request.user_agent, code
     )
 
 
-def recovery_codes_page(codes: list[str]) -> HtmlPage:
+def recovery_codes_page(codes: list[str], session_token: str | None = None) -> HtmlPage:
     """The only page that shows recovery codes, because only their hashes are stored."""
-    return HtmlPage("account_recovery_codes.html", {"codes": codes})
+    return HtmlPage("account_recovery_codes.html", {"codes": codes}, session_token=session_token)
 
 
 def describe_browser(agent: str) -> str:

@@ -1,8 +1,10 @@
-"""Settings, API keys: list, create, rotate, revoke."""
+"""Settings, API keys: list, create, rotate, revoke, remove a plan manager."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
+from plankeeper.accounts import members as member_service
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.pages.sign_in import plan_manager_choices
@@ -15,7 +17,8 @@ pages = Pages()
 
 KEYS_URL = f"{PREFIX}/settings/keys"
 MAX_NAME_LENGTH = 100
-LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "Never"}
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year"}
+OWNER_LIFETIMES = {**LIFETIMES, "": "Never"}  # only owners may create keys that never expire
 OVERLAPS = {"0": "Immediately", "1": "1 hour", "24": "1 day", "168": "7 days"}
 SCOPES = ("read", "write")
 
@@ -30,9 +33,9 @@ async def list_(request: PageRequest) -> HtmlPage:
 
 @pages.get("/settings/keys/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
-    return HtmlPage(
-        "api_key_new.html", {"choices": manageable_plan_managers(request), "lifetimes": LIFETIMES, "scopes": SCOPES}
-    )
+    choices = manageable_plan_managers(request)
+    lifetimes = allowed_lifetimes(request, [request.plan_manager_id])
+    return HtmlPage("api_key_new.html", {"choices": choices, "lifetimes": lifetimes, "scopes": SCOPES})
 
 
 @pages.post("/settings/keys", role="manager", on_error=new)
@@ -40,14 +43,15 @@ async def create(request: FormRequest) -> HtmlPage:
     name, scopes = request.form.text("name"), request.form.getlist("scope")
     allowed = {each for each, _, _ in manageable_plan_managers(request)}
     selected = {parse_uuid(each) for each in request.form.getlist("plan_manager_id")} or {request.plan_manager_id}
+    ids = [each for each in selected if each]
     messages = {
         "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
         "scope": "" if scopes and set(scopes) <= set(SCOPES) else "must be read, write or both",
-        "lasts": "" if request.form.text("lasts") in LIFETIMES else "must be one of the options",
+        "lasts": lifetime_error(request, ids),
         "plan_manager_id": "" if selected <= allowed else "must be plan managers whose keys you can manage",
     }
     require_valid(messages)
-    ids = [each for each in selected if each]
+    await member_service.require_roles(request.write_context, ids, "manager")
     secret = await service.create(request.write_context, name, ids, scopes, parse_duration(request.form.text("lasts")))
     return created_page(
         request, name, secret, ids[0] if request.plan_manager_id not in ids else request.plan_manager_id
@@ -56,20 +60,20 @@ async def create(request: FormRequest) -> HtmlPage:
 
 @pages.get("/settings/keys/{key_id}/rotate", role="manager")
 async def rotate_form(request: PageRequest, key_id: UUID) -> HtmlPage:
-    return HtmlPage(
-        "api_key_rotate.html",
-        {"key": await get_changeable(request, key_id), "overlaps": OVERLAPS, "lifetimes": LIFETIMES},
-    )
+    key = await get_changeable(request, key_id)
+    lifetimes = allowed_lifetimes(request, key.plan_managers)
+    return HtmlPage("api_key_rotate.html", {"key": key, "overlaps": OVERLAPS, "lifetimes": lifetimes})
 
 
 @pages.post("/settings/keys/{key_id}/rotate", role="manager", on_error=rotate_form)
 async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
+    await member_service.require_roles(request.write_context, [request.plan_manager_id], "manager")
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
     overlap, lifetime = request.form.text("overlap"), request.form.text("lasts")
     require_valid(
         {
             "overlap": "" if overlap in OVERLAPS else "must be one of the options",
-            "lasts": "" if lifetime in LIFETIMES else "must be one of the options",
+            "lasts": lifetime_error(request, key.plan_managers),
         }
     )
     secret = await service.rotate(request.write_context, key, timedelta(hours=int(overlap)), parse_duration(lifetime))
@@ -78,7 +82,10 @@ async def rotate(request: FormRequest, key_id: UUID) -> HtmlPage:
 
 @pages.get("/settings/keys/{key_id}/revoke", role="manager")
 async def revoke_form(request: PageRequest, key_id: UUID) -> HtmlPage:
-    return HtmlPage("api_key_revoke.html", {"key": await get_changeable(request, key_id)})
+    """Also for keys that act for plan managers of others: this plan manager can always be removed from them."""
+    key = await get_active(request, key_id)
+    context = {"key": key, "changeable": can_change(request, key), "name": plan_manager_name(request)}
+    return HtmlPage("api_key_revoke.html", context)
 
 
 @pages.post("/settings/keys/{key_id}/revoke", role="manager")
@@ -86,6 +93,18 @@ async def revoke(request: FormRequest, key_id: UUID) -> Redirect:
     key = require_changeable(request, await store.select_for_update(request.tx, key_id))
     await service.revoke(request.write_context, key_id)
     return Redirect(KEYS_URL, f"API key {key.name} (…{key.last_four}) revoked.")
+
+
+@pages.post("/settings/keys/{key_id}/remove-plan-manager", role="manager")
+async def remove_plan_manager(request: FormRequest, key_id: UUID) -> Redirect:
+    await member_service.require_roles(request.write_context, [request.plan_manager_id], "manager")
+    changed = await service.remove_plan_manager(request.write_context, [key_id])
+    key = or_404(next(iter(changed), None))
+    consequence = " It had access to no other, so it is revoked." if key.revoked_at else ""
+    message = (
+        f"API key {key.name} (…{key.last_four}) no longer has access to {plan_manager_name(request)}.{consequence}"
+    )
+    return Redirect(KEYS_URL, message)
 
 
 def created_page(request: PageRequest, name: str, secret: str, plan_manager_id: UUID) -> HtmlPage:
@@ -108,9 +127,33 @@ def can_change(request: PageRequest, key: ApiKey) -> bool:
     }
 
 
-async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:
+async def get_active(request: PageRequest, key_id: UUID) -> ApiKey:
+    """An active key with access to this plan manager; raises NotFound."""
     keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
-    return require_changeable(request, next((each for each in keys if each.id == key_id), None))
+    active = [each for each in keys if each.id == key_id and service.key_state(each) == "active"]
+    return or_404(next(iter(active), None))
+
+
+async def get_changeable(request: PageRequest, key_id: UUID) -> ApiKey:
+    return require_changeable(request, await get_active(request, key_id))
+
+
+def plan_manager_name(request: PageRequest) -> str:
+    return request.account.plan_manager_names[request.plan_manager_id]
+
+
+def allowed_lifetimes(request: PageRequest, plan_manager_ids: Iterable[UUID]) -> dict[str, str]:
+    """The lifetimes that the account may choose for a key with access to these plan managers."""
+    roles = [request.account.roles.get(each) for each in plan_manager_ids]
+    return OWNER_LIFETIMES if all(role == "owner" for role in roles) else LIFETIMES
+
+
+def lifetime_error(request: PageRequest, plan_manager_ids: Iterable[UUID]) -> str:
+    """The error message for the lifetime of the form, or an empty string."""
+    lifetime = request.form.text("lasts")
+    if lifetime in allowed_lifetimes(request, plan_manager_ids):
+        return ""
+    return "can be Never only if you are an owner" if lifetime == "" else "must be one of the options"
 
 
 def require_changeable(request: PageRequest, key: ApiKey | None) -> ApiKey:

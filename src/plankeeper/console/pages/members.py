@@ -5,12 +5,13 @@ from uuid import UUID
 
 from plankeeper.accounts import invitations, member_store
 from plankeeper.accounts import members as member_service
-from plankeeper.accounts.policy import single_line
-from plankeeper.accounts.schemas import Invitation, Member
+from plankeeper.accounts.policy import ROLES, is_role_at_least, single_line
+from plankeeper.accounts.schemas import CreatedAccess, Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
+from plankeeper.plan_managers import store as plan_managers
 
 pages = Pages()
 
@@ -27,11 +28,22 @@ ROLE_CHOICES = {
 async def list_(request: PageRequest) -> HtmlPage:
     members = await member_store.list_members(request.db, request.plan_manager_id)
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
-    only_owner = find_only_owner(members)
-    return HtmlPage(
-        "members.html",
-        {"members": members, "open_invitations": open_invitations, "only_owner": only_owner, "now": datetime.now(UTC)},
-    )
+    context = {
+        "members": members,
+        "open_invitations": open_invitations,
+        "only_owner": find_only_owner(members),
+        "requires_two_factor": await plan_managers.get_requires_two_factor(request.db, request.plan_manager_id),
+        "now": datetime.now(UTC),
+    }
+    return HtmlPage("members.html", context)
+
+
+@pages.post("/settings/people/two-factor", role="owner", on_error=list_)
+async def set_requires_two_factor(request: FormRequest) -> Redirect:
+    required = request.form.text("required") == "yes"
+    await member_service.set_requires_two_factor(request.write_context, required)
+    message = "Two-factor authentication is now required." if required else "Two-factor authentication is now optional."
+    return Redirect(MEMBERS_URL, message)
 
 
 @pages.get("/settings/people/invite", role="owner")
@@ -65,9 +77,15 @@ async def role_form(request: PageRequest, account_id: UUID) -> HtmlPage:
 
 
 @pages.post("/settings/people/{account_id}/role", role="owner", on_error=role_form)
-async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
-    role = request.form.text("role")
-    before = or_404(await member_service.change_role(request.write_context, account_id, role))
+async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redirect:
+    """Change a role. Before a lower role, a confirmation page lists what the member loses."""
+    role, keep_keys = request.form.text("role"), bool(request.form.text("keep_keys"))
+    member = await get_member(request, account_id)
+    if request.form.text("confirmed") != role and role in ROLES and not is_role_at_least(role, member.role):
+        created = await get_created_access(request, account_id)
+        if created.keys or created.invitations:
+            return HtmlPage("member_demote.html", {"member": member, "role": role, "created": created})
+    before = or_404(await member_service.change_role(request.write_context, account_id, role, keep_keys=keep_keys))
     if before.role != request.form.text("was"):
         raise EditConflictError(f"Somebody else changed the role of {before.name} in the meantime.")
     return Redirect(MEMBERS_URL, f"{before.name} is now {role}.")
@@ -75,12 +93,14 @@ async def change_role(request: FormRequest, account_id: UUID) -> Redirect:
 
 @pages.get("/settings/people/{account_id}/remove", role="owner")
 async def remove_form(request: PageRequest, account_id: UUID) -> HtmlPage:
-    return HtmlPage("member_remove.html", {"member": await get_member(request, account_id)})
+    member, created = await get_member(request, account_id), await get_created_access(request, account_id)
+    return HtmlPage("member_remove.html", {"member": member, "created": created})
 
 
 @pages.post("/settings/people/{account_id}/remove", role="owner", on_error=remove_form)
 async def remove(request: FormRequest, account_id: UUID) -> Redirect:
-    before = or_404(await member_service.remove(request.write_context, account_id))
+    keep_keys = bool(request.form.text("keep_keys"))
+    before = or_404(await member_service.remove(request.write_context, account_id, keep_keys=keep_keys))
     return Redirect(MEMBERS_URL, f"{before.name} removed.")
 
 
@@ -99,6 +119,10 @@ async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitatio
 
 async def get_member(request: PageRequest, account_id: UUID) -> Member:
     return or_404(await member_service.get(request.db, request.plan_manager_id, account_id))
+
+
+async def get_created_access(request: PageRequest, account_id: UUID) -> CreatedAccess:
+    return await member_service.list_created_access(request.db, request.plan_manager_id, account_id)
 
 
 def find_only_owner(members: list[Member]) -> UUID | None:

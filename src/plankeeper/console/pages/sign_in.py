@@ -4,8 +4,8 @@ from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.accounts import invitations, sessions
-from plankeeper.accounts.credentials import LoginError
-from plankeeper.accounts.schemas import Session
+from plankeeper.accounts.schemas import LoginResult, Session
+from plankeeper.accounts.throttling import LoginError
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -30,20 +30,20 @@ async def sign_in_form(request: PageRequest) -> HtmlPage | Redirect:
     )
 
 
-@pages.post("/sign-in", role="anyone", rate_limited=True)
+@pages.post("/sign-in", role="anyone", checks_credentials=True)
 async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
     email, password, next_path = request.form.text("email"), request.form.raw("password"), request.form.text("next")
     try:
         result = await sessions.sign_in(
-            request.db, request.settings, email, password, request.address, request.user_agent
+            request.db, request.settings, email, password, request.address, request.user_agent, request.device_token
         )
     except LoginError as error:
         return HtmlPage("sign_in.html", {"next": next_path, "retry_after": error.retry_after}, 401)
     if request.session:  # the browser forgets the token of its previous session
         await sessions.sign_out(request.db, request.session_token)
     if result.two_factor_pending:
-        return Redirect(f"{PREFIX}/two-factor" + next_query(next_path), session_token=result.token)
-    return Redirect(next_url(next_path), session_token=result.token)
+        return signed_in_redirect(f"{PREFIX}/two-factor" + next_query(next_path), result)
+    return signed_in_redirect(next_url(next_path), result)
 
 
 @pages.get("/two-factor", role="password_verified")
@@ -53,17 +53,19 @@ async def two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     return HtmlPage("two_factor.html", {"next": request.query.text("next"), "retry_after": None})
 
 
-@pages.post("/two-factor", role="password_verified", rate_limited=True)
+@pages.post("/two-factor", role="password_verified", checks_credentials=True)
 async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
     next_path = request.form.text("next")
     if not request.account.two_factor_pending:
         return Redirect(next_url(next_path))
     code = request.form.text("code")
     try:
-        result = await sessions.verify_two_factor(request.db, request.settings, request.session_token, code)
+        result = await sessions.verify_two_factor(
+            request.db, request.settings, request.session_token, code, request.device_token
+        )
     except LoginError as error:
         return HtmlPage("two_factor.html", {"next": next_path, "retry_after": error.retry_after}, 401)
-    return Redirect(next_url(next_path), session_token=result.token)
+    return signed_in_redirect(next_url(next_path), result)
 
 
 @pages.get("/invitations/{token}", role="anyone")
@@ -74,14 +76,21 @@ async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
     )
 
 
-@pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, rate_limited=True)
+@pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, checks_credentials=True)
 async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
     name, password = request.form.text("name"), request.form.raw("password")
     open_invitation = or_404(await invitations.get_open(request.db, token))
     try:
         result = or_404(
             await invitations.accept(
-                request.db, request.settings, token, name, password, request.address, request.user_agent
+                request.db,
+                request.settings,
+                token,
+                name,
+                password,
+                request.address,
+                request.user_agent,
+                request.device_token,
             )
         )
     except LoginError as error:
@@ -91,7 +100,7 @@ async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
             401,
         )
     next_path = f"{PREFIX}/two-factor" if result.two_factor_pending else HOME_URL
-    return Redirect(next_path, f"You joined {open_invitation.plan_manager_name}.", session_token=result.token)
+    return signed_in_redirect(next_path, result, f"You joined {open_invitation.plan_manager_name}.")
 
 
 @pages.post("/sign-out", role="password_verified")
@@ -111,8 +120,17 @@ async def choose(request: FormRequest) -> HtmlPage | Redirect:
     if plan_manager_id is None or plan_manager_id not in request.account.roles:
         # The response does not reveal whether a plan manager of others exists.
         return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
-    await sessions.switch_plan_manager(request.tx, request.account, plan_manager_id)
+    await sessions.switch_plan_manager(request.tx, request.settings, request.account, plan_manager_id)
     return Redirect(HOME_URL, f"Switched to {request.account.plan_manager_names[plan_manager_id]}.")
+
+
+def signed_in_redirect(path: str, result: LoginResult, flash: str | None = None) -> Redirect:
+    """Redirect with the cookies of a new session and, if it is complete, of the device.
+
+    If a plan manager requires two-factor authentication, the next page turns it on.
+    """
+    path = f"{PREFIX}/account/two-factor" if result.two_factor_required else path
+    return Redirect(path, flash, session_token=result.token, device_token=result.device_token)
 
 
 def plan_manager_choices(session: Session) -> list[tuple[UUID, str, str]]:
