@@ -164,11 +164,11 @@ def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clien
 @pytest.mark.parametrize("plan_manager", plan_managers(), ids=["larger", "smaller"])
 def test_the_stored_data_equals_the_seeded_data(server: RunningServer, key: str, plan_manager: Any) -> None:
     for resource, rows in records(plan_manager.id, seed=1):
-        kept = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
+        stored = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
         expected = {_sort_key(row): row for row in (json.loads(to_json(row)) for row in rows)}
-        assert kept.keys() == expected.keys()
+        assert stored.keys() == expected.keys()
         for place, row in expected.items():
-            found = kept[place]
+            found = stored[place]
             assert {name: found[name] for name in row if name not in RECOMPUTED} == {
                 name: value for name, value in row.items() if name not in RECOMPUTED
             }

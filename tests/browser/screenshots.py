@@ -28,7 +28,7 @@ MAX_HEIGHT = 1300
 
 
 def file_name(path: str) -> str:
-    """`/console/settings/keys/{key_id}/rotate` is kept as `settings-keys-rotate`."""
+    """`/console/settings/keys/{key_id}/rotate` is saved as `settings-keys-rotate`."""
     return "-".join(re.sub(r"\{.*?\}", "one", path).strip("/").split("/")[1:])
 
 

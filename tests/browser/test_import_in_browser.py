@@ -1,4 +1,4 @@
-"""Importing in a real browser: a file with faults, then without; and note types with their colours."""
+"""Importing in a browser: a file with errors, the corrected file, and note types with their colours."""
 
 from collections.abc import Callable
 from typing import Any

@@ -135,8 +135,8 @@ def test_an_impossible_reset_reports_the_reason_and_changes_nothing(accounts: Ac
     )
     accounts.create("--password-stdin", stdin=PASSWORD.encode())
     for wrong in (b"short\n", b""):
-        refused = accounts.run("reset", accounts.email, "--password-stdin", stdin=wrong)
-        assert refused == (1, "", "Error: The password must be 12 to 128 characters long.\n")
+        rejected = accounts.run("reset", accounts.email, "--password-stdin", stdin=wrong)
+        assert rejected == (1, "", "Error: The password must be 12 to 128 characters long.\n")
     assert isinstance(accounts.sign_in(), LoginResult)
 
 

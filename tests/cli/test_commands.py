@@ -57,9 +57,9 @@ def test_plan_managers_and_keys_are_created_listed_and_revoked(dsn: str) -> None
 @pytest.mark.parametrize("duration", ["90", "0d", "1w", "-5m", "1.5h", "d"])
 def test_an_invalid_duration_is_rejected(duration: str) -> None:
     plan_manager = "017a5f00-0000-7000-8000-00000000da7a"
-    refused = run_plankeeper("keys", "create", "--name", "x", "--plan-manager", plan_manager, "--expires-in", duration)
-    assert refused.returncode == 2
-    assert f"'{duration}' is not a duration, such as 30s, 15m, 12h or 90d" in refused.stderr
+    rejected = run_plankeeper("keys", "create", "--name", "x", "--plan-manager", plan_manager, "--expires-in", duration)
+    assert rejected.returncode == 2
+    assert f"'{duration}' is not a duration, such as 30s, 15m, 12h or 90d" in rejected.stderr
 
 
 def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_a_file_is_imported_and_exported(dsn: str, tmp_path: Path) -> None:
     assert again.stdout == "providers: 2 lines: 0 created, 0 changed, 2 unchanged\n"
 
     bad = b'{"entity_name": 5}\n{"entity_name": "good"}\n{"abn": "1", "colour": "red"}\n'
-    refused = run_plankeeper("import", "providers", "-", *whose, stdin=bad, **env)
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.splitlines()[0] == "line 1: entity_name: must be a string or null, not a whole number"
-    assert refused.stderr.splitlines()[1].startswith("line 3: colour: is unknown")
-    assert refused.stderr.splitlines()[-1] == "2 invalid lines: nothing was written."
+    rejected = run_plankeeper("import", "providers", "-", *whose, stdin=bad, **env)
+    assert (rejected.returncode, rejected.stdout) == (1, "")
+    assert rejected.stderr.splitlines()[0] == "line 1: entity_name: must be a string or null, not a whole number"
+    assert rejected.stderr.splitlines()[1].startswith("line 3: colour: is unknown")
+    assert rejected.stderr.splitlines()[-1] == "2 invalid lines: nothing was written."
     assert len(run_plankeeper("export", "providers", *whose, **env).stdout.splitlines()) == 2
     checked = run_plankeeper("recheck", *whose, **env)
     assert checked.stdout == "0 invoices checked, 0 changed\n"
@@ -125,9 +125,9 @@ def test_errors_are_reported_in_one_sentence(dsn: str, tmp_path: Path) -> None:
 def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> None:
     env = {"PLANKEEPER_DATABASE_URL": cluster.new_database(migrated=False)}
     for command in (["serve"], ["keys", "list"]):
-        refused = run_plankeeper(*command, **env)
-        assert refused.returncode == 1
-        assert refused.stderr.endswith("Run `plankeeper migrate`.\n")
+        rejected = run_plankeeper(*command, **env)
+        assert rejected.returncode == 1
+        assert rejected.stderr.endswith("Run `plankeeper migrate`.\n")
     sick = run_plankeeper("doctor", **env)
     assert sick.returncode == 1
     assert f"FAIL  schema empty, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`" in sick.stdout
@@ -154,9 +154,9 @@ def test_links_and_warnings_follow_the_public_url(dsn: str) -> None:
 def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: SharedCluster) -> None:
     address = cluster.new_database()
     execute(address, "update alembic_version set version_num = '9999'")
-    refused = run_plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(
+    rejected = run_plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
+    assert rejected.returncode == 1
+    assert rejected.stderr.startswith(
         "Error: The database's schema is 9999, but this Plankeeper supports no newer schema than"
     )
 

@@ -43,9 +43,9 @@ def test_a_table_is_exported_and_imported_through_standard_input(
     # As a spreadsheet saves it.
     same = run_plankeeper("import", "providers", "-", *whose, stdin=table.stdout.encode("utf-8-sig"), **settings)
     assert (same.returncode, same.stdout) == (0, "providers: 30 lines: 0 created, 0 changed, 30 unchanged\n")
-    told = same.stderr.splitlines()
-    assert told[0] == "Warning: line 2: abn '1' is not 11 digits with a valid check digit"
-    assert (len(told), told[-1]) == (11, "Warning: 20 more lines have warnings")
+    reported = same.stderr.splitlines()
+    assert reported[0] == "Warning: line 2: abn '1' is not 11 digits with a valid check digit"
+    assert (len(reported), reported[-1]) == (11, "Warning: 20 more lines have warnings")
 
 
 def test_an_export_with_formulas_warns_and_is_exact(
@@ -72,12 +72,12 @@ def test_a_hundred_errors_are_shown_and_nothing_is_written(settings: dict[str, s
         "import", "providers", "-", "--plan-manager", api.plan_manager_id, stdin=table.encode(), **settings
     )
     assert (done.returncode, done.stdout) == (1, "")
-    told = done.stderr.splitlines()
-    assert told[:2] == [
+    reported = done.stderr.splitlines()
+    assert reported[:2] == [
         "line 2: active: must be true or false, not a string",
         "line 2: state: must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
     ]
-    assert told[100:] == ["Only the first 100 errors are shown.", "300 invalid lines: nothing was written."]
+    assert reported[100:] == ["Only the first 100 errors are shown.", "300 invalid lines: nothing was written."]
     assert api.get("/providers").json()["pagination"]["total"] == 0
 
 

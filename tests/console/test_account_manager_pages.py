@@ -37,7 +37,7 @@ class AccountManagerRow(Struct):
 
 
 class EventRow(Struct):
-    """An event, as it is kept."""
+    """An event as it is stored."""
 
     type: str
     actor_kind: str
@@ -152,13 +152,13 @@ def test_an_edit_follows_the_rules_of_an_import(
     assert owner.submit(PAGE, AMA | {"email": "other@example.com"}).status_code == 303
     path = f"{PAGE}/{manager.id}/edit"
     seen = {"was": version_token(owner, path)}
-    for email, fault in {
+    for email, problem in {
         "": "Email: cannot be cleared",
         "OTHER@example.com": "Email: belongs to another user",
         "kim@plankeeper.example": "Email: belongs to the operator",
     }.items():
         response = owner.submit(path, AMA | seen | {"email": email})
-        assert (response.status_code, fault in unescape(response.text)) == (422, True)
+        assert (response.status_code, problem in unescape(response.text)) == (422, True)
     assert stored_managers()[0] == manager
     assert owner.submit(path, AMA | seen | {"last_name": "Mensah"}).status_code == 303
     late = owner.submit(path, AMA | seen | {"last_name": "Late"})

@@ -84,14 +84,14 @@ def test_a_password_change_ends_other_sessions_and_is_recorded(
 def test_an_invalid_password_is_rejected_and_never_shown_again(
     signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:
-    for form, fault in (
+    for form, problem in (
         ({"password": "wrong-wrong-wrong", "new_password": NEW_PASSWORD}, "Password: is incorrect"),
         ({"password": PASSWORD, "new_password": "short"}, "New password: must be 12"),
         ({"password": PASSWORD, "new_password": account.email}, "New password: must not be the email"),
         ({}, "Password: is incorrect"),
     ):
         response = signed_in.submit(f"{ACCOUNT}/password", form)
-        assert (response.status_code, fault in response.text, NEW_PASSWORD in response.text) == (422, True, False)
+        assert (response.status_code, problem in response.text, NEW_PASSWORD in response.text) == (422, True, False)
         assert PASSWORD not in response.text
     assert "account.password_changed" not in recorded_events()
     assert new_browser().sign_in(account).status_code == 303
@@ -111,8 +111,8 @@ def test_wrong_passwords_are_throttled_like_sign_ins(
     # The last two pages are shown again; without two-factor authentication theirs leads back, and counts as much.
     assert {response.status_code for response in responses} <= {422, 303}
     assert recorded_events().count("account.sign_in_failed") == 3
-    refused = signed_in.submit(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW_PASSWORD})
-    assert (refused.status_code, "you tried too soon: wait" in refused.text) == (422, True)
+    rejected = signed_in.submit(f"{ACCOUNT}/password", {"password": PASSWORD, "new_password": NEW_PASSWORD})
+    assert (rejected.status_code, "you tried too soon: wait" in rejected.text) == (422, True)
     # The failures are the session's: somebody who found it open locks nobody out.
     assert new_browser().sign_in(account).status_code == 303
     assert "account.password_changed" not in recorded_events()
@@ -226,17 +226,17 @@ def test_one_or_all_other_sessions_can_be_ended_but_not_those_of_others(
     signed_in: Browser, account: Account, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     recorded_events: Callable[[], list[str]],
 ) -> None:  # fmt: skip
-    lost, second, third, stranger = (new_browser(each) for each in (account, account, account, new_account("owner")))
-    tokens = {each: hash_token(each.http.cookies["plankeeper"]).hex() for each in (signed_in, lost, stranger)}
+    lost, second, third, outsider = (new_browser(each) for each in (account, account, account, new_account("owner")))
+    tokens = {each: hash_token(each.http.cookies["plankeeper"]).hex() for each in (signed_in, lost, outsider)}
     page = signed_in.get(ACCOUNT).text
-    assert (tokens[lost] in page, tokens[signed_in] in page, tokens[stranger] in page) == (True, False, False)
+    assert (tokens[lost] in page, tokens[signed_in] in page, tokens[outsider] in page) == (True, False, False)
     assert signed_in.submit(f"{ACCOUNT}/sessions/end", {"session": tokens[lost]}).headers["location"] == ACCOUNT
     assert (lost.get(ACCOUNT).status_code, second.get(ACCOUNT).status_code) == (303, 200)
-    for wrong in (tokens[lost], tokens[signed_in], tokens[stranger], "x", ""):
+    for wrong in (tokens[lost], tokens[signed_in], tokens[outsider], "x", ""):
         assert signed_in.submit(f"{ACCOUNT}/sessions/end", {"session": wrong}).status_code == 404
     assert signed_in.submit(f"{ACCOUNT}/sessions/end-others").headers["location"] == ACCOUNT
     assert "2 other sessions signed out." in signed_in.get(ACCOUNT).text
-    states = [each.get(ACCOUNT).status_code for each in (signed_in, second, third, stranger)]
+    states = [each.get(ACCOUNT).status_code for each in (signed_in, second, third, outsider)]
     assert states == [200, 303, 303, 200]
     assert recorded_events().count("account.session_revoked") == 3
 

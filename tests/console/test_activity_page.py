@@ -184,9 +184,9 @@ def test_a_worker_limits_concurrent_exports(owner: Browser) -> None:
     for _ in range(6):  # each place is given back
         assert owner.get("/console/activity.csv").status_code == 200
     places = ConcurrencyLimit(1)
-    with places, pytest.raises(ApiError) as refused:
+    with places, pytest.raises(ApiError) as rejection:
         places.require_available()
-    assert refused.value.status == 503
+    assert rejection.value.status == 503
 
 
 A, B, C = uuid4(), uuid4(), uuid4()

@@ -46,11 +46,11 @@ def test_a_key_is_shown_once_with_a_command_and_works(
     assert client.get("/participants").status_code == 200
     assert client.post("/note-types", {"note_type": "x"}).status_code == 403
     client.http.close()
-    (kept,) = list_keys(plan_manager_id)
-    assert (kept.name, kept.scopes, kept.created_by, kept.plan_managers) == (
+    (stored,) = list_keys(plan_manager_id)
+    assert (stored.name, stored.scopes, stored.created_by, stored.plan_managers) == (
         "Nightly report", ["read"], "Robin Hale", [plan_manager_id],
     )  # fmt: skip
-    assert timedelta(days=89) < (kept.expires_at or datetime.now(UTC)) - datetime.now(UTC) <= timedelta(days=90)
+    assert timedelta(days=89) < (stored.expires_at or datetime.now(UTC)) - datetime.now(UTC) <= timedelta(days=90)
     listed = owner.get(PAGE).text
     assert (secret in listed, "Nightly report" in listed, f"…{secret[-4:]}" in listed) == (False, True, True)
 

@@ -20,7 +20,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 class EventRow(Struct):
-    """An event, as it is kept."""
+    """An event as it is stored."""
 
     type: str
     actor_kind: str

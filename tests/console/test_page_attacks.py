@@ -1,4 +1,4 @@
-"""Attacks on every page, made from the table of pages: forged forms, ids of others, roles too low, texts that bite."""
+"""Attacks on every page: forged forms, ids of other plan managers, insufficient roles, and injected markup."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -114,8 +114,8 @@ def test_before_signing_in_a_form_needs_its_cookie_too(
     person, browser = new_account(), new_browser()
     token = browser.csrf("/console/sign-in")
     form = {"csrf": token, "email": person.email, "password": PASSWORD}
-    stranger = new_browser()
-    assert stranger.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 403
+    outsider = new_browser()
+    assert outsider.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 403
     assert browser.http.post("/console/sign-in", data=form, headers={"Origin": server.url}).status_code == 303
 
 

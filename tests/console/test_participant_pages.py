@@ -54,8 +54,8 @@ def test_a_participant_is_added_with_every_field(server: RunningServer, owner: B
     response = owner.submit(PAGE, form | sent)
     assert response.status_code == 303
     new_id = response.headers["location"].removeprefix(f"{PAGE}/")
-    kept = client.get(f"/participants/{new_id}?view=full").json()
-    assert {name: kept[name] for name in FULL_PARTICIPANT} == FULL_PARTICIPANT
+    stored = client.get(f"/participants/{new_id}?view=full").json()
+    assert {name: stored[name] for name in FULL_PARTICIPANT} == FULL_PARTICIPANT
     page = owner.get(response.headers["location"]).text
     assert "Ann Lee added." in page
     assert '<time datetime="1990-02-03">3 Feb 1990</time>' in page
@@ -66,8 +66,8 @@ def test_an_empty_form_sets_nothing(owner: Browser, client: Client) -> None:
     response = owner.submit(PAGE, form_fields(owner, f"{PAGE}/new"))
     page = owner.get(response.headers["location"]).text
     assert (response.status_code, "No name" in page, page.count("not set") > 15) == (303, True, True)
-    kept = client.get(f"/participants/{response.headers['location'].rpartition('/')[2]}?view=full").json()
-    assert (kept["status"], kept["first_name"], kept["postal_statement"]) == ("Active", None, False)
+    stored = client.get(f"/participants/{response.headers['location'].rpartition('/')[2]}?view=full").json()
+    assert (stored["status"], stored["first_name"], stored["postal_statement"]) == ("Active", None, False)
 
 
 @pytest.mark.parametrize(
@@ -132,15 +132,15 @@ def test_a_concurrent_change_is_not_overwritten(
 ) -> None:
     form = form_fields(owner, f"{PAGE}/{participant_id}/edit")
     client.put(f"/participants/{participant_id}", {"city": "Queenstown"})
-    refused = owner.submit(f"{PAGE}/{participant_id}/edit", form | {"gender": "woman"})
-    assert (refused.status_code, "Somebody else changed this" in refused.text) == (409, True)
-    assert ("City: Queenstown" in refused.text, 'name="gender" type="text" value="woman"' in refused.text) == (
+    rejected = owner.submit(f"{PAGE}/{participant_id}/edit", form | {"gender": "woman"})
+    assert (rejected.status_code, "Somebody else changed this" in rejected.text) == (409, True)
+    assert ("City: Queenstown" in rejected.text, 'name="gender" type="text" value="woman"' in rejected.text) == (
         True,
         True,
     )
     assert client.get(f"/participants/{participant_id}?view=full").json()["gender"] == "female"
     # Whoever has seen it may save all the same.
-    mark = re.search(r'name="was" value="([^"]+)"', refused.text)
+    mark = re.search(r'name="was" value="([^"]+)"', rejected.text)
     assert mark
     again = owner.submit(f"{PAGE}/{participant_id}/edit", form | {"gender": "woman", "was": mark[1]})
     assert again.status_code == 303
@@ -194,8 +194,8 @@ def test_the_search_matches_prefixes(owner: Browser, client: Client) -> None:
     }  # fmt: skip
     for text, names in found.items():
         response = owner.get(PAGE, params={"q": text})
-        told = [unescape(each) for each in re.findall(r'class="lead"><a href="[^"]+">([^<]*)</a>', response.text)]
-        assert (response.status_code, told) == (200, names), text
+        reported = [unescape(each) for each in re.findall(r'class="lead"><a href="[^"]+">([^<]*)</a>', response.text)]
+        assert (response.status_code, reported) == (200, names), text
     assert "No participants match." in owner.get(PAGE, params={"q": "erg"}).text
 
 
@@ -297,5 +297,5 @@ def test_texts_are_shown_verbatim(owner: Browser, client: Client) -> None:
         page = owner.get(path).text
         assert (SCRIPT in page, "&lt;script&gt;alert(1)&lt;/script&gt;" in page) == (False, True), path
     assert owner.submit(f"{PAGE}/{made}/edit", form_fields(owner, f"{PAGE}/{made}/edit")).status_code == 303
-    kept = client.get(f"/participants/{made}?view=full").json()
-    assert {name: kept[name] for name in names} == body
+    stored = client.get(f"/participants/{made}?view=full").json()
+    assert {name: stored[name] for name in names} == body

@@ -200,7 +200,7 @@ def test_roles_with_another_plan_manager_are_neither_shown_nor_changed(
     plan_manager_id: UUID, roles_by_account: Any,
 ) -> None:  # fmt: skip
     foreign = new_plan_manager()
-    stranger = new_account("owner", foreign)
+    outsider = new_account("owner", foreign)
     shared = server.run(create_account(server, foreign, "owner", "Sam Both"))
 
     async def join() -> None:
@@ -211,13 +211,13 @@ def test_roles_with_another_plan_manager_are_neither_shown_nor_changed(
 
     server.run(join())
     page = owner.get(PAGE).text
-    assert (stranger.email in page, shared.email in page, str(foreign) in page) == (False, True, False)
+    assert (outsider.email in page, shared.email in page, str(foreign) in page) == (False, True, False)
     for step, form in (("role", {"role": "viewer", "was": "owner"}), ("remove", {})):
-        assert owner.get(f"{PAGE}/{stranger.account_id}/{step}").status_code == 404
-        assert owner.submit(f"{PAGE}/{stranger.account_id}/{step}", form).status_code == 404
+        assert owner.get(f"{PAGE}/{outsider.account_id}/{step}").status_code == 404
+        assert owner.submit(f"{PAGE}/{outsider.account_id}/{step}", form).status_code == 404
     assert owner.submit(f"{PAGE}/{shared.account_id}/remove").status_code == 303
     assert shared.account_id not in roles_by_account(plan_manager_id)
-    assert roles_by_account(foreign) == {stranger.account_id: "owner", shared.account_id: "owner"}
+    assert roles_by_account(foreign) == {outsider.account_id: "owner", shared.account_id: "owner"}
 
 
 def test_an_invitation_of_another_plan_manager_is_not_found(

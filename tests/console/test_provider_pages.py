@@ -45,8 +45,8 @@ def test_a_provider_is_added_with_every_field(server: RunningServer, owner: Brow
     del form["active"]
     response = owner.submit(PAGE, form | {name: text for name, text in FULL_PROVIDER.items() if name != "active"})
     new_id = response.headers["location"].removeprefix(f"{PAGE}/")
-    kept = client.get(f"/providers/{new_id}?view=full").json()
-    assert {name: kept[name] for name in FULL_PROVIDER} == FULL_PROVIDER
+    stored = client.get(f"/providers/{new_id}?view=full").json()
+    assert {name: stored[name] for name in FULL_PROVIDER} == FULL_PROVIDER
     page = owner.get(response.headers["location"]).text
     assert ("Bright Care added." in page, "Invalid ABN" in page, "inactive" in page) == (True, False, True)
     assert event_summaries(server, new_id) == ["provider.created by user Robin Hale"]
@@ -73,8 +73,8 @@ def test_only_changed_fields_are_saved(server: RunningServer, owner: Browser, cl
     assert owner.submit(path, form_fields(owner, path)).headers["location"] == f"{PAGE}/{provider_id}"
     assert len(event_summaries(server, provider_id)) == 1
     assert owner.submit(path, form_fields(owner, path) | {"active": "true", "city": ""}).status_code == 303
-    kept = client.get(f"/providers/{provider_id}?view=full").json()
-    assert {name: kept[name] for name in FULL_PROVIDER} == FULL_PROVIDER | {"active": True, "city": None}
+    stored = client.get(f"/providers/{provider_id}?view=full").json()
+    assert {name: stored[name] for name in FULL_PROVIDER} == FULL_PROVIDER | {"active": True, "city": None}
     assert event_summaries(server, provider_id)[1:] == ["provider.updated by user Robin Hale"]
 
 

@@ -85,8 +85,8 @@ def test_a_request_is_listed_shortly_after_its_response(
     client.http.close()
     page = wait_until(lambda: (found := owner.get(PAGE).text).count("<tr>") > 1 and found)
     path = str(response.request.url.path)
-    for told in (f"GET {path}</code>", ">404<", f"test <code>…{secret[-4:]}<", response.headers["x-request-id"]):
-        assert told in page, told
+    for reported in (f"GET {path}</code>", ">404<", f"test <code>…{secret[-4:]}<", response.headers["x-request-id"]):
+        assert reported in page, reported
     assert ("view=full" in page, secret in page) == (False, False)
 
 

@@ -51,13 +51,13 @@ def test_a_failed_sign_in_does_not_say_what_was_wrong(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account]
 ) -> None:
     person = new_account()
-    told: list[Any] = []
+    reported: list[Any] = []
     for email in (person.email, "nobody@example.com"):
         response = new_browser().sign_in(Account(email, person.account_id), password="wrong-wrong-wrong")
         assert (response.status_code, "Wrong email or password." in response.text) == (401, True)
         assert "set-cookie" not in response.headers
-        told.append(response.text.replace(email, "").split("<form")[0])
-    assert told[0] == told[1]
+        reported.append(response.text.replace(email, "").split("<form")[0])
+    assert reported[0] == reported[1]
 
 
 @pytest.mark.parametrize("next_url", EXTERNAL_TARGETS)

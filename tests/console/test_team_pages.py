@@ -129,8 +129,8 @@ def test_permissions_and_priority_are_edited(
     assert owner.submit(path, form).status_code == 303
     (member,) = team_api()
     assert (permission_names(member), member["contact_priority"]) == (["approve_invoices", "view_documents"], None)
-    kept = {**FULL_MEMBER, "contact_priority": None, "city": None}
-    assert {name: member[name] for name in TEXT_FIELDS} == {name: kept[name] for name in TEXT_FIELDS}
+    stored = {**FULL_MEMBER, "contact_priority": None, "city": None}
+    assert {name: member[name] for name in TEXT_FIELDS} == {name: stored[name] for name in TEXT_FIELDS}
     assert [each.split(" by ")[0] for each in event_summaries(server, member["id"])] == [
         "team_member.created", "team_member.updated",
     ]  # fmt: skip

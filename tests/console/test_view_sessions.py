@@ -1,4 +1,4 @@
-"""Invoice view sessions that the console keeps: begun, kept by heartbeats, ended; figures that can be true."""
+"""Invoice view sessions in the console: started, continued by heartbeats, ended, with plausible times."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -221,8 +221,8 @@ def test_no_session_starts_on_an_invoice_of_another_plan_manager(
     api: Client, invoice_id: str, new_browser: Callable[..., Browser], new_account: Callable[..., Account],
     new_plan_manager: Callable[[], UUID],
 ) -> None:  # fmt: skip
-    stranger = new_browser(new_account("owner", new_plan_manager()))
-    assert stranger.submit(f"/console/invoices/{invoice_id}/view-session").status_code == 404
+    outsider = new_browser(new_account("owner", new_plan_manager()))
+    assert outsider.submit(f"/console/invoices/{invoice_id}/view-session").status_code == 404
     assert api.get("/invoice-view-sessions").json()["data"] == []
 
 

@@ -105,8 +105,8 @@ def test_an_endpoint_is_paused_resumed_and_deleted(
     here = f"{PAGE}/{endpoint.id}"
     assert owner.submit(f"{here}/pause").headers["location"] == here
     assert not list_endpoints(plan_manager_id)[0].active
-    refused = owner.submit(f"{here}/test")
-    assert (refused.status_code, "is not active" in refused.text) == (409, True)
+    rejected = owner.submit(f"{here}/test")
+    assert (rejected.status_code, "is not active" in rejected.text) == (409, True)
     assert owner.submit(f"{here}/resume").status_code == 303
     assert list_endpoints(plan_manager_id)[0].active
     assert owner.get(f"{here}/delete").status_code == 200

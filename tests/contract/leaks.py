@@ -1,4 +1,4 @@
-"""What no refusal may hold: the inside of the server, or anything of another plan manager."""
+"""What no error response may contain: internals of the server, or anything of another plan manager."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ INTERNAL = re.compile(
     re.VERBOSE,
 )
 ERROR_MEMBERS = {"success", "error", "detail", "errors", "request_id"}
-# The headers of a refusal; what it may say besides depends on its status.
+# The headers of an error response; others depend on its status.
 ERROR_HEADERS = {
     "cache-control", "content-length", "content-type", "date", "server", "x-content-type-options", "x-request-id",
 }  # fmt: skip
@@ -38,7 +38,7 @@ def all_strings(body: Any) -> list[str]:
 
 
 def assert_error_leaks_nothing(response: httpx.Response) -> None:
-    """A refusal has the members and the headers that refusals have, and says nothing of the inside."""
+    """An error response has the documented members and headers, and reveals no internals."""
     assert response.status_code >= 400
     allowed = ERROR_HEADERS | RATE_LIMIT_HEADERS | {"allow", "retry-after", "www-authenticate"}
     assert set(response.headers) <= allowed, response.headers

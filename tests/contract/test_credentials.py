@@ -170,7 +170,7 @@ def _assert_leaks_nothing(response: httpx.Response, *worlds: World) -> None:
     assert_error_leaks_nothing(response)
     for each in worlds:
         assert_no_data_of(each, response)
-    # Only who holds a key of ours is told its quota; only who holds none, what is needed.
+    # Only a response to a valid key has rate limit headers; only a response without one has a challenge.
     more = {"www-authenticate"} if response.status_code == 401 else RATE_LIMIT_HEADERS
     assert set(response.headers) <= ERROR_HEADERS | more
     assert response.headers.get("www-authenticate") == ("Bearer" if response.status_code == 401 else None)
@@ -223,7 +223,7 @@ MALFORMED_REQUESTS: dict[str, tuple[str, bytes, dict[str, str]]] = {
 def test_malformed_requests_do_not_reveal_internals(other_tenant: World, name: str) -> None:
     operation, client = OPERATIONS[name], other_tenant.client
     odd_ids = [dict.fromkeys(operation.path_ids, each) for each in ("1'--", "%00", "%ff", "9" * 40, "a%0Ab", "..%2f")]
-    refused = 0
+    rejected = 0
     for ids in [{each: str(uuid7()) for each in operation.path_ids}, *(odd_ids if operation.path_ids else [])]:
         for query, body, more in MALFORMED_REQUESTS.values():
             path = operation.path.format(**ids) + (f"?{query}" if query else "")
@@ -232,9 +232,9 @@ def test_malformed_requests_do_not_reveal_internals(other_tenant: World, name: s
             response = client.http.request(operation.method, path, headers=headers, content=content)
             assert response.status_code < 500, (path, body, response.text)
             if response.status_code >= 400:
-                refused += 1
+                rejected += 1
                 assert_error_leaks_nothing(response)
-    assert refused >= 5
+    assert rejected >= 5
 
 
 def encodings_of(secret: str) -> dict[str, re.Pattern[str]]:

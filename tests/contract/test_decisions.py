@@ -20,8 +20,8 @@ def _decision_pages() -> list[str]:
 def test_every_dependency_is_named_in_a_decision() -> None:
     dependencies = _dependencies()
     assert {"asyncpg", "hatchling", "pytest"} <= dependencies
-    told = "\n".join(text_of(page) for page in _decision_pages())
-    missing = [name for name in sorted(dependencies) if not re.search(rf"`{re.escape(name)}`", told)]
+    reported = "\n".join(text_of(page) for page in _decision_pages())
+    missing = [name for name in sorted(dependencies) if not re.search(rf"`{re.escape(name)}`", reported)]
     assert not missing, f"docs/decisions names no {', '.join(missing)}"
 
 

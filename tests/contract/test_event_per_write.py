@@ -43,7 +43,7 @@ UPDATES = [name for name, operation in WRITES.items() if operation.method == "PU
 
 
 class EventRow(Struct):
-    """An event as it is kept."""
+    """An event as it is stored."""
 
     type: str
     resource_kind: str
@@ -68,7 +68,7 @@ def recorded_events(tenant: World, request_id: str) -> list[EventRow]:
 
 
 def rejecting_writes(tenant: World, how: str, table: str) -> AbstractContextManager[None]:
-    """The database refuses what is written to a table: at once, or when the transaction commits."""
+    """Writes to a table fail in the database: at once, or when the transaction commits."""
     # Not the update of an event: that is the sequencer's.
     what = "insert" if table == "events" else "insert or update or delete"
     kind, when = {
@@ -115,8 +115,8 @@ def test_a_write_records_its_events(fresh_tenant: World, name: str) -> None:
     main = next(each for each in events if each.resource_kind == kind)
     own_id = str(response.json().get("id") or fresh_tenant.ids[list(WRITES[name].path_ids)[-1]])
     assert main.resource_id == own_id
-    told = (main.data is not None, main.previous is not None)
-    assert told == {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]
+    reported = (main.data is not None, main.previous is not None)
+    assert reported == {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]
 
 
 @pytest.mark.parametrize("how", ["at once", "at the commit"])
@@ -148,8 +148,8 @@ def test_a_rejected_write_records_no_event(tenant: World, tenant_data: ReadTenan
         assert send(tenant.client, name, absent_ids(tenant)).status_code == 404
     if WRITES[name].body:
         path = WRITES[name].path.removeprefix(PREFIX).format(**tenant.ids)
-        refused = tenant.client.request(WRITES[name].method, path, json=BODIES[name] | {"unknown": 1})
-        assert refused.status_code == 400
+        rejected = tenant.client.request(WRITES[name].method, path, json=BODIES[name] | {"unknown": 1})
+        assert rejected.status_code == 400
     assert tenant_data(tenant.plan_manager_id) == before
 
 

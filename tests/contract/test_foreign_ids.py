@@ -87,7 +87,7 @@ WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 
 @pytest.fixture(scope="module")
 def owner(other_tenant: World) -> World:
-    """The stranger, who has used every filter and every reference."""
+    """The other plan manager, which has used every filter and every reference."""
     refers = {name: other_tenant.ids[name] for member in BODY_CASES if (name := member[1]) in other_tenant.ids}
     assert other_tenant.client.put(f"/participants/{other_tenant.ids['participant_id']}", refers).is_success
     seen = {
@@ -124,7 +124,7 @@ def owner_headers(owner: World) -> dict[str, dict[str, str]]:
 
 @pytest.fixture
 def unchanged(tenant: World, owner: World, tenant_data: ReadTenantData) -> Any:
-    """What both have is the same after a test as before it, events and kept answers too."""
+    """The data of both, with events and stored responses, is the same after a test as before."""
     before = tenant_data(tenant.plan_manager_id), tenant_data(owner.plan_manager_id)
     yield
     assert (tenant_data(tenant.plan_manager_id), tenant_data(owner.plan_manager_id)) == before

@@ -4,7 +4,7 @@ import ast
 
 from contract.sources import imports, modules
 
-# Libraries that open connections to where they are told.
+# Libraries that open connections to an address that they are given.
 CLIENTS = {
     "aiohttp", "ftplib", "http.client", "httpcore", "httpx", "imaplib", "paramiko", "poplib", "requests", "smtplib",
     "telnetlib", "urllib.request", "urllib3", "websockets", "xmlrpc", "xmlrpc.client",

@@ -97,10 +97,10 @@ def test_a_reference_to_a_foreign_resource_is_rejected_like_an_unknown_one(
     own = f"/participants/{tenant.ids['participant_id']}"
     absent = absent_ids(tenant)[member]
     for send_ in (lambda body: tenant.client.post("/participants", body), lambda body: tenant.client.put(own, body)):
-        refused = send_({member: other_tenant.ids[member]})
-        assert refused.status_code == 400
-        assert [each["field"] for each in refused.json()["errors"]] == [member]
-        assert stable_response(refused) == stable_response(send_({member: absent}))
+        rejected = send_({member: other_tenant.ids[member]})
+        assert rejected.status_code == 400
+        assert [each["field"] for each in rejected.json()["errors"]] == [member]
+        assert stable_response(rejected) == stable_response(send_({member: absent}))
     assert tenant_data(tenant.plan_manager_id) == before
     assert tenant.client.put(own, {member: tenant.ids[member]}).status_code == 200
 

@@ -88,7 +88,7 @@ def absent_ids(world: World) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SeededPlanManager:
-    """`ids` has what each name in a page's path stands for; `texts` every text that was kept, by where it is."""
+    """`ids` has the value of each parameter of a page's path, `texts` every stored text by its location."""
 
     server: RunningServer
     plan_manager_id: UUID
@@ -189,7 +189,7 @@ async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> t
 
 
 def _import_rows(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> dict[str, str]:
-    """What comes by import; the invoice has every kind of fault that is worth a warning."""
+    """The imported rows; the invoice has an error for each kind of warning."""
     ids = {name: str(uuid7()) for name in ("category", "account_manager_id", "provider_id", "participant_id")}
     ids |= {name: str(uuid7()) for name in ("invoice_id", "session_id", "team_member_id")}
     ids["note_type_id"] = str(next(_note_type_ids))  # each plan manager has one of its own

@@ -12,7 +12,7 @@ def temporary_folder() -> Generator[Path]:
     """An empty folder, gone at the end.
 
     Not one of pytest's own: they are closed to the system user that PostgreSQL runs as under root, and a cluster for a
-    closed folder is kept elsewhere.
+    closed folder is stored elsewhere.
     """
     folder = Path(tempfile.mkdtemp(prefix="plankeeper-test-"))
     folder.chmod(0o711)

@@ -19,7 +19,7 @@ Import = Callable[..., ImportReport]
 
 
 class EventRow(Struct):
-    """An event, as it is kept."""
+    """An event as it is stored."""
 
     type: str
     resource_id: str

@@ -1,4 +1,4 @@
-"""Importing in tests, through the same door as the command line."""
+"""Importing in tests, with the same function as the command line."""
 
 import io
 from typing import Any

@@ -88,7 +88,9 @@ def differences(expected: Any, actual: Any, place: str = "$") -> list[str]:
             problems += [f"{place}.{name}: is not shown" for name in actual if name not in expected_members]
         shared = [name for name in expected_members if name in actual]
         return problems + [
-            fault for name in shared for fault in differences(expected_members[name], actual[name], f"{place}.{name}")
+            problem
+            for name in shared
+            for problem in differences(expected_members[name], actual[name], f"{place}.{name}")
         ]
     if isinstance(expected, list) and isinstance(actual, list):
         more = bool(expected) and expected[-1] == ELLIPSIS
@@ -96,7 +98,7 @@ def differences(expected: Any, actual: Any, place: str = "$") -> list[str]:
         if len(actual) < len(expected_items) or (len(actual) > len(expected_items) and not more):
             return [f"{place}: {len(actual)} items, not {len(expected_items)}"]
         pairs = enumerate(zip(expected_items, actual, strict=False))
-        return [fault for index, pair in pairs for fault in differences(*pair, f"{place}[{index}]")]
+        return [problem for index, pair in pairs for problem in differences(*pair, f"{place}[{index}]")]
     if expected == ELLIPSIS or (isinstance(expected, str) and isinstance(actual, str) and matches(expected, actual)):
         return []
     return [] if repr(expected) == repr(actual) else [f"{place}: is {actual!r}, not {expected!r}"]

@@ -109,7 +109,7 @@ def received_bodies(receiver: Receiver) -> list[dict[str, Any]]:
 
 
 def received_subject_ids(receiver: Receiver) -> list[str]:
-    """What the events are about that a receiver was told of, in the order in which they came."""
+    """The ids of the resources of the received events, in their order of arrival."""
     return [each["data"]["resource"]["id"] for each in received_bodies(receiver)]
 
 

@@ -107,7 +107,7 @@ def test_the_commands_on_a_page_produce_the_shown_output(example_server: Example
             continue
         together = answer is not None and answer.language == "text"
         done = example_server.run(command.text, subprocess.STDOUT if together else subprocess.PIPE)
-        wrong += [f"{command}: {fault}" for fault in _problems(done, example_server.statuses(), answer)]
+        wrong += [f"{command}: {problem}" for problem in _problems(done, example_server.statuses(), answer)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -125,7 +125,7 @@ def _problems(done: subprocess.CompletedProcess[str], statuses: list[int], expec
 
 
 def _shows_failure(expected: Block | None) -> bool:
-    """A command that is shown to refuse its input says that nothing was written."""
+    """The documented output of a command that rejects its input says that nothing was written."""
     return expected is not None and expected.language == "text" and "othing was written." in expected.text
 
 

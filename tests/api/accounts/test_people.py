@@ -99,11 +99,11 @@ def test_a_new_invitation_invalidates_the_previous_link(ada: AccountDriver) -> N
 def test_only_its_plan_manager_can_revoke_an_invitation(
     ada: AccountDriver, new_account: Callable[..., AccountDriver]
 ) -> None:
-    token, stranger = invite(ada, fresh_email()), new_account()
-    [kept] = ada.server.run(member_store.list_pending_invitations(ada.server.db, ada.plan_manager_id))
+    token, outsider = invite(ada, fresh_email()), new_account()
+    [stored] = ada.server.run(member_store.list_pending_invitations(ada.server.db, ada.plan_manager_id))
     with pytest.raises(NotFound):
-        stranger.write(lambda ctx: invitations.revoke(ctx, kept.id))
-    ada.write(lambda ctx: invitations.revoke(ctx, kept.id))
+        outsider.write(lambda ctx: invitations.revoke(ctx, stored.id))
+    ada.write(lambda ctx: invitations.revoke(ctx, stored.id))
     assert accept_invitation(ada, token) is None
     assert recorded_account_events(ada.server, ada.plan_manager_id)[-1].type == "account.invitation_withdrawn"
 
@@ -199,11 +199,11 @@ def test_a_role_change_takes_effect_immediately_and_is_recorded(
 def test_members_of_another_plan_manager_cannot_be_changed(
     ada: AccountDriver, new_account: Callable[..., AccountDriver]
 ) -> None:
-    stranger = new_account()
-    assert ada.write(lambda ctx: members.change_role(ctx, stranger.id, "viewer"), as_self=True) is None
-    assert ada.write(lambda ctx: members.remove(ctx, stranger.id), as_self=True) is None
-    assert roles_by_email(stranger) == {stranger.email: "owner"}
-    assert isinstance(stranger.sign_in(), LoginResult)
+    outsider = new_account()
+    assert ada.write(lambda ctx: members.change_role(ctx, outsider.id, "viewer"), as_self=True) is None
+    assert ada.write(lambda ctx: members.remove(ctx, outsider.id), as_self=True) is None
+    assert roles_by_email(outsider) == {outsider.email: "owner"}
+    assert isinstance(outsider.sign_in(), LoginResult)
 
 
 def test_the_last_owner_can_be_removed_only_by_the_system(ada: AccountDriver) -> None:
@@ -262,7 +262,7 @@ def test_a_former_owner_cannot_change_members(ada: AccountDriver, new_account: C
         lambda ctx: invitations.invite(ctx, "late@example.com", "owner"),
         lambda ctx: invitations.revoke(ctx, uuid7()),
     ):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as rejection:
             bob.write(late, as_self=True)
-        assert refused.value.status == 403
+        assert rejection.value.status == 403
     assert ada.write(lambda ctx: members.change_role(ctx, kim.id, "manager"), as_self=True)

@@ -219,9 +219,9 @@ def test_wrong_passwords_of_a_session_are_counted_and_recorded(ada: AccountDrive
     token = ada.token()
     waits = []
     for _ in range(4):
-        with pytest.raises(ValidationError) as refused:
+        with pytest.raises(ValidationError) as rejected:
             verified_credentials(ada, token, "wrong")
-        waits.append(str(refused.value.errors[0].message))
+        waits.append(str(rejected.value.errors[0].message))
         ada.clear_login_delay()
     assert waits == [
         "is incorrect", "is incorrect", "is incorrect, or you tried too soon: wait 1 second and try again",
@@ -229,9 +229,9 @@ def test_wrong_passwords_of_a_session_are_counted_and_recorded(ada: AccountDrive
     ]  # fmt: skip
     # What is right is no failure: neither does it wait, nor is the count forgotten.
     assert verified_credentials(ada, token).account.id == ada.id
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(ValidationError) as rejected:
         verified_credentials(ada, token, "wrong")
-    assert "wait 4 seconds" in refused.value.errors[0].message
+    assert "wait 4 seconds" in rejected.value.errors[0].message
     # The count delays the right password of this session too, and no sign-in.
     assert isinstance(ada.sign_in(), LoginResult)
     with pytest.raises(ValidationError):

@@ -1,4 +1,4 @@
-"""Rotating a key: what the new one may do, how long the old one goes on, and what is told of it."""
+"""Rotating a key: the rights of the new one, the overlap with the old one, and the events."""
 
 import asyncio
 import time
@@ -48,9 +48,9 @@ class KeyHelper:
     def revoke(self, key: str) -> None:
         async def work() -> None:
             async with self._server.db.transaction() as tx:
-                await service.revoke(WriteContext(tx, kept.id, self._server.settings, ACTOR), kept.id)
+                await service.revoke(WriteContext(tx, stored.id, self._server.settings, ACTOR), stored.id)
 
-        kept = self.get(key)
+        stored = self.get(key)
         self._server.run(work())
 
     def get(self, key: str) -> ApiKey:
@@ -123,8 +123,8 @@ def test_the_old_key_works_only_during_the_overlap(
     assert old.get("/participants").status_code == 200
     new = client_with(keys.rotate(old_key, timedelta(seconds=5)), owner)
     assert [each.get("/participants").status_code for each in (old, new)] == [200, 200]
-    refused = wait_until(lambda: (got := old.get("/participants")).status_code != 200 and got)
-    assert (refused.status_code, refused.json()["error"]) == (401, "expired_api_key")
+    rejected = wait_until(lambda: (got := old.get("/participants")).status_code != 200 and got)
+    assert (rejected.status_code, rejected.json()["error"]) == (401, "expired_api_key")
     ends = keys.get(old_key).expires_at
     assert ends
     assert ends <= datetime.now(UTC)
@@ -198,8 +198,8 @@ def test_a_rotation_is_recorded_for_each_plan_manager(
         assert born["previous"] is None
         assert born["data"]["original_id"] == str(before.id)
         assert {each["actor"]["name"] for each in (created, rotated, born)} == {"a test"}
-    kept = "select coalesce(string_agg(events::text, ''), '') from events where plan_manager_id = any ($1)"
-    text = server.run(server.db.one(str, kept, owners))
+    stored = "select coalesce(string_agg(events::text, ''), '') from events where plan_manager_id = any ($1)"
+    text = server.run(server.db.one(str, stored, owners))
     assert str(made.id) in text
     assert not [key for key in (old, new) if key in text or key[4:-6] in text]
 

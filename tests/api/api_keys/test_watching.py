@@ -51,10 +51,10 @@ async def db(dsn: str) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def running_cache(db: Database) -> AsyncGenerator[ApiKeyCache]:
-    keyring = ApiKeyCache(db)
-    watching = asyncio.create_task(keyring.watch())
+    key_cache = ApiKeyCache(db)
+    watching = asyncio.create_task(key_cache.watch())
     try:
-        yield keyring
+        yield key_cache
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
@@ -94,9 +94,9 @@ async def wait_until_used(db: Database, key: str) -> datetime:
 async def test_the_last_use_of_a_key_is_recorded_to_the_minute(db: Database) -> None:
     mine = await create_plan_manager(db)
     used, idle = [await create_key(db, mine) for _ in range(2)]
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as key_cache:
         begun = datetime.now(UTC)
-        await keyring.authenticate(used)
+        await key_cache.authenticate(used)
         moment = await wait_until_used(db, used)
         assert (moment.second, moment.microsecond) == (0, 0)
         assert begun - MINUTE < moment <= datetime.now(UTC)
@@ -109,11 +109,11 @@ async def test_a_rejected_key_is_not_recorded_as_used(db: Database) -> None:
     good, revoked = [await create_key(db, mine) for _ in range(2)]
     async with db.transaction() as tx:
         await service.revoke(WriteContext(tx, mine, Settings.read({}), SYSTEM), (await get_key(db, revoked)).id)
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as key_cache:
         for key in (revoked, new_key()):
             with suppress(ApiError):
-                await keyring.authenticate(key)
-        await keyring.authenticate(good)
+                await key_cache.authenticate(key)
+        await key_cache.authenticate(good)
         await wait_until_used(db, good)
     assert await last_used(db, revoked) is None
 

@@ -106,7 +106,7 @@ async def test_an_unusable_connection_is_replaced(state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "error, kept",
+    "error, stored",
     [
         (asyncpg.UniqueViolationError(), True),
         (asyncpg.DataError(), True),
@@ -117,14 +117,14 @@ async def test_an_unusable_connection_is_replaced(state: str) -> None:
         (asyncpg.InternalClientError(), False),
     ],
 )
-async def test_a_connection_is_kept_after_a_harmless_error(error: BaseException, kept: bool) -> None:
+async def test_a_connection_is_kept_after_a_harmless_error(error: BaseException, stored: bool) -> None:
     server = FakeServer()
     pool = Pool(server.connect, 1, 1)
     with pytest.raises(type(error)):
         async with pool.acquire():
             raise error
     assert await pool.fetch("again") == ["again"]
-    assert len(server.connections) == (1 if kept else 2)
+    assert len(server.connections) == (1 if stored else 2)
 
 
 async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,9 +53,9 @@ def test_the_openapi_document_names_the_codes_of_each_status(api: Client) -> Non
     for path in DOCUMENT["paths"].values():
         for operation in path.values():
             for status, response in operation["responses"].items():
-                told = [word for word in response["description"].split("`") if word in found]
-                assert told or status < "400"
-                assert {found[code]["status"] for code in told} <= {int(status)}
+                reported = [word for word in response["description"].split("`") if word in found]
+                assert reported or status < "400"
+                assert {found[code]["status"] for code in reported} <= {int(status)}
 
 
 def test_the_list_is_ordered_by_code_in_both_modes(api: Client) -> None:

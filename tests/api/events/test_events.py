@@ -157,14 +157,14 @@ def test_errors_and_reads_record_no_event(api: Client) -> None:
     made = api.create("/participants", {"first_name": "Ann"})
     team = f"/participants/{made['id']}/team-members"
     holder = api.create(team, {"first_name": "Bo", "contact_priority": 1})
-    refused = [
+    rejected = [
         api.post("/participants", {"first_name": 5}), api.put(f"/participants/{made['id']}", {"email": "x"}),
         api.post(team, {"first_name": "Cy", "contact_priority": 1}), api.post(team, {}),
         api.delete(f"/participants/{uuid7()}"), api.put(f"{team}/{holder['id']}", {"permissions": ["view_budget"]}),
         api.put(f"/participants/{made['id']}", {"account_manager_id": str(uuid7())}),
         api.put(f"/participants/{made['id']}", {"exit_reason_category_id": str(uuid7())}),
     ]  # fmt: skip
-    assert {each.status_code for each in refused} == {400, 404, 409}
+    assert {each.status_code for each in rejected} == {400, 404, 409}
     assert api.get(team).status_code == api.get("/participants").status_code == 200
     assert api.post("/invoices/status", {"provider_email": "x", "invoice_number": "1"}).status_code == 404
     last = api.create("/note-types", {"note_type": "Last"})
@@ -306,10 +306,10 @@ def test_an_invoice_that_becomes_a_duplicate_records_an_event(api: Client, impor
         import_rows(api, "invoices", [row])
     _, second, *both = wait_for_events(api, 4)
     assert (second["type"], second["data"]["is_duplicate"]) == ("invoice.created", False)
-    told = {each["resource"]["id"]: each for each in both}
-    assert {ident: each["type"] for ident, each in told.items()} == {
+    reported = {each["resource"]["id"]: each for each in both}
+    assert {ident: each["type"] for ident, each in reported.items()} == {
         rows[0]["id"]: "invoice.updated", rows[1]["id"]: "invoice.created",
     }  # fmt: skip
-    became = told[rows[0]["id"]]
+    became = reported[rows[0]["id"]]
     assert became["previous"] == {"is_duplicate": False, "state_management": second["data"]["state_management"]}
     assert became["data"] == api.get(f"/invoices/{rows[0]['id']}").json()

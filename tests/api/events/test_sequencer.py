@@ -145,10 +145,10 @@ async def test_an_event_that_is_rolled_back_never_appears(server: RunningServer,
     async with rolled_back(db) as tx:
         await create_provider(tx, server, api)
     async with db.transaction() as tx:
-        kept = await create_provider(tx, server, api)
+        stored = await create_provider(tx, server, api)
     walker = FeedReader(api)
-    wait_until(lambda: walker.has_read(kept))
-    assert walker.seen == [str(kept)]
+    wait_until(lambda: walker.has_read(stored))
+    assert walker.seen == [str(stored)]
 
 
 def test_a_feed_reader_with_concurrent_writers_reads_each_event_once(server: RunningServer, api: Client) -> None:

@@ -1,4 +1,4 @@
-"""Who gets in: quotas told on every answer to a known key, bad credentials counted by address, nobody remembered."""
+"""Rate limits: their headers on every response to a known key, and failed authentication counted by address."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -129,8 +129,8 @@ def test_every_response_to_a_known_key_has_rate_limit_headers(
 
 
 def test_a_key_without_the_scope_gets_rate_limit_headers_too(limited_client: Callable[..., Client]) -> None:
-    refused = limited_client(10, scopes=("read",)).post("/note-types", {"note_type": "x"})
-    assert (refused.status_code, rate_limit_of(refused)[:2]) == (403, (10, 9))
+    rejected = limited_client(10, scopes=("read",)).post("/note-types", {"note_type": "x"})
+    assert (rejected.status_code, rate_limit_of(rejected)[:2]) == (403, (10, 9))
 
 
 def test_responses_before_authentication_have_no_rate_limit_headers(limited_client: Callable[..., Client]) -> None:
@@ -155,26 +155,26 @@ def test_a_rate_limited_response_says_when_to_retry(
         api = limited_client(3, held=False)
         lefts = [rate_limit_of(api.get("/participants"))[1] for _ in range(3)]
         before = seconds_left(server)
-        refused = api.post("/participants", {"first_name": "Ada"}, headers={"Idempotency-Key": "one"})
+        rejected = api.post("/participants", {"first_name": "Ada"}, headers={"Idempotency-Key": "one"})
         after = seconds_left(server)
-        return api, before, refused, after, lefts
+        return api, before, rejected, after, lefts
 
-    api, before, refused, after, lefts = within_one_minute(server, until_refused)
+    api, before, rejected, after, lefts = within_one_minute(server, until_refused)
     assert lefts == [2, 1, 0]
-    assert refused.status_code == 429
-    assert refused.json() == {
+    assert rejected.status_code == 429
+    assert rejected.json() == {
         "success": False, "error": "rate_limit_exceeded", "detail": CODES["rate_limit_exceeded"].description,
-        "request_id": refused.headers["x-request-id"],
+        "request_id": rejected.headers["x-request-id"],
     }  # fmt: skip
-    quota, left, seconds = rate_limit_of(refused)
+    quota, left, seconds = rate_limit_of(rejected)
     assert (quota, left) == (3, 0)
-    assert refused.headers["retry-after"] == str(seconds)
+    assert rejected.headers["retry-after"] == str(seconds)
     assert after - 1 <= seconds <= before + 1
 
     free = Client(server.url, new_key(UUID(api.plan_manager_id)), api.plan_manager_id)
     assert free.get("/participants").json()["pagination"]["total"] == 0
     assert {each["type"] for each in free.get("/events").json()["data"]} <= {"api_key.created"}
-    # A refusal is not kept: the same request is answered anew.
+    # A 429 is not stored for the idempotency key: the same request is processed again.
     again = free.post("/participants", {"first_name": "Ada"}, headers={"Idempotency-Key": "one"})
     assert (again.status_code, "idempotent-replayed" in again.headers) == (200, False)
     free.http.close()
@@ -189,8 +189,8 @@ def test_the_rate_limit_is_checked_after_the_scope_and_before_the_request(
     assert api.get(f"/participants/{uuid7()}").status_code == 429
     assert api.request("GET", "/participants", headers={"X-Plan-Manager-Id": None}).status_code == 400
     assert api.request("GET", "/participants", headers={"X-Plan-Manager-Id": other.plan_manager_id}).status_code == 403
-    refused = api.post("/participants", {})
-    assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
+    rejected = api.post("/participants", {})
+    assert (rejected.status_code, rejected.json()["error"]) == (403, "insufficient_scope")
 
 
 def test_each_key_has_a_separate_rate_limit(limited_client: Callable[..., Client]) -> None:
@@ -273,20 +273,20 @@ def test_an_address_with_too_many_authentication_failures_is_rejected(
     start_server: Callable[..., RunningServer], inactive_keys: list[str]
 ) -> None:
     limit = len(invalid_credentials(*inactive_keys))
-    door = start_server(auth_failure_rate_limit=limit)
+    limited_server = start_server(auth_failure_rate_limit=limit)
     numbers = count(1)
 
     def until_refused() -> tuple[str, list[int], float, list[httpx.Response], float]:
         address = f"127.1.1.{next(numbers)}"
-        with client_from_address(door, address) as bad:
+        with client_from_address(limited_server, address) as bad:
             first = [bad.get("/participants", headers=each).status_code for each in invalid_credentials(*inactive_keys)]
-            before = seconds_left(door)
-            refused = [bad.get("/participants", headers=each) for each in invalid_credentials(*inactive_keys)]
-            return address, first, before, refused, seconds_left(door)
+            before = seconds_left(limited_server)
+            rejected = [bad.get("/participants", headers=each) for each in invalid_credentials(*inactive_keys)]
+            return address, first, before, rejected, seconds_left(limited_server)
 
-    _, first, before, refused, after = within_one_minute(door, until_refused)
+    _, first, before, rejected, after = within_one_minute(limited_server, until_refused)
     assert first == [401] * limit
-    for response in refused:
+    for response in rejected:
         check_response(response)
         assert (response.status_code, response.json()["error"]) == (429, "rate_limit_exceeded")
         assert has_no_rate_limit(response)
@@ -297,13 +297,16 @@ def test_an_address_that_is_refused_has_its_good_keys_served_and_touches_nobody_
     start_server: Callable[..., RunningServer], api: Client
 ) -> None:
     """An office may stand behind an address."""
-    door = start_server(auth_failure_rate_limit=1)
+    limited_server = start_server(auth_failure_rate_limit=1)
     for address in ("127.1.0.1", "127.1.0.2"):
-        door.run(hold_minute(door.db, f"address:{address}"))
-    with client_from_address(door, "127.1.0.1") as bad, client_from_address(door, "127.1.0.2") as beside:
+        limited_server.run(hold_minute(limited_server.db, f"address:{address}"))
+    with (
+        client_from_address(limited_server, "127.1.0.1") as bad,
+        client_from_address(limited_server, "127.1.0.2") as beside,
+    ):
         assert [bad.get("/participants").status_code for _ in range(2)] == [401, 429]
         good = bad.get("/participants", headers=api.headers())
-        assert (good.status_code, rate_limit_of(good)[0]) == (200, door.settings.rate_limit)
+        assert (good.status_code, rate_limit_of(good)[0]) == (200, limited_server.settings.rate_limit)
         assert bad.get("/participants").status_code == 429
         assert beside.get("/participants").status_code == 401
 
@@ -311,13 +314,13 @@ def test_an_address_that_is_refused_has_its_good_keys_served_and_touches_nobody_
 def test_invalid_requests_with_a_valid_key_are_no_authentication_failures(
     start_server: Callable[..., RunningServer], api: Client
 ) -> None:
-    door = start_server(auth_failure_rate_limit=2)
-    door.run(hold_minute(door.db, "address:127.1.0.3"))
-    with client_from_address(door, "127.1.0.3") as client:
+    limited_server = start_server(auth_failure_rate_limit=2)
+    limited_server.run(hold_minute(limited_server.db, "address:127.1.0.3"))
+    with client_from_address(limited_server, "127.1.0.3") as client:
         for _ in range(5):
             assert client.get("/participants", headers={"Authorization": f"Bearer {api.key}"}).status_code == 400
-            stranger = api.headers() | {"X-Plan-Manager-Id": str(uuid7())}
-            assert client.get("/participants", headers=stranger).status_code == 403
+            outsider = api.headers() | {"X-Plan-Manager-Id": str(uuid7())}
+            assert client.get("/participants", headers=outsider).status_code == 403
         assert [client.get("/participants").status_code for _ in range(3)] == [401, 401, 429]
 
 

@@ -1,4 +1,4 @@
-"""Who may ask: the API key, the scope header, the order in which requests are refused."""
+"""Authentication: the API key, the plan manager header, scopes, and the order of the checks."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -100,8 +100,8 @@ def test_expiry_is_revealed_only_to_the_holder_of_the_key(
 def test_a_key_in_use_stops_working_when_it_expires(new_client: Callable[..., Client]) -> None:
     brief = new_client(lasts=timedelta(seconds=1.5))
     assert brief.get("/participants").status_code == 200
-    refused = wait_until(lambda: (response := brief.get("/participants")).status_code != 200 and response)
-    assert error_of(refused) == (401, "expired_api_key", EXPIRED)
+    rejected = wait_until(lambda: (response := brief.get("/participants")).status_code != 200 and response)
+    assert error_of(rejected) == (401, "expired_api_key", EXPIRED)
 
 
 def test_a_revoked_key_is_rejected_by_every_server_and_others_work(
@@ -115,14 +115,14 @@ def test_a_revoked_key_is_rejected_by_every_server_and_others_work(
 
     async def revoke() -> None:
         async with server.db.transaction() as tx:
-            kept = await store.get_by_hash(tx, hash_token(api.key))
-            assert kept is not None
-            await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), kept.id)
+            stored = await store.get_by_hash(tx, hash_token(api.key))
+            assert stored is not None
+            await service.revoke(WriteContext(tx, owner, server.settings, SYSTEM), stored.id)
 
     server.run(revoke())
     for client in clients:
-        refused = wait_until(lambda client=client: (got := client.get("/participants")).status_code != 200 and got)
-        assert error_of(refused) == (401, "invalid_api_key", INVALID)
+        rejected = wait_until(lambda client=client: (got := client.get("/participants")).status_code != 200 and got)
+        assert error_of(rejected) == (401, "invalid_api_key", INVALID)
     assert [each.get("/participants").status_code for each in staying] == [200] * 2
     for client in (clients[1], *staying):
         client.http.close()
@@ -193,8 +193,8 @@ def test_each_scope_allows_only_its_own_requests(new_client: Callable[..., Clien
     says = "This request requires the scope `{}`, which the API key does not have."
     made = writer.create("/participants", {"first_name": "Ann"})
     assert reader.get(f"/participants/{made['id']}").json() == made
-    refused = reader.put(f"/participants/{made['id']}", {"first_name": "Bob"})
-    assert error_of(refused) == (403, "insufficient_scope", says.format("write"))
+    rejected = reader.put(f"/participants/{made['id']}", {"first_name": "Bob"})
+    assert error_of(rejected) == (403, "insufficient_scope", says.format("write"))
     assert error_of(writer.get("/participants")) == (403, "insufficient_scope", says.format("read"))
     assert reader.get(f"/participants/{made['id']}").json() == made
 

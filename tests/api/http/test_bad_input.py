@@ -1,4 +1,4 @@
-"""Requests that are wrong in every way we could think of: each is refused by name, and nothing is written."""
+"""Invalid requests of every kind: each error names the field, and nothing is written."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def send_raw(
 
 
 def field_errors(response: httpx.Response) -> list[tuple[str, str]]:
-    """What a refusal says of each field; the same stands in its sentence."""
+    """The message for each field; the response's detail repeats them."""
     body = response.json()
     assert (response.status_code, body["error"]) == (400, "invalid_request"), response.text
     errors = [(each["field"], each["message"]) for each in body["errors"]]
@@ -92,10 +92,10 @@ def test_a_body_that_is_not_a_json_object_is_rejected(api: Client, unchanged: Ca
     body, says = NOT_JSON[kind]
     with unchanged():
         for response in (send_raw(api, body), send_raw(api, body, f"/participants/{made['id']}", "PUT")):
-            told = response.json()
-            assert (response.status_code, told["error"]) == (400, "invalid_json")
-            assert set(told) == {"success", "error", "detail", "request_id"}
-            assert told["detail"].startswith(says)
+            reported = response.json()
+            assert (response.status_code, reported["error"]) == (400, "invalid_json")
+            assert set(reported) == {"success", "error", "detail", "request_id"}
+            assert reported["detail"].startswith(says)
 
 
 def test_json_nested_32_levels_deep_is_parsed_and_fails_validation(api: Client, unchanged: Callable[[], Any]) -> None:
@@ -115,9 +115,9 @@ def test_a_body_of_another_media_type_is_rejected(api: Client, unchanged: Callab
         response = api.request(
             "POST", "/participants", content=b'{"first_name": "Ann"}', headers={"Content-Type": kind}
         )
-        told = response.json()
-        assert (response.status_code, told.pop("error")) == (415, "unsupported_media_type")
-        assert told == {
+        reported = response.json()
+        assert (response.status_code, reported.pop("error")) == (415, "unsupported_media_type")
+        assert reported == {
             "success": False, "detail": CODES["unsupported_media_type"].description,
             "request_id": response.headers["x-request-id"],
         }  # fmt: skip
@@ -146,9 +146,9 @@ def in_chunks(body: bytes) -> Iterator[bytes]:
 def test_a_body_over_1_mib_is_rejected(api: Client, unchanged: Callable[[], Any], body: bytes) -> None:
     with unchanged():
         for response in (send_raw(api, body), send_raw(api, in_chunks(body))):
-            told = response.json()
-            assert (response.status_code, told.pop("error")) == (413, "body_too_large")
-            assert told == {
+            reported = response.json()
+            assert (response.status_code, reported.pop("error")) == (413, "body_too_large")
+            assert reported == {
                 "success": False, "detail": CODES["body_too_large"].description,
                 "request_id": response.headers["x-request-id"],
             }  # fmt: skip
@@ -326,9 +326,9 @@ def test_a_note_type_id_is_an_integer(api: Client) -> None:
 def test_an_invalid_id_is_not_found_where_the_contract_types_it_as_a_string(api: Client, path: str) -> None:
     own = api.create("/participants", {})["id"]
     responses = [api.get(path.format(each, own=own)) for each in ("abc", "1", "None", uuid7().hex, "%00", str(uuid7()))]
-    told = [response.json() | {"request_id": None} for response in responses]
+    reported = [response.json() | {"request_id": None} for response in responses]
     says = CODES["not_found"].description
-    assert told == [{"success": False, "error": "not_found", "detail": says, "request_id": None}] * 6
+    assert reported == [{"success": False, "error": "not_found", "detail": says, "request_id": None}] * 6
 
 
 def test_an_invalid_body_for_a_member_called_none_is_rejected(api: Client) -> None:

@@ -55,8 +55,8 @@ def test_a_write_with_a_stale_etag_is_rejected_and_writes_nothing(api: Client, r
     new = api.get(path)
     body = {"json": change} if method == "PUT" else {}
     for sent in (old, '"nobody"', f"W/{new.headers['etag']}", "junk"):
-        refused = api.request(method, path, **if_match(sent), **body)
-        assert (refused.status_code, refused.json()["error"]) == (412, "precondition_failed")
+        rejected = api.request(method, path, **if_match(sent), **body)
+        assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
     assert api.get(path).content == new.content
     assert api.request(method, path, **if_match(new.headers["etag"]), **body).status_code == 200
 

@@ -248,9 +248,9 @@ def test_only_a_configured_origin_may_read_and_write(
             response.headers["access-control-expose-headers"].split(", ")
         )
         assert "access-control-allow-credentials" not in response.headers
-    stranger = {"Origin": "https://evil.example"}
-    assert "access-control-allow-origin" not in api.request("GET", "/note-types", headers=stranger).headers
-    closed = api.http.options(f"{PREFIX}/note-types", headers=PREFLIGHT | stranger | {"X-Request-Id": "mine"})
+    outsider = {"Origin": "https://evil.example"}
+    assert "access-control-allow-origin" not in api.request("GET", "/note-types", headers=outsider).headers
+    closed = api.http.options(f"{PREFIX}/note-types", headers=PREFLIGHT | outsider | {"X-Request-Id": "mine"})
     assert "access-control-allow-origin" not in closed.headers
     assert (closed.headers["x-request-id"], closed.json()) == ("mine", {})
     api.http.close()

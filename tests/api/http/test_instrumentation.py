@@ -1,4 +1,4 @@
-"""What is told of a request: one line in the log, and figures; and nothing of whom it was about."""
+"""Access log and metrics: one log line for each request, and no personal data."""
 
 import json
 import re
@@ -313,7 +313,7 @@ def test_a_request_is_counted_and_timed_once(api: Client) -> None:
 def test_a_rate_limited_request_is_counted(
     logging_server: RunningServer, new_plan_manager: Callable[[], UUID], api: Client
 ) -> None:
-    refused = sample_key("plankeeper_rate_limit_rejections_total")
+    rejected = sample_key("plankeeper_rate_limit_rejections_total")
     owner = new_plan_manager()
 
     async def work() -> str:
@@ -327,7 +327,7 @@ def test_a_rate_limited_request_is_counted(
     before = samples(api)
     count = sum(limited.get("/participants").status_code == 429 for _ in range(3))
     assert count
-    wait_until(lambda: samples(api)[refused] - before[refused] == count)
+    wait_until(lambda: samples(api)[rejected] - before[rejected] == count)
     limited.http.close()
 
 

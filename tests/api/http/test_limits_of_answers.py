@@ -9,10 +9,10 @@ NIL = "00000000-0000-0000-0000-000000000000"
 
 
 def test_at_most_a_hundred_errors_are_reported(api: Client) -> None:
-    refused = api.post("/participants", {f"unknown_{number}": 1 for number in range(5000)})
-    assert refused.status_code == 400
-    assert len(refused.json()["errors"]) == 100
-    assert refused.json()["detail"].endswith("; and 4997 more.")
+    rejected = api.post("/participants", {f"unknown_{number}": 1 for number in range(5000)})
+    assert rejected.status_code == 400
+    assert len(rejected.json()["errors"]) == 100
+    assert rejected.json()["detail"].endswith("; and 4997 more.")
 
 
 def test_an_encoded_slash_does_not_separate_path_segments(api: Client) -> None:

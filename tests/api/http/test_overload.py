@@ -1,4 +1,4 @@
-"""A server that is asked for more than it can do refuses early, and goes on."""
+"""An overloaded server rejects requests early and continues to serve."""
 
 import asyncio
 import socket
@@ -113,19 +113,19 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
 
     monkeypatch.setattr(Pool, "_acquire", counting)
     full = start_server(max_concurrent_requests=SLOTS, pool_size=10)
-    api, stranger = new_client_of(full), some_key()
+    api, outsider = new_client_of(full), some_key()
     with all_slots_in_use(full, api, SLOTS) as (release, updates):
         before = len(taken)
         assert before >= SLOTS
         for _ in range(10):
-            for refused in (
+            for rejection in (
                 api.get("/participants"),
                 api.post("/participants", {"first_name": "Eve"}),
                 api.post("/note-types", {"note_type": "x"}, headers={"Idempotency-Key": "one"}),
-                api.send("GET", "/participants", headers={"Authorization": f"Bearer {stranger}"}),
+                api.send("GET", "/participants", headers={"Authorization": f"Bearer {outsider}"}),
                 api.send("GET", "/participants"),
             ):
-                assert_busy(refused, "The server is too busy.")
+                assert_busy(rejection, "The server is too busy.")
         assert api.http.get("/healthz").status_code == 200
         # Who had waited for a place would have waited for these.
         assert not any(update.done() for update in updates)
@@ -134,7 +134,7 @@ def test_a_request_beyond_the_limit_is_rejected_immediately_without_the_database
         assert [update.result(20).status_code for update in updates] == [200] * SLOTS
     assert api.get("/participants").json()["pagination"]["total"] == 1
     assert api.get("/note-types").json()["pagination"]["total"] == 0
-    assert api.send("GET", "/participants", headers={"Authorization": f"Bearer {stranger}"}).status_code == 401
+    assert api.send("GET", "/participants", headers={"Authorization": f"Bearer {outsider}"}).status_code == 401
 
 
 def test_a_slot_is_released_however_a_request_ends(
@@ -186,14 +186,14 @@ def test_a_request_that_waits_too_long_for_a_lock_is_rejected_and_writes_nothing
         for update in updates:
             assert_busy(update.result(20), CODES["service_unavailable"].description)
         release()
-    [kept] = api.get("/participants").json()["data"]
-    assert kept["last_name"] is None
+    [stored] = api.get("/participants").json()["data"]
+    assert stored["last_name"] is None
 
 
 def test_at_ten_times_the_limit_every_request_gets_a_response(
     start_server: Callable[..., RunningServer], new_client_of: Callable[..., Client]
 ) -> None:
-    """Each create is either answered with the row that it made, or refused without one."""
+    """Each create either returns the row that it inserted, or is rejected without inserting one."""
     full = start_server(max_concurrent_requests=SLOTS)
     api = new_client_of(full)
 
@@ -203,12 +203,12 @@ def test_at_ten_times_the_limit_every_request_gets_a_response(
     with ThreadPoolExecutor(10 * SLOTS) as pool:
         responses = list(pool.map(create, range(60 * SLOTS)))
     made = {each.json()["id"] for each in responses if each.status_code == 200}
-    refused = [each for each in responses if each.status_code != 200]
-    for each in refused:
+    rejection = [each for each in responses if each.status_code != 200]
+    for each in rejection:
         assert_busy(each, "The server is too busy.")
     assert made
-    kept = api.get("/participants", limit=1000).json()["data"]
-    assert {each["id"] for each in kept} == made
+    stored = api.get("/participants", limit=1000).json()["data"]
+    assert {each["id"] for each in stored} == made
     assert api.get("/participants").status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Pages of lists: by offset with a total, by cursor without; what is refused of either."""
+"""Pagination: by offset with a total, by cursor without, and invalid parameters of both."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,7 +33,7 @@ def path_of(api: Client) -> Callable[[str], str]:
 
 
 def query_errors(api: Client, path: str, query: str) -> list[tuple[str, str]]:
-    """The fields named in a refusal, with what is said of them."""
+    """The fields that an error names, with their messages."""
     response = api.request("GET", f"{path}?{query}")
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request"), (query, response.text)
     return [(each["field"], each["message"]) for each in response.json()["errors"]]

@@ -60,7 +60,7 @@ def connections(server: RunningServer) -> int:
 
 
 def read_to_end(client: socket.socket) -> bytes:
-    """All that comes until the server closes; a server that does not is told by TimeoutError."""
+    """Everything received until the server closes the connection; TimeoutError if it does not."""
     received = b""
     try:
         while more := client.recv(65536):
@@ -290,7 +290,7 @@ def test_half_a_request_times_out_even_while_a_response_is_read(
 def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
     cluster: SharedCluster, api: Client, import_rows: Callable[..., Any], how: str
 ) -> None:
-    """What is left is too small for the server to be told that the client lags behind."""
+    """The rest fits into the socket's buffer, so the server cannot notice that the client does not read."""
     ids = [f"017a5f00-0000-7000-8000-{number:012}" for number in range(1, 6)]
     import_rows(api, "participants", [{"id": each, "reason_for_leaving": "x" * 10_000} for each in ids])
     small = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT)
@@ -387,7 +387,7 @@ def test_idle_connections_do_not_block_others_for_long(strict_server: RunningSer
         each.__exit__(None, None, None)
 
 
-# What browsers are told
+# The headers for browsers
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/docs/swagger-ui.css", "/openapi.json"])

@@ -1,4 +1,4 @@
-"""What an import makes of its lines: ids kept, the rest left as it is, an event for each change, or nothing at all."""
+"""Imports: rows are created and updated by id, each change has an event, and a file with errors changes nothing."""
 
 import json
 from collections.abc import Callable
@@ -271,7 +271,7 @@ def test_a_parent_may_follow_its_child_even_with_an_invalid_line(api: Client, im
     child, parent = {"id": new_id(), "name": "child"}, {"id": new_id(), "name": "parent"}
     family = [child | {"parent_id": parent["id"]}, parent]
     bad = import_content(api, "exit-reasons", [*family, {"name": "orphan", "parent_id": new_id()}])
-    assert [fault.line_number for fault in bad.errors] == [3]
+    assert [problem.line_number for problem in bad.errors] == [3]
     assert_imported(import_content(api, "exit-reasons", family), created=2)
 
 

@@ -250,6 +250,6 @@ def test_amounts_are_exact(api: Client, import_content: Import) -> None:
     assert_imported(import_content(api, "invoices", rows.encode()), created=len(amounts))
     table = "total,line_items\n" + "".join(f'{amount},"[{{""quantity"":{amount}}}]"\n' for amount in amounts)
     assert_imported(import_content(api, "invoices", table.encode()), created=len(amounts))
-    kept = ['"total":' + text + "," for text in ("999999999999.99", "-0.01", "1E-10", "10.10", "0", "100")]
+    stored = ['"total":' + text + "," for text in ("999999999999.99", "-0.01", "1E-10", "10.10", "0", "100")]
     listed = api.get("/invoices", after="0").text
-    assert [listed.count(text) for text in kept] == [2] * len(amounts)
+    assert [listed.count(text) for text in stored] == [2] * len(amounts)

@@ -191,12 +191,12 @@ def test_the_earliest_invoice_with_a_number_is_no_duplicate(
     second = import_invoice(created_at="2026-02-02T00:00:00Z")
     third = import_invoice(created_at="2026-02-03T00:00:00Z")
     elsewhere = api.create("/providers", {})["id"]
-    strangers = [
+    outsiders = [
         import_invoice(pm_provider_id=elsewhere),
         import_invoice(invoice_number="INV-2"),
         import_invoice(invoice_number="inv-1"),
     ]
-    assert [warning_codes(api, each) for each in (second, third, *strangers)] == [
+    assert [warning_codes(api, each) for each in (second, third, *outsiders)] == [
         [],
         ["possible_duplicate"],
         [],
@@ -325,18 +325,18 @@ def test_the_status_query_requires_exactly_both_members(api: Client) -> None:
         "query": api.post("/invoices/status?limit=1", {"provider_email": "a", "invoice_number": "1"}),
     }
     assert {response.status_code for response in responses.values()} == {400}
-    told = {
+    reported = {
         name: [(e["field"], e["message"]) for e in response.json()["errors"]] for name, response in responses.items()
     }
     both = ("provider_email", "invoice_number")
-    assert told["{}"] == [(name, "is required") for name in both]
-    assert told["null"] == [(name, "must be a string, not null") for name in both]
-    assert told["long"] == [
+    assert reported["{}"] == [(name, "is required") for name in both]
+    assert reported["null"] == [(name, "must be a string, not null") for name in both]
+    assert reported["long"] == [
         ("provider_email", "must be at most 254 characters long"),
         ("invoice_number", "must be at most 255 characters long"),
     ]  # fmt: skip
-    assert [field for field, _ in told["more"]] == ["id"]
-    assert told["query"] == [("limit", "is unknown; no parameters are supported")]
+    assert [field for field, _ in reported["more"]] == ["id"]
+    assert reported["query"] == [("limit", "is unknown; no parameters are supported")]
 
 
 def test_the_status_query_needs_only_the_read_scope(

@@ -184,8 +184,8 @@ def test_the_last_value_of_a_repeated_member_wins(api: Client) -> None:
     ):
         response = api.request("POST", "/participants", content=body, headers=headers)
         assert (response.status_code, response.json()["first_name"]) == (200, name)
-    refused = api.request("POST", "/participants", content=b'{"first_name": "Ann", "first_name": 5}', headers=headers)
-    assert field_errors(refused) == [("first_name", "must be a string or null, not a whole number")]
+    rejected = api.request("POST", "/participants", content=b'{"first_name": "Ann", "first_name": 5}', headers=headers)
+    assert field_errors(rejected) == [("first_name", "must be a string or null, not a whole number")]
 
 
 LENGTHS = {
@@ -198,10 +198,10 @@ LENGTHS = {
 @pytest.mark.parametrize("character", ["a", "😀"])
 def test_texts_have_a_length_in_characters(api: Client, character: str) -> None:
     longest = {name: character * most for name, most in LENGTHS.items()}
-    kept = api.post("/participants?view=full", longest).json()
-    assert {name: kept[name] for name in LENGTHS} == longest
-    refused = api.post("/participants", {name: text + character for name, text in longest.items()})
-    assert dict(field_errors(refused)) == {
+    stored = api.post("/participants?view=full", longest).json()
+    assert {name: stored[name] for name in LENGTHS} == longest
+    rejected = api.post("/participants", {name: text + character for name, text in longest.items()})
+    assert dict(field_errors(rejected)) == {
         name: f"must be at most {most} characters long" for name, most in LENGTHS.items()
     }
 

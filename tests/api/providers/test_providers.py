@@ -127,8 +127,8 @@ def test_texts_have_a_maximum_length(api: Client) -> None:
     longest = {name: "é" * most for name, most in LENGTHS.items()}
     made = api.post("/providers?view=full", longest).json()
     assert {name: made[name] for name in LENGTHS} == longest
-    refused = api.post("/providers", {name: text + "é" for name, text in longest.items()})
-    assert dict(field_errors(refused)) == {
+    rejected = api.post("/providers", {name: text + "é" for name, text in longest.items()})
+    assert dict(field_errors(rejected)) == {
         name: f"must be at most {most} characters long" for name, most in LENGTHS.items()
     }
 

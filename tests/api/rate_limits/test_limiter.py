@@ -1,4 +1,4 @@
-"""Quotas are shared: never exceeded, nearly all of it usable by whoever asks, told truly."""
+"""Servers share rate limits: never exceeded, almost fully usable, and reported correctly."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -131,11 +131,11 @@ def test_an_import_sends_webhooks_only_on_request(
 ) -> None:
     endpoint = new_endpoint(event_types=["provider.*"])
     import_provider(server, api, notify=False)
-    told = import_provider(server, api, notify=True)
+    reported = import_provider(server, api, notify=True)
     written = api.create("/providers", {"entity_name": "Written"})["id"]
     wait_for_deliveries(api, endpoint, 2)
     assert poll_once(server) == 2
-    assert sorted(received_subject_ids(receiver)) == sorted([told, written])
+    assert sorted(received_subject_ids(receiver)) == sorted([reported, written])
     # Nor does a replay: it sends what would have been sent.
     assert replay(api, endpoint, endpoint["created_at"]).json() == {"events": 2}
     wait_for_deliveries(api, endpoint, 4)
@@ -299,11 +299,11 @@ def test_nothing_can_be_sent_to_a_paused_endpoint(
     emit_events(server, api)
     [delivery] = wait_for_deliveries(api, endpoint, 1)
     api.put(f"/webhook-endpoints/{endpoint['id']}", {"active": False})
-    refused = [
+    rejected = [
         api.request("POST", endpoint_path(endpoint, "test")), replay(api, endpoint, endpoint["created_at"]),
         retry(api, delivery),
     ]  # fmt: skip
-    assert [(each.status_code, each.json()["error"]) for each in refused] == [(409, "webhook_endpoint_inactive")] * 3
+    assert [(each.status_code, each.json()["error"]) for each in rejected] == [(409, "webhook_endpoint_inactive")] * 3
     assert [each["status"] for each in list_deliveries(api, endpoint)] == ["cancelled"]
     assert api.get("/events", type="webhook_endpoint.tested").json()["data"] == []
 

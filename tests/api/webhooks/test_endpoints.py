@@ -1,4 +1,4 @@
-"""Webhook endpoints over HTTP: what can be done with them, and what is told of it."""
+"""Webhook endpoints over HTTP: their operations and events."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -127,8 +127,8 @@ def test_the_number_of_endpoints_is_limited(limited_server: RunningServer, api: 
     client = client_of(limited_server, api)
     with client.http:
         made = [client.create(PATH, NEW_BODY) for _ in range(3)]
-        refused = client.post(PATH, NEW_BODY)
-        assert (refused.status_code, refused.json()["error"]) == (409, "too_many_webhook_endpoints")
+        rejected = client.post(PATH, NEW_BODY)
+        assert (rejected.status_code, rejected.json()["error"]) == (409, "too_many_webhook_endpoints")
         # One that is paused counts; one that is deleted does not.
         client.put(f"{PATH}/{made[0]['id']}", {"active": False})
         assert client.post(PATH, NEW_BODY).status_code == 409
@@ -165,8 +165,8 @@ def test_every_write_records_an_event_without_the_secret(
     retried = api.request("POST", f"/webhook-deliveries/{delivery['id']}/retry").json()
     api.delete(one)
     [deleted] = wait_for_events(api, "webhook_endpoint.deleted")
-    told = api.get("/events", limit=1000).json()["data"]
-    assert [(each["type"], each["data"], each["previous"]) for each in told[1:]] == [
+    reported = api.get("/events", limit=1000).json()["data"]
+    assert [(each["type"], each["data"], each["previous"]) for each in reported[1:]] == [
         ("webhook_endpoint.created", shown, None),
         ("webhook_endpoint.updated", changed, {"description": None}),
         ("webhook_endpoint.secret_rotated", changed, None),
@@ -175,13 +175,13 @@ def test_every_write_records_an_event_without_the_secret(
         ("webhook_delivery.retried", retried, None),
         ("webhook_endpoint.deleted", None, changed),
     ]
-    assert told[4]["id"] == tested["event_id"]
-    assert {each["resource"]["id"] for each in told[1:]} == {made["id"], delivery["id"]}
-    assert {each["actor"]["kind"] for each in told[1:]} == {"api_key"}
-    assert told[-1] == deleted
-    assert "whsec_" not in str(told)
-    assert made["secret"] not in str(told)
-    assert rotated["secret"] not in str(told)
+    assert reported[4]["id"] == tested["event_id"]
+    assert {each["resource"]["id"] for each in reported[1:]} == {made["id"], delivery["id"]}
+    assert {each["actor"]["kind"] for each in reported[1:]} == {"api_key"}
+    assert reported[-1] == deleted
+    assert "whsec_" not in str(reported)
+    assert made["secret"] not in str(reported)
+    assert rotated["secret"] not in str(reported)
 
 
 def test_endpoints_of_another_plan_manager_are_not_visible(server: RunningServer, api: Client, other: Client) -> None:
@@ -258,8 +258,8 @@ def test_an_endpoint_supports_if_match(api: Client) -> None:
     assert api.request("GET", one, headers={"If-None-Match": old}).status_code == 304
     assert api.put(one, {"description": "x"}, headers={"If-Match": old}).status_code == 200
     for method, more in (("PUT", {"json": {"description": "y"}}), ("DELETE", {})):
-        refused = api.request(method, one, headers={"If-Match": old}, **more)
-        assert (refused.status_code, refused.json()["error"]) == (412, "precondition_failed")
+        rejected = api.request(method, one, headers={"If-Match": old}, **more)
+        assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
     assert api.get(one).json()["description"] == "x"
     assert api.request("DELETE", one, headers={"If-Match": api.get(one).headers["etag"]}).status_code == 200
 

@@ -1,4 +1,4 @@
-"""The feed and the deliveries under load, and what is left of both when they have been kept for long enough."""
+"""The feed and the deliveries under load, and their retention."""
 
 import asyncio
 import random
@@ -130,7 +130,7 @@ async def test_ids_of_deleted_events_are_still_valid_cursors(server: RunningServ
         )
     )
     made = api.create("/note-types", {"note_type": "kept"})
-    kept = wait_for_events(api, "note_type.created", 6)[-1]
+    stored = wait_for_events(api, "note_type.created", 6)[-1]
     everything = wait_until(lambda: len(found := api.get("/events").json()["data"]) == 7 and found)
     newest = uuid7_lower_bound(LONG_AGO + timedelta(days=1))
     assert await event_store.purge(db, newest, 2) == 2
@@ -141,8 +141,8 @@ async def test_ids_of_deleted_events_are_still_valid_cursors(server: RunningServ
     assert await event_store.purge(db, newest) == 0
     left = api.get("/events").json()["data"]
     assert left == [each for each in everything if each["id"] not in old]
-    assert left[-1] == kept
-    assert kept["data"] == made
+    assert left[-1] == stored
+    assert stored["data"] == made
     for gone in old:
         assert api.get(f"/events/{gone}").status_code == 404
         assert api.get("/events", after=gone).json()["data"] == left
@@ -185,7 +185,7 @@ async def test_a_delivery_of_a_deleted_event_is_not_attempted(
     server: RunningServer, api: Client, new_endpoint: NewEndpoint, receiver: Receiver, db: Database
 ) -> None:
     endpoint = new_endpoint()
-    [gone, kept] = emit_events(server, api, 2)
+    [gone, stored] = emit_events(server, api, 2)
     wait_for_deliveries(api, endpoint, 2)
     await db.execute("delete from events where resource_id = $1", gone)
     assert len(await delivery_queue.claim_due(db, {}, 8, 100, timedelta(days=-1))) == 0
@@ -193,7 +193,7 @@ async def test_a_delivery_of_a_deleted_event_is_not_attempted(
         2,
         0,
     ]  # what is gone is put off as what is sent
-    assert received_subject_ids(receiver) == [kept]
+    assert received_subject_ids(receiver) == [stored]
 
 
 def test_a_server_applies_retention(server: RunningServer, api: Client, new_endpoint: NewEndpoint) -> None:

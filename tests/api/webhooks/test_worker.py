@@ -96,8 +96,8 @@ def test_a_failing_delivery_has_ten_attempts_on_schedule(
         if made > 1:
             waited = parse_time(due) - parse_time(was["attempts"][-1]["at"])
             assert wait <= waited.total_seconds() <= wait * 1.1 + 5
-        told = int(receiver.received[-1].headers["webhook-timestamp"])
-        assert abs(told - receiver.received[-1].timestamp - skew.total_seconds()) < 5
+        reported = int(receiver.received[-1].headers["webhook-timestamp"])
+        assert abs(reported - receiver.received[-1].timestamp - skew.total_seconds()) < 5
     assert (delivery["status"], delivery["next_attempt_at"]) == ("failed", None)
     assert poll_once(server, 30 * DAY) == 0
     assert len({(each.headers["webhook-id"], each.body) for each in receiver.received}) == 1
@@ -227,7 +227,7 @@ def test_an_endpoint_that_fails_for_five_days_is_disabled(
     assert poll_once(server, 5 * DAY + MINUTE) == 1
     assert_disabled(api, endpoint, "every attempt has failed for 5 days")
     assert {each["status"] for each in list_deliveries(api, endpoint)} == {"cancelled"}
-    # What was attempted is still told.
+    # The attempts are still listed.
     assert sum(len(each["attempts"]) for each in list_deliveries(api, endpoint)) == len(receiver.received)
     # Started again, it has another five days.
     api.put(f"/webhook-endpoints/{endpoint['id']}", {"active": True})
@@ -386,7 +386,7 @@ def test_endpoints_are_locked_in_a_consistent_order(
             async with asyncio.timeout(60):
                 while not await server.db.one(int, waiting):
                     await asyncio.sleep(0.01)
-            await tx.execute(lock, mended["id"])  # refused at once where it is locked
+            await tx.execute(lock, mended["id"])  # fails at once if the row is locked
         await running
         await sender.close()
         return found

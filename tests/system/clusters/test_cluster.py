@@ -1,4 +1,4 @@
-"""The embedded cluster with real servers: started, shared, killed, taken over, and kept from other users."""
+"""The embedded cluster with real servers: started, shared, killed, taken over, and closed to other users."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The reckoning after a fault: what is in the database beside what was acknowledged."""
+"""Compares the database with the acknowledged writes after a fault."""
 
 import sys
 from collections import Counter, defaultdict

@@ -27,7 +27,7 @@ def failovers() -> int:
 
 @pytest.fixture
 def full_run_only() -> None:
-    """For what takes too long beside all the other tests."""
+    """For tests that take too long to run with the others."""
     if not is_full_run():
         pytest.skip("runs in full only: make soak")
 

@@ -76,7 +76,7 @@ class Load:
 
 
 class Client:
-    """A client in a thread of its own. What it does not expect is a fault of the load."""
+    """A client in a thread of its own. An unexpected response is an error of the load."""
 
     def __init__(self, load: Load, name: str) -> None:
         self.load = load

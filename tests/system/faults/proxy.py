@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that lets a commit happen and keeps its answer to itself."""
+"""A proxy in front of PostgreSQL that forwards a commit and drops its response."""
 
 import socket
 import threading
@@ -16,7 +16,7 @@ class Proxy:
 
     After `hold(marker)` it looks for a connection on which the marker is sent, a parameter of a statement. That
     connection's commit is passed on, and what PostgreSQL answers to it is not: `held` is set by then, so the
-    transaction is on disk, and nobody but PostgreSQL knows.
+    transaction is on disk, and only PostgreSQL knows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,7 +35,7 @@ class Proxy:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for each in (self._listener, *self._open):
-            with suppress(OSError):  # it may have ended by itself
+            with suppress(OSError):  # it may have ended already
                 each.shutdown(socket.SHUT_RDWR)
         for thread in list(self._threads):
             thread.join(10)

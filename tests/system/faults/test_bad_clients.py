@@ -1,4 +1,4 @@
-"""Clients that behave badly, many at a time: the others are served meanwhile, and nothing of the bad ones stays."""
+"""Many misbehaving clients: others are served meanwhile, and no connection or memory remains afterwards."""
 
 import socket
 import struct
@@ -28,7 +28,7 @@ _TCP_REPAIR = 19  # of Linux: a socket that is closed in this mode tells the oth
 
 
 class HealthyClients:
-    """Clients that go on reading and writing; every answer must be a success, or an early refusal."""
+    """Clients that continue to read and write; every response must be a success or an early 503."""
 
     def __init__(self, url: str, access: Credentials) -> None:
         self._url, self._access = url, access
@@ -66,8 +66,10 @@ class HealthyClients:
         wait_until(lambda: len(self.seconds) > before + 10 or self.errors, WAIT_TIMEOUT)
         self.stop()
         longest = max(self.seconds)
-        told = f"{len(self.seconds)} healthy pairs of requests, the longest {longest:.2f} s, {self.rejected} refused"
-        sys.stdout.write(f"{label}: {told}\n")
+        reported = (
+            f"{len(self.seconds)} healthy pairs of requests, the longest {longest:.2f} s, {self.rejected} refused"
+        )
+        sys.stdout.write(f"{label}: {reported}\n")
         assert self.errors == []
 
 
@@ -124,7 +126,7 @@ def test_a_burst_of_connections_does_not_affect_other_clients(
             each.sendall(request)
         answers = [each.recv(12) for each in sockets]
     healthy_clients.finish(f"{CONNECTION_COUNT} connections at once")
-    # Who is one too many is told so at once.
+    # A connection beyond the limit is rejected at once.
     assert set(answers) <= {b"HTTP/1.1 200", b"HTTP/1.1 503"}
     assert answers.count(b"HTTP/1.1 200") >= CONNECTION_COUNT / 2
     wait_until(lambda: connections(server) == 0, WAIT_TIMEOUT)

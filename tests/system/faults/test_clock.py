@@ -99,7 +99,7 @@ def test_the_feed_stays_in_commit_order_after_the_clock_is_set_back(api: Client,
     set_clock_back()
     after = create_participants(api, 4)
     wait_until(lambda: len(read_feed(api)) == 8)
-    # Who follows from the last event it has seen gets what came after, though the ids of that are lower.
+    # A client that follows from its last event gets the later ones, although their ids are lower.
     more = read_feed(api, after=seen[-1][0])
     assert max(event for event, _ in more) < min(event for event, _ in seen)
     assert [participant for _, participant in seen + more] == before + after

@@ -46,7 +46,7 @@ def fail_over(pair: ReplicaPair, folder: Path, number: int) -> None:
     pair.disconnect()  # what were acknowledged now would be lost
     time.sleep(0.5)
     pair.primary.kill()
-    time.sleep(0.5)  # as long at least as it takes whoever decides on it
+    time.sleep(0.5)  # at least as long as a failover manager takes to decide
     pair.standby.promote()
     promoted = time.monotonic()
     wait_until(lambda: load.seconds_to_next_write(promoted) or load.errors)
@@ -54,7 +54,7 @@ def fail_over(pair: ReplicaPair, folder: Path, number: int) -> None:
     assert load.errors == []
     gap = load.seconds_to_next_write(promoted)
     assert gap is not None
-    told = f"first write {gap:.2f} s after the promotion, {load.longest_gap(disconnected_at):.2f} s without writes"
-    assert_consistent(load, pair.standby.dsn(), f"failover {number + 1}: {told}")
+    reported = f"first write {gap:.2f} s after the promotion, {load.longest_gap(disconnected_at):.2f} s without writes"
+    assert_consistent(load, pair.standby.dsn(), f"failover {number + 1}: {reported}")
     assert serving.stop() == 0
     assert gap < MAX_RECOVERY_SECONDS

@@ -1,4 +1,4 @@
-"""The database's disk runs full under load: writes are refused clearly, and go on by themselves once there is space."""
+"""The database's disk becomes full under load: writes fail with a clear error, and resume once there is space."""
 
 import os
 import shutil

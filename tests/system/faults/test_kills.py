@@ -85,6 +85,6 @@ def test_no_acknowledged_write_is_lost_or_duplicated_by_kills(folder: Path, roun
             wait_until(lambda: len(service.serving.workers()) == 2)
             kills[kind] += 1
             gaps[kind] = max(load.longest_gap(moment), gaps.get(kind, 0))
-    told = ", ".join(f"{count} x {kind} (longest silence {gaps[kind]:.1f} s)" for kind, count in kills.items())
-    assert_consistent(load, service.dsn, f"{rounds} rounds, killed: {told}")
+    reported = ", ".join(f"{count} x {kind} (longest silence {gaps[kind]:.1f} s)" for kind, count in kills.items())
+    assert_consistent(load, service.dsn, f"{rounds} rounds, killed: {reported}")
     assert service.serving.stop() == 0

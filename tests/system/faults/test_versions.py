@@ -89,11 +89,11 @@ def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
     assert serving.stop() == 0
 
     for command in (["serve", "--port", "0"], ["migrate"], ["doctor"]):
-        refused = run_program(*command, PLANKEEPER_DATABASE_URL=empty_dsn)
-        assert refused.returncode == 1, command
+        rejected = run_program(*command, PLANKEEPER_DATABASE_URL=empty_dsn)
+        assert rejected.returncode == 1, command
         assert (
             f"The database's schema is {NEWER_REVISION}, but this Plankeeper supports"
-            in refused.stdout + refused.stderr
+            in rejected.stdout + rejected.stderr
         ), command
-        assert "Run the newer version of Plankeeper" in refused.stdout + refused.stderr
+        assert "Run the newer version of Plankeeper" in rejected.stdout + rejected.stderr
     assert [tuple(each) for each in query(empty_dsn, "select version_num from alembic_version")] == [(NEWER_REVISION,)]

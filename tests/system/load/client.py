@@ -31,7 +31,7 @@ class TimedResponse(NamedTuple):
 
 
 class Connection:
-    """One kept connection to a server; raises OSError or EOFError where the server closes it."""
+    """A keep-alive connection to a server; raises OSError or EOFError if the server closes it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

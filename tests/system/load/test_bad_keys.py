@@ -1,4 +1,4 @@
-"""Many bad keys: nothing of them is kept."""
+"""Many invalid keys: the server stores nothing about them."""
 
 import asyncio
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from support.cluster import SharedCluster
 
 
 async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedCluster) -> None:
-    """90,000 are told by their form alone, and 10,000 are looked up."""
+    """90,000 are rejected by their format alone, and 10,000 are looked up."""
     settings: Any = SimpleNamespace(rate_limit=600, auth_failure_rate_limit=10**6, max_concurrent_requests=200)
     scope: Any = {"type": "http", "client": ("127.1.0.4", 1)}
     async with Database(cluster.dsn, pool_size=8).open() as db:
@@ -23,7 +23,7 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedC
         watching = asyncio.create_task(keyring.watch())
         admission = Admission(keyring.authenticate, limiter, settings)
 
-        async def refused(keys: list[str]) -> int:
+        async def rejection(keys: list[str]) -> int:
             refusals = 0
             for key in keys:
                 visit = RequestState({b"authorization": b"Bearer " + key.encode()}, b"id", 0.0)
@@ -36,7 +36,7 @@ async def test_a_hundred_thousand_bad_keys_leave_nothing_behind(cluster: SharedC
         bodies = [f"plk_{number:032}" for number in range(10_000)]
         junk = [f"plk_{number:038}" for number in range(90_000)]
         each = [junk[part::8] + [body + checksum(body) for body in bodies[part::8]] for part in range(8)]
-        assert sum(await asyncio.gather(*map(refused, each))) == 100_000
+        assert sum(await asyncio.gather(*map(rejection, each))) == 100_000
         watching.cancel()
         held = [len(value) for value in vars(keyring).values() if hasattr(value, "__len__")]
         assert held == [0, 0]

@@ -1,4 +1,4 @@
-"""A server that is asked for ten times what it can do: it refuses early, and what it accepts stays quick."""
+"""A server under ten times its capacity rejects early, and accepted requests stay fast."""
 
 import asyncio
 import sys
@@ -132,7 +132,7 @@ def check_results(seen: Results, baseline: Results, seconds: float, capacity: fl
     )
     # All that are connected, one after the other, would take so long: what is accepted takes nothing like it. As many
     # more as the worker takes at a time, as much longer may they take than usual, and a good deal more: the clients
-    # and the refusals want the same cores.
+    # and the rejections use the same cores.
     assert seen.latency_percentile(0.99) <= 0.5 * MAX_CONNECTIONS * seconds / len(accepted)
     assert seen.latency_percentile(0.99) <= 20 * MAX_REQUESTS / FEW_CONNECTIONS * baseline_p99
     assert sent >= OVERLOAD_FACTOR / 2 * capacity * seconds, "too few were asked to prove anything"

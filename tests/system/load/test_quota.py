@@ -1,4 +1,4 @@
-"""A quota holds over four workers of two servers: nearly all of it is used, never more, and clients are told the truth.
+"""A rate limit across four workers of two servers: almost fully usable, never exceeded, and reported correctly.
 
 Each answer is attributed to a window by what it says itself: the time at which it was sent for, plus its `t`, the
 seconds that its worker saw left, is the end of its window, a whole minute. The client would have to be half a minute
@@ -90,7 +90,7 @@ async def send_paced(connection: Connection, request: bytes, every: float, until
 
 
 async def drive(servers: list[ServeProcess], dsn: str, quota: int, pace: float, until: float) -> list[RateLimitSample]:
-    """What a key of this quota is told while it is used at `pace` requests a second on all workers."""
+    """The responses to a key with this quota, used at `pace` requests a second on all workers."""
     plan_manager_id, key = await create_plan_manager_and_key(dsn, quota)
     request = get_request("/note-types?limit=1", key, plan_manager_id)
     async with AsyncExitStack() as stack:
@@ -103,7 +103,7 @@ async def drive(servers: list[ServeProcess], dsn: str, quota: int, pace: float, 
         found = await asyncio.gather(*(send_paced(each, request, every, until) for each in connections))
     return sorted(
         (RateLimitSample.from_response(answer, quota) for each in found for answer in each),
-        key=lambda told: told.response.sent,
+        key=lambda report: report.response.sent,
     )
 
 
@@ -149,7 +149,7 @@ def check_window(number: int, samples: list[RateLimitSample], quota: int, asked_
 
 
 def check_reset_times(samples: list[RateLimitSample]) -> None:
-    """Who waits for the seconds that it is told comes in the next minute, and at most a second too late.
+    """A client that waits for Retry-After is served in the next minute, and waits at most a second too long.
 
     The machine's clock is the database's. A worker that was held up tells of an earlier moment.
     """
@@ -175,20 +175,20 @@ async def test_a_key_at_three_times_its_rate_limit_gets_exactly_the_limit(
         await asyncio.sleep(max(0.0, first * WINDOW - 3 - time.time()))
         until = (first + 3) * WINDOW + 2.0
         quotas = (600, 6000)
-        told = await asyncio.gather(
+        report = await asyncio.gather(
             *(drive(servers, cluster.dsn, quota, OVERLOAD_FACTOR * quota / WINDOW, until) for quota in quotas)
         )
-        for quota, each in zip(quotas, told, strict=True):
+        for quota, each in zip(quotas, report, strict=True):
             for number in (1, 2, 3):
                 window = [one for one in each if one.window == first + number]
                 check_window(number, window, quota, OVERLOAD_FACTOR * 0.9)
     else:
         await wait_for_time_in_minute(BURST_SECONDS * 2)
         # It begins when the servers have connections, and ends by the clock.
-        told = [
+        report = [
             await drive(
                 servers, cluster.dsn, 600, OVERLOAD_FACTOR * 600 / BURST_SECONDS, time.time() + BURST_SECONDS + 1
             )
         ]
-        assert len({one.window for one in told[0]}) == 1
-        check_window(1, told[0], 600, OVERLOAD_FACTOR * 0.9)
+        assert len({one.window for one in report[0]}) == 1
+        check_window(1, report[0], 600, OVERLOAD_FACTOR * 0.9)

@@ -79,11 +79,11 @@ def test_no_acknowledged_row_is_lost_when_every_process_is_killed(data_dir: Path
         writer.join(20)
 
     again = ServeProcess(data_dir, "--demo")
-    kept = _all_ids(again)
+    stored = _all_ids(again)
     assert again.stop() == 0
-    sys.stdout.write(f"{len(acknowledged)} creates acknowledged, {len(set(acknowledged) - kept)} lost\n")
+    sys.stdout.write(f"{len(acknowledged)} creates acknowledged, {len(set(acknowledged) - stored)} lost\n")
     assert len(acknowledged) >= enough
-    assert set(acknowledged) <= kept
+    assert set(acknowledged) <= stored
 
 
 def _create_until_failure(serving: ServeProcess, acknowledged: list[str]) -> None:

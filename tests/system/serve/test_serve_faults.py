@@ -1,4 +1,4 @@
-"""The running program under load: its database killed, itself told to stop with requests under way."""
+"""The running program under load: its database is killed, and it is stopped with requests in flight."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def serving(folder: Path) -> Iterator[ServeProcess]:
 
 
 class ConcurrentWriters:
-    """Create participants on several connections until told to stop; every answer is kept."""
+    """Create participants on several connections until stopped, and collect every response."""
 
     def __init__(self, serving: ServeProcess) -> None:
         self.acknowledged: list[str] = []

@@ -1,4 +1,4 @@
-"""The running program's door: whom it takes for the client, what it writes, and what its workers count together."""
+"""The running program: the client's address behind proxies, the access log, and limits and metrics across workers."""
 
 import asyncio
 import json
@@ -301,12 +301,12 @@ def test_metrics_are_summed_over_workers_and_gauges_of_a_dead_worker_disappear(
     route = "/api/public/v1/providers"
     counted = {"method": "GET", "route": route, "status": "200"}
     url, workers = proxied.url, {each.pid for each in proxied.workers()}
-    kept = metrics_folder(proxied)
+    stored = metrics_folder(proxied)
 
     def both_workers_report() -> bool:
         """Whether each worker has answered something: connections fall to either."""
         httpx.get(url + LIST_PATH, headers=dict(client.headers))
-        return all((kept / f"counter_{pid}.db").exists() for pid in workers)
+        return all((stored / f"counter_{pid}.db").exists() for pid in workers)
 
     wait_until(both_workers_report)
     before = metric(url, "plankeeper_http_requests_total", **counted)
@@ -319,10 +319,10 @@ def test_metrics_are_summed_over_workers_and_gauges_of_a_dead_worker_disappear(
     wait_until(lambda: metric(url, "plankeeper_db_pool_connections") >= 2)
 
     dead = psutil.Process(min(workers))
-    assert list(kept.glob(f"gauge_live*_{dead.pid}.db"))
+    assert list(stored.glob(f"gauge_live*_{dead.pid}.db"))
     dead.kill()
     wait_until(lambda: {each.pid for each in proxied.workers()} - workers)
-    wait_until(lambda: not list(kept.glob(f"gauge_live*_{dead.pid}.db")))
+    wait_until(lambda: not list(stored.glob(f"gauge_live*_{dead.pid}.db")))
     # What it had counted stays counted.
     wait_until(lambda: _is_ready(url))
     wait_until(lambda: metric(url, "plankeeper_http_requests_total", **counted) == before + 20)

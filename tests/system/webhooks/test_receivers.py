@@ -46,7 +46,7 @@ LANGUAGES = ["python", "node"]
 
 
 class ExampleReceiver:
-    """A receiver of the documentation on a free port, while in `with`; `kept` are the messages that it kept."""
+    """A receiver of the documentation on a free port, while in `with`; `stored` are the messages that it stored."""
 
     def __init__(self, language: str, folder: Path, secret: str) -> None:
         file = EXAMPLES / {"python": "receiver.py", "node": "receiver.mjs"}[language]
@@ -170,7 +170,7 @@ def test_a_receiver_verifies_with_either_secret_after_a_rotation(
         with ExampleReceiver(language, tmp_path / str(number), secret) as receiver:
             installation.send("PUT", place, url=receiver.url)
             event_id = installation.send("POST", f"{place}/test")["event_id"]
-            wait_until(lambda kept=receiver.stored: kept)
+            wait_until(lambda stored_rows=receiver.stored: stored_rows)
         assert receiver.stored == [[event_id, "webhook_endpoint.tested", made["id"]]]
     installation.send("DELETE", place)
 
@@ -190,7 +190,7 @@ def test_a_receiver_rejects_altered_messages(language: str, tmp_path: Path) -> N
         assert receiver.post(with_header(good, "webhook-id", "second"), body) == 401
         assert receiver.post(with_header(good, "webhook-signature", "junk"), body) == 401
         assert receiver.post([each for each in good if each[0] != "webhook-signature"], body) == 401
-        # One that was sent again is taken, and kept once.
+        # A message that is sent again is accepted, and stored once.
         assert receiver.post(good, body) == 204
         assert receiver.post(build_headers("first", now - 1, body, [secret]), body) == 204
         assert receiver.post(build_headers("second", now, body, [new_secret(), secret]), body) == 204
@@ -224,11 +224,11 @@ def test_events_are_forwarded_to_a_local_receiver(installation: Installation, la
             assert listening.stdout.readline() == f"Signed with the secret {secret}\n"
             assert listening.stdout.readline() == "Listening for events. Press Ctrl-C to stop.\n"
             made = installation.send("POST", "/note-types", note_type="Site visit")
-            told = listening.stdout.readline()
+            reported = listening.stdout.readline()
             wait_until(lambda: receiver.stored)
         finally:
             listening.terminate()
             _assert_exits(listening)
-    assert re.fullmatch(rf"\d\d:\d\d:\d\d  note_type\.created  {made['id']}  204 \(\d+ ms\)\n", told)
+    assert re.fullmatch(rf"\d\d:\d\d:\d\d  note_type\.created  {made['id']}  204 \(\d+ ms\)\n", reported)
     [[_, type_, resource_id]] = receiver.stored
     assert (type_, resource_id) == ("note_type.created", str(made["id"]))

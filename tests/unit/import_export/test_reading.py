@@ -19,7 +19,7 @@ FIELDS = (
 
 
 def read_all(content: bytes | str, resource: str = "providers") -> list[Any]:
-    """Every line of a file as (number, what it says), every fault as a BadLine."""
+    """Every row of a file as (number, members), every error as a BadLine."""
     file = io.BytesIO(content.encode() if isinstance(content, str) else content)
     return [
         each if isinstance(each, RowError) else (each.line_number, set_values(each))
@@ -33,9 +33,9 @@ def set_values(line: ImportRow[Any]) -> dict[str, Any]:
 
 
 def file_error(content: bytes | str) -> str:
-    with pytest.raises(UnreadableFileError) as refused:
+    with pytest.raises(UnreadableFileError) as rejected:
         read_all(content)
-    return str(refused.value)
+    return str(rejected.value)
 
 
 def test_json_lines_are_numbered_objects_and_blank_lines_are_skipped() -> None:
@@ -140,9 +140,9 @@ def test_both_formats_accept_the_same_datetimes(moment: str) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_line_is_reported_with_number_field_and_reason(content: bytes | str, bad: RowError) -> None:
-    faults = [each for each in read_all(content) if isinstance(each, RowError)]
-    assert [(fault.line_number, fault.field) for fault in faults] == [(bad.line_number, bad.field)]
-    assert faults[0].message.startswith(bad.message)
+    problems = [each for each in read_all(content) if isinstance(each, RowError)]
+    assert [(problem.line_number, problem.field) for problem in problems] == [(bad.line_number, bad.field)]
+    assert problems[0].message.startswith(bad.message)
 
 
 def test_all_errors_of_a_line_are_reported_and_later_lines_are_read() -> None:
@@ -157,26 +157,26 @@ def test_all_errors_of_a_line_are_reported_and_later_lines_are_read() -> None:
 def test_json_in_a_cell_follows_the_same_rules(place: str, text: str) -> None:
     document = '[{"description": "%s"}]' if place == "line_items" else '{"ignored_errors": ["%s"]}'
     cell = (document % text).replace('"', '""')
-    [fault] = read_all(f'{place}\n"{cell}"\n', "invoices")
-    assert isinstance(fault, RowError)
-    assert (fault.line_number, fault.field.partition("[")[0].partition(".")[0]) == (2, place)
+    [problem] = read_all(f'{place}\n"{cell}"\n', "invoices")
+    assert isinstance(problem, RowError)
+    assert (problem.line_number, problem.field.partition("[")[0].partition(".")[0]) == (2, place)
 
 
 @pytest.mark.parametrize(
     "cell", ["{}", "nonsense", "[1", "[" * 20_000, "12", '"[{""quantity"":""x""}]"', '"[{""foo"":1}]"']
 )
 def test_a_cell_with_the_wrong_json_is_invalid(cell: str) -> None:
-    [fault] = read_all(f"invoice_number,line_items\n1,{cell}\n", "invoices")
-    assert isinstance(fault, RowError)
-    assert (fault.line_number, fault.field.partition("[")[0]) == (2, "line_items")
+    [problem] = read_all(f"invoice_number,line_items\n1,{cell}\n", "invoices")
+    assert isinstance(problem, RowError)
+    assert (problem.line_number, problem.field.partition("[")[0]) == (2, "line_items")
 
 
 @pytest.mark.parametrize("content", ['{"%s": "%s"}\n', "%s\n%s\n"])
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
 def test_a_timestamp_outside_the_calendar_in_utc_is_invalid(content: str, moment: str) -> None:
-    [fault] = read_all(content % ("created_at", moment))
-    assert isinstance(fault, RowError)
-    assert fault.field == "created_at"
+    [problem] = read_all(content % ("created_at", moment))
+    assert isinstance(problem, RowError)
+    assert problem.field == "created_at"
 
 
 @pytest.mark.parametrize(

@@ -220,9 +220,9 @@ def test_an_invalid_url_is_rejected_with_its_reason(error: str, urls: list[str])
     found = {url: validate_url(url, ()) for url in urls}
     # Of an odd character, or of one that looks like another, the parser may already say that it is no URL.
     assert {
-        url: told
-        for url, told in found.items()
-        if told != error and not (error == INVALID_CHARACTERS and told == INVALID_URL)
+        url: reported
+        for url, reported in found.items()
+        if reported != error and not (error == INVALID_CHARACTERS and reported == INVALID_URL)
     } == {}
 
 

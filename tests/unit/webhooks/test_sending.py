@@ -1,4 +1,4 @@
-"""One attempt, on real sockets: which address is called, what is made of the answer, and what nobody is told."""
+"""One delivery attempt on real sockets: the address, the response, and what is not revealed."""
 
 import asyncio
 import gc
@@ -230,7 +230,7 @@ async def test_the_connection_uses_the_validated_address_despite_dns_changes(
         url = f"https://{HOST_NAME}:{right.port}/"
         assert (await attempt(sender, url)).status_code == 204
         assert names.queries == [(HOST_NAME, right.port)]
-        outcome = await attempt(sender, url)  # asked again: a kept connection would go to yesterday's address
+        outcome = await attempt(sender, url)  # resolved again: a keep-alive connection would use the old address
         assert outcome == AttemptResult(None, ADDRESS_NOT_ALLOWED, outcome.duration_ms)
         assert names.queries == [(HOST_NAME, right.port)] * 2
         assert (right.connections, wrong.connections) == (1, 0)
@@ -324,9 +324,9 @@ async def test_a_name_that_cannot_be_resolved_is_a_failure(
 async def test_the_certificate_must_match_the_host_name(
     new_webhook_client: Callable[..., WebhookClient],
 ) -> None:
-    told: list[str | None] = []
+    reported: list[str | None] = []
     context = server_side(HOST_NAME)
-    context.sni_callback = lambda _connection, name, _context: told.append(name)
+    context.sni_callback = lambda _connection, name, _context: reported.append(name)
     with Receiver(context) as receiver:
         names = FakeResolver(["127.0.0.1"])
         assert (
@@ -334,7 +334,7 @@ async def test_the_certificate_must_match_the_host_name(
         ).status_code == 204
         outcome = await attempt(new_webhook_client(names), f"https://other.example.com:{receiver.port}/")
         assert outcome == AttemptResult(None, CERTIFICATE_REJECTED, outcome.duration_ms)
-        assert told == [HOST_NAME, "other.example.com"]
+        assert reported == [HOST_NAME, "other.example.com"]
         [got] = receiver.received
         assert got.headers["host"] == f"{HOST_NAME}:{receiver.port}"
 

@@ -70,10 +70,10 @@ def test_each_request_is_logged_without_its_content(
         assert started - timedelta(seconds=1) < each.responded_at < datetime.now(UTC) + timedelta(seconds=1)
         assert 0 < each.duration_ms < 10_000
     owner = UUID(api.plan_manager_id)
-    kept = server.run(
+    stored = server.run(
         server.db.rows(str, "select requests::text from api_request_batches where plan_manager_id = $1", owner)
     )
-    assert not any("Zebulonia" in each or "quartermaine" in each for each in kept)
+    assert not any("Zebulonia" in each or "quartermaine" in each for each in stored)
 
 
 def request_id(response: Any) -> str:

@@ -1,4 +1,4 @@
-"""A worker beside a server rests for as long as it is kept waiting for a processor, and not otherwise."""
+"""A webhook worker beside a server pauses for as long as it waits for a processor, and not otherwise."""
 
 from pathlib import Path
 

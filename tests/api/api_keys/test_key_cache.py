@@ -87,10 +87,10 @@ async def db(server: RunningServer) -> AsyncIterator[InstrumentedDatabase]:
 
 @asynccontextmanager
 async def running_cache(db: Database) -> AsyncGenerator[ApiKeyCache]:
-    keyring = ApiKeyCache(db)
-    watching = asyncio.create_task(keyring.watch())
+    cache = ApiKeyCache(db)
+    watching = asyncio.create_task(cache.watch())
     try:
-        yield keyring
+        yield cache
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
@@ -103,28 +103,28 @@ async def revoke(db: Database, server: RunningServer, plan_manager_id: str, key:
         await service.revoke(WriteContext(tx, UUID(plan_manager_id), server.settings, SYSTEM), api_key.id)
 
 
-async def error_code(keyring: ApiKeyCache, key: str) -> str | None:
-    """The code that a key is refused with; null where it is taken."""
+async def error_code(cache: ApiKeyCache, key: str) -> str | None:
+    """The error code with which a key is rejected; null if it is accepted."""
     try:
-        await keyring.authenticate(key)
+        await cache.authenticate(key)
     except ApiError as refusal:
         return refusal.code
     return None
 
 
 async def test_a_malformed_key_is_rejected_without_a_query() -> None:
-    keyring = ApiKeyCache(Database("postgresql://nowhere.invalid"))  # never opened: a query would fail
+    cache = ApiKeyCache(Database("postgresql://nowhere.invalid"))  # never opened: a query would fail
     key = new_key()
     for junk in ("", "junk", key[:-1], key + "0", key[:-1] + ("0" if key[-1] != "0" else "1"), "plk_" + "0" * 38):
-        assert await error_code(keyring, junk) == "invalid_api_key"
+        assert await error_code(cache, junk) == "invalid_api_key"
     with pytest.raises(AttributeError):
-        await keyring.authenticate(key)
+        await cache.authenticate(key)
 
 
 async def test_a_confirmed_key_takes_one_lookup(db: InstrumentedDatabase, api: Client) -> None:
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as cache:
         await db.confirmed()
-        grants = [await keyring.authenticate(api.key) for _ in range(50)]
+        grants = [await cache.authenticate(api.key) for _ in range(50)]
     assert db.lookups == 1
     assert grants == grants[:1] * 50
     assert grants[0].plan_managers == {api.plan_manager_id.encode(): UUID(api.plan_manager_id)}
@@ -135,50 +135,50 @@ async def test_a_confirmed_key_takes_one_lookup(db: InstrumentedDatabase, api: C
 async def test_an_unconfirmed_key_is_looked_up_every_time(
     db: InstrumentedDatabase, server: RunningServer, api: Client
 ) -> None:
-    keyring = ApiKeyCache(db)
-    assert [await error_code(keyring, api.key) for _ in range(3)] == [None] * 3
+    cache = ApiKeyCache(db)
+    assert [await error_code(cache, api.key) for _ in range(3)] == [None] * 3
     assert db.lookups == 3
     await revoke(db, server, api.plan_manager_id, api.key)
-    with pytest.raises(ApiError) as refused:
-        await keyring.authenticate(api.key)
-    assert (refused.value.code, refused.value.status) == ("invalid_api_key", 401)
-    assert refused.value.headers == {"www-authenticate": "Bearer"}
+    with pytest.raises(ApiError) as rejection:
+        await cache.authenticate(api.key)
+    assert (rejection.value.code, rejection.value.status) == ("invalid_api_key", 401)
+    assert rejection.value.headers == {"www-authenticate": "Bearer"}
 
 
 async def test_a_key_is_looked_up_again_when_the_database_does_not_confirm_it(
     db: InstrumentedDatabase, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("plankeeper.api_keys.cache.CACHE_TTL", 0.2)
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as cache:
         await db.confirmed()
-        assert await error_code(keyring, api.key) is None
+        assert await error_code(cache, api.key) is None
         db.responding.clear()
         async with asyncio.timeout(60):
             while db.lookups < 5:
-                assert await error_code(keyring, api.key) is None
+                assert await error_code(cache, api.key) is None
         db.responding.set()
         await db.confirmed()
-        assert await error_code(keyring, api.key) is None
+        assert await error_code(cache, api.key) is None
         before = db.lookups
-        assert await error_code(keyring, api.key) is None
+        assert await error_code(cache, api.key) is None
     assert db.lookups == before
 
 
 async def test_an_unknown_key_is_rejected_and_not_cached(db: InstrumentedDatabase, api: Client) -> None:
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as cache:
         await db.confirmed()
         unknown = new_key()
-        assert [await error_code(keyring, unknown) for _ in range(2)] == ["invalid_api_key"] * 2
+        assert [await error_code(cache, unknown) for _ in range(2)] == ["invalid_api_key"] * 2
     assert db.lookups == 2
 
 
 async def test_a_lookup_in_flight_during_a_revocation_is_not_cached(
     db: InstrumentedDatabase, server: RunningServer, api: Client
 ) -> None:
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as cache:
         await db.confirmed()
         db.lookup_released.clear()
-        asking = asyncio.create_task(keyring.authenticate(api.key))
+        asking = asyncio.create_task(cache.authenticate(api.key))
         await asyncio.wait_for(db.lookup_done.wait(), 10)
         async with Database(server.dsn).open() as beside:
             await revoke(beside, server, api.plan_manager_id, api.key)
@@ -186,30 +186,30 @@ async def test_a_lookup_in_flight_during_a_revocation_is_not_cached(
         db.lookup_released.set()
         # It was asked while the key was good. What it learnt then must not be used again.
         assert (await asking).scopes == {"read", "write"}
-        assert await error_code(keyring, api.key) == "invalid_api_key"
+        assert await error_code(cache, api.key) == "invalid_api_key"
     assert db.lookups == 2
 
 
 async def test_a_revocation_clears_the_cache(db: InstrumentedDatabase, server: RunningServer, api: Client) -> None:
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as cache:
         await db.confirmed()
-        assert await error_code(keyring, api.key) is None
+        assert await error_code(cache, api.key) is None
         await revoke(db, server, api.plan_manager_id, api.key)
         await db.confirmed()
-        assert await error_code(keyring, api.key) == "invalid_api_key"
+        assert await error_code(cache, api.key) == "invalid_api_key"
 
 
 async def test_an_expired_key_is_rejected_from_the_cache_too(
     db: InstrumentedDatabase, api: Client, new_key: Callable[..., str]
 ) -> None:
     lasting = new_key(UUID(api.plan_manager_id), lasts=timedelta(seconds=1))
-    async with running_cache(db) as keyring:
+    async with running_cache(db) as cache:
         await db.confirmed()
-        codes: list[str | None] = [await error_code(keyring, lasting)]
+        codes: list[str | None] = [await error_code(cache, lasting)]
         async with asyncio.timeout(60):
             while codes[-1] is None:
                 await asyncio.sleep(0.02)
-                codes.append(await error_code(keyring, lasting))
+                codes.append(await error_code(cache, lasting))
     assert codes == [None] * (len(codes) - 1) + ["expired_api_key"]
     assert db.lookups == 1
 
@@ -294,9 +294,9 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
         try:
             wait_until(lambda: standalone.client.get("/providers").json()["pagination"]["total"] > 8)
             standalone.database.stop()
-            refused = wait_until(lambda: response if (response := catalogue()).status_code == 503 else None)
-            assert refused.json()["error"] == "service_unavailable"
-            assert refused.headers["retry-after"] == "1"
+            rejection = wait_until(lambda: response if (response := catalogue()).status_code == 503 else None)
+            assert rejection.json()["error"] == "service_unavailable"
+            assert rejection.headers["retry-after"] == "1"
             assert [catalogue().status_code for _ in range(5)] == [503] * 5
             assert standalone.client.http.get("/readyz").status_code == 503
             assert standalone.client.http.get("/healthz").status_code == 200
@@ -310,8 +310,8 @@ def test_keys_are_not_used_while_the_database_is_down_and_service_recovers_with_
     written = {
         response.json()["id"] for response in answers if response.request.method == "POST" and response.is_success
     }
-    kept = standalone.server.run(standalone.server.db.rows(UUID, "select id from providers"))
-    assert written <= {str(ident) for ident in kept}
+    stored = standalone.server.run(standalone.server.db.rows(UUID, "select id from providers"))
+    assert written <= {str(ident) for ident in stored}
     wait_until(lambda: standalone.client.get("/events", type="provider.created").json()["data"])
 
 

@@ -29,7 +29,7 @@ async def test_concurrent_lookups_of_a_name_share_one_query(monkeypatch: pytest.
     assert found == [["192.0.2.1"]] * 301
     assert asked == ["slow.example:443", "other.example:443"]
     await resolve("slow.example", 443)
-    assert len(asked) == 3  # nothing is kept
+    assert len(asked) == 3  # nothing is cached
 
 
 async def test_a_cancelled_lookup_does_not_cancel_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

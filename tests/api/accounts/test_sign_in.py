@@ -297,9 +297,9 @@ def test_a_removed_member_loses_access_immediately(
 def test_an_account_signs_in_with_production_parameters(ada: AccountDriver) -> None:
     assert isinstance(ada.sign_in("wrong"), FailedLogin)
     token = ada.token()
-    kept = ada.server.run(store.get_by_email(ada.server.db, ada.email))
-    assert kept
-    assert kept.password_hash.startswith("$argon2id$v=19$m=19456,t=3,p=1$")
+    stored = ada.server.run(store.get_by_email(ada.server.db, ada.email))
+    assert stored
+    assert stored.password_hash.startswith("$argon2id$v=19$m=19456,t=3,p=1$")
     assert ada.session(token)
 
 
@@ -308,10 +308,10 @@ def test_a_hash_with_old_parameters_is_rehashed_at_the_next_sign_in(ada: Account
     weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     ada.write(lambda ctx: store.set_password(ctx.tx, ada.id, weak))
     ada.token()
-    kept = ada.server.run(store.get_by_email(ada.server.db, ada.email))
-    assert kept
-    assert not passwords.is_outdated(kept.password_hash)
-    assert kept.password_hash.startswith("$argon2id$")
+    stored = ada.server.run(store.get_by_email(ada.server.db, ada.email))
+    assert stored
+    assert not passwords.is_outdated(stored.password_hash)
+    assert stored.password_hash.startswith("$argon2id$")
     ada.token()
 
 
@@ -323,10 +323,10 @@ def test_no_secret_is_stored_in_plain_text_or_recorded(ada: AccountDriver) -> No
             union all select events::text from events union all select account_failures::text from account_failures
         ) as all_of_it
     """
-    kept = ada.server.run(ada.server.db.one(str, every))
-    assert hash_token(token).hex() in kept
+    stored = ada.server.run(ada.server.db.one(str, every))
+    assert hash_token(token).hex() in stored
     for secret in (token, PASSWORD, token.encode().hex(), PASSWORD.encode().hex()):
-        assert secret not in kept
+        assert secret not in stored
 
 
 def test_another_spelling_of_an_email_is_delayed_too(ada: AccountDriver) -> None:
