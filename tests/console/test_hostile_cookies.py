@@ -53,7 +53,9 @@ def test_a_hostile_cookie_beside_a_session_costs_little_time(owner: Browser) -> 
         names = {name: uuid7() for route in page_routes() if route.path == path for name in route.path_params}
         url = path.format(**names)
         assert owner.get(url, headers=cookie).status_code < 500
-        assert cheapest(lambda url=url: owner.get(url, headers=cookie)) < MAX_SECONDS, path
+        # A page with a QR code takes its time without the cookie too.
+        page_cost = cheapest(lambda url=url: owner.get(url))
+        assert cheapest(lambda url=url: owner.get(url, headers=cookie)) - page_cost < MAX_SECONDS, path
     assert owner.get("/console/participants", headers=cookie).status_code == 200
 
 

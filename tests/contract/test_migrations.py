@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -125,6 +126,17 @@ async def test_a_migration_that_fails_leaves_nothing_behind(empty_dsn: str) -> N
     await connection.close()
 
 
+PERSON_EMAIL, SYSTEM_EMAIL = "user@example.com", "system@example.com"
+
+
+async def invite_as_person(ctx: WriteContext, person: UUID) -> None:
+    """Store an invitation that a person created, with its event."""
+    now = datetime.now(UTC)
+    invitation = Invitation(uuid7(), PERSON_EMAIL, None, "viewer", "Robin", person, now, now)
+    await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, b"hash")
+    await record_event(ctx, "account.invited", None, invitation)
+
+
 async def test_existing_keys_and_invitations_get_their_creators_from_the_events(cluster: SharedCluster) -> None:
     """Migration 0012 on keys and invitations that a person, and the operator, created before."""
     from alembic.script import ScriptDirectory  # it takes half a second to load
@@ -140,20 +152,9 @@ async def test_existing_keys_and_invitations_get_their_creators_from_the_events(
                 ctx = WriteContext(tx, plan_manager.id, Settings.read({}), actor)
                 await api_keys.create(ctx, actor.kind, [plan_manager.id], ["read"], None)
                 if actor is SYSTEM:
-                    await invitations.invite(ctx, "system@example.com", "viewer")
+                    await invitations.invite(ctx, SYSTEM_EMAIL, "viewer")
                 else:
-                    invitation = Invitation(
-                        uuid7(),
-                        "user@example.com",
-                        None,
-                        "viewer",
-                        "Robin",
-                        person,
-                        datetime.now(UTC),
-                        datetime.now(UTC),
-                    )
-                    await member_store.upsert_invitation(tx, plan_manager.id, invitation, b"hash")
-                    await record_event(ctx, "account.invited", None, invitation)
+                    await invite_as_person(ctx, person)
         await db.execute("update api_keys set created_by_account_id = null")
         await db.execute("update account_invitations set invited_by_account_id = null")
         for statement in statements:
@@ -163,6 +164,6 @@ async def test_existing_keys_and_invitations_get_their_creators_from_the_events(
     cluster.drop(dsn)
     assert {each.name: each.created_by_account_id for each in keys} == {"user": person, "system": None}
     assert {each.email: each.invited_by_account_id for each in invited} == {
-        "user@example.com": person,
-        "system@example.com": None,
+        PERSON_EMAIL: person,
+        SYSTEM_EMAIL: None,
     }

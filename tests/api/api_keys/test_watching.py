@@ -225,12 +225,12 @@ def test_a_running_server_reports_expiring_keys(
 
 @pytest.fixture
 def run_doctor(dsn: str) -> Callable[[], list[str]]:
-    """The lines of `plankeeper doctor`, which finds nothing that fails."""
+    """The lines of `plankeeper doctor`, without those about the release of Python; no check fails."""
 
     def run() -> list[str]:
         done = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn)
         assert done.returncode == 0, done
-        return done.stdout.splitlines()
+        return [line for line in done.stdout.splitlines() if not line.startswith("warn  Python")]
 
     return run
 
