@@ -11,7 +11,7 @@ import click
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import sessions as signing
+from plankeeper.accounts import sessions
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.api_keys import service
 from plankeeper.cli.demo import DemoCredentials, load_demo_data
@@ -247,17 +247,17 @@ def test_teams_note_types_and_view_sessions_are_listed(clients: list[Client]) ->
     assert all(member["id"] == member["pm_profile_id"] for member in without)
     assert {permission["name"] for member in without for permission in member["permissions"]} == {"no_access"}
     assert list_all(client, "/note-types")[0]["id"] == 101
-    sessions = list_all(client, "/invoice-view-sessions")
-    assert (len(sessions), 0 < sum(row["session_ended"] is None for row in sessions) < 10) == (40, True)
+    view_sessions = list_all(client, "/invoice-view-sessions")
+    assert (len(view_sessions), 0 < sum(row["session_ended"] is None for row in view_sessions) < 10) == (40, True)
     invoices = {row["id"] for row in list_all(client, "/invoices")}
-    assert {row["invoice_id"] for row in sessions} <= invoices
+    assert {row["invoice_id"] for row in view_sessions} <= invoices
     assert len(list_all(client, "/providers")) == 20
 
 
 def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServer, refill: Refill) -> None:
     made = refill.credentials[1]
-    entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
+    entered = server.run(sessions.sign_in(server.db, server.settings, made.email, made.password, "", ""))
     assert isinstance(entered, LoginResult)
-    session = server.run(signing.get_session(server.db, entered.token))
+    session = server.run(sessions.verify_session(server.db, entered.token))
     assert session is not None
     assert session.roles == {each.id: "owner" for each in plan_managers()}
