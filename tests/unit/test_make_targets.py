@@ -16,7 +16,7 @@ from support.locked_environment import create_environment
 
 PROJECT = Path(__file__).parents[2]
 LOCKS = {"run": ["requirements-embedded.lock", "requirements-build.lock"], "dev": ["requirements-dev.lock"]}
-NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "__pycache__", "axe")
+NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "axe")
 # The programs that a script starts.
 SCRIPT_PROGRAM = re.compile(r"\.venv/bin/[\w-]+")
 
