@@ -102,9 +102,9 @@ def test_every_row_is_restored_through_a_database_url(source_dsn: str, backup_fi
     assert export_all(target_dsn) == export_all(source_dsn)
 
 
-def test_a_restore_ends_sessions(tmp_path: Path, cluster: SharedCluster) -> None:
-    """The person of a session might have been removed since the backup."""
-    insert = """
+def test_a_restore_ends_sessions_and_forgets_devices(tmp_path: Path, cluster: SharedCluster) -> None:
+    """The person of a session might have been removed since the backup, and a device might have been forgotten."""
+    insert_session = """
         insert into account_sessions (token_hash, account_id, created_at, last_seen_at, expires_at, address, user_agent,
             two_factor_pending)
         select sha256('token'), id, now(), now(), now() + interval '12 hours', '', '', false from accounts
@@ -115,12 +115,17 @@ def test_a_restore_ends_sessions(tmp_path: Path, cluster: SharedCluster) -> None
     run_plankeeper(
         "accounts", "create", *arguments, "--password-stdin", stdin=b"nine violet umbrellas", **{DATABASE_URL: source}
     )
-    execute(source, insert)
-    assert len(read_tables(source)["account_sessions"]) == 1
+    execute(source, insert_session)
+    execute(
+        source,
+        "insert into account_devices (account_id, token_hash, created_at, last_used_at)"
+        " select id, sha256('device'), now(), now() from accounts",
+    )
+    assert [len(read_tables(source)[table]) for table in ("account_sessions", "account_devices")] == [1, 1]
     file = tmp_path / "with-session.dump"
     assert run_plankeeper("backup", str(file), **{DATABASE_URL: source}).returncode == 0
     assert run_plankeeper("restore", str(file), **{DATABASE_URL: target}).returncode == 0
-    assert read_tables(target) == read_tables(source) | {"account_sessions": []}
+    assert read_tables(target) == read_tables(source) | {"account_sessions": [], "account_devices": []}
 
 
 def test_a_database_with_data_is_not_overwritten(source_dsn: str, backup_file: Path) -> None:

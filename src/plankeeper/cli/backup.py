@@ -85,12 +85,12 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
 async def _finish_restore(dsn: str) -> None:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
-    Ends all sessions: people whose sessions were ended since the backup must not be signed in again.
+    Ends all sessions and forgets known devices: those that ended or were forgotten since the backup must not return.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
-            await accounts.delete_all_sessions(tx)
+            await accounts.delete_all_sessions_and_devices(tx)
             await tx.analyze()
 
 
