@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from plankeeper.cli import plankeeper
 from plankeeper.embedded_postgres import binaries
-from plankeeper.encryption.cipher import SecretCipher, encrypting_key_id
-from plankeeper.encryption.key_file import create_key_file, read_keys, replace_keys
+from plankeeper.encryption.cipher import SecretCipher
+from plankeeper.encryption.key_file import create_key_file, read_keys
 from support.cluster import SharedCluster, execute
 from support.program import Done, run_plankeeper
 
@@ -86,17 +86,22 @@ def test_create_writes_a_file_that_only_its_owner_can_read(tmp_path: Path) -> No
     assert read_keys(file) == [key]
 
 
-def test_a_rotation_step_by_step(installation: Installation) -> None:
-    [old_id], file = installation.key_ids(), installation.key_file
-    cipher = SecretCipher(file)
+def test_secrets_in_plain_text_are_encrypted_once(installation: Installation) -> None:
+    [key_id] = installation.key_ids()
     installation.add_accounts(*SECRETS)
     assert installation.succeed("secret-key", "list") == [
-        f"{old_id}  encrypts  0 secrets",
+        f"{key_id}  encrypts  0 secrets",
         "plain text          2 secrets",
     ]
-    assert installation.succeed("secret-key", "rotate") == [f"2 secrets encrypted with the key {old_id}."]
-    assert installation.succeed("secret-key", "rotate") == [f"0 secrets encrypted with the key {old_id}."]
+    assert installation.succeed("secret-key", "rotate") == [f"2 secrets encrypted with the key {key_id}."]
+    assert installation.succeed("secret-key", "rotate") == [f"0 secrets encrypted with the key {key_id}."]
+    assert installation.succeed("secret-key", "list") == [f"{key_id}  encrypts  2 secrets"]
 
+
+def test_a_rotation_step_by_step(installation: Installation) -> None:
+    [old_id], file = installation.key_ids(), installation.key_file
+    installation.add_accounts(*SECRETS)
+    installation.succeed("secret-key", "rotate")
     added, command = installation.succeed("secret-key", "rotate", "--add-key")
     [_, new_id] = installation.key_ids()
     assert added == f"{file}: added the key {new_id}, which only decrypts. Copy the file to all servers, then run"
@@ -105,28 +110,12 @@ def test_a_rotation_step_by_step(installation: Installation) -> None:
         f"{old_id}  encrypts  2 secrets",
         f"{new_id}  decrypts  0 secrets",
     ]
-
     for encrypted in (2, 0):
         assert installation.succeed("secret-key", "rotate", "--promote", new_id) == [
             f"{file}: the key {new_id} is the first. Copy the file to all servers.",
             f"{encrypted} secrets encrypted with the key {new_id}.",
         ]
         assert installation.key_ids() == [new_id, old_id]
-
-    # A server that doesn't have the file yet stores another secret with the old key.
-    replace_keys(file, read_keys(file)[::-1])
-    late = cipher.encrypt(SECRETS[0], ACCOUNT.bytes)
-    replace_keys(file, read_keys(file)[::-1])
-    assert encrypting_key_id(late) == old_id
-    execute(installation.dsn, f"update accounts set id = '{ACCOUNT}', totp_secret = '{late}' where email like '0%'")
-    in_use = error_message(installation.run("secret-key", "rotate", "--drop-old-keys"))
-    assert in_use == (
-        f"Old keys are in use: 1 secret of the key {old_id}. Run `plankeeper secret-key rotate` once all servers have"
-        " the file."
-    )
-    assert installation.key_ids() == [new_id, old_id]
-    assert installation.succeed("secret-key", "rotate") == [f"1 secret encrypted with the key {new_id}."]
-
     assert installation.succeed("secret-key", "rotate", "--drop-old-keys") == [
         f"{file}: dropped {old_id}. Copy the file to all servers.",
         "Keep the previous file as long as you keep backups from before the rotation.",
@@ -136,6 +125,26 @@ def test_a_rotation_step_by_step(installation: Installation) -> None:
     ]
     assert installation.succeed("secret-key", "list") == [f"{new_id}  encrypts  2 secrets"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_an_old_key_in_use_is_not_dropped(installation: Installation, tmp_path: Path) -> None:
+    """A server that doesn't have the new file yet has stored another secret with the old key."""
+    old_file = tmp_path / "old.keys"
+    old_file.write_bytes(installation.key_file.read_bytes())
+    installation.succeed("secret-key", "rotate", "--add-key")
+    old_id, new_id = installation.key_ids()
+    installation.succeed("secret-key", "rotate", "--promote", new_id)
+    stored = SecretCipher(old_file).encrypt(SECRETS[0], ACCOUNT.bytes)
+    installation.add_accounts(stored)
+    execute(installation.dsn, f"update accounts set id = '{ACCOUNT}'")
+    assert error_message(installation.run("secret-key", "rotate", "--drop-old-keys")) == (
+        f"Old keys are in use: 1 secret of the key {old_id}. Run `plankeeper secret-key rotate` once all servers have"
+        " the file."
+    )
+    assert installation.key_ids() == [new_id, old_id]
+    assert installation.succeed("secret-key", "rotate") == [f"1 secret encrypted with the key {new_id}."]
+    installation.succeed("secret-key", "rotate", "--drop-old-keys")
+    assert installation.key_ids() == [new_id]
 
 
 def test_help_explains_the_steps() -> None:
