@@ -12,6 +12,7 @@ from plankeeper.cli.import_export import export_, import_
 from plankeeper.cli.listen import listen
 from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.plan_managers import plan_managers
+from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
 from plankeeper.cli.webhook_worker import webhook_worker
 
@@ -32,6 +33,7 @@ for command in (
     plan_managers,
     keys,
     accounts,
+    secret_key,
     import_,
     export_,
     recheck,

@@ -15,8 +15,11 @@ from plankeeper.accounts import store as accounts
 from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import progress
+from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.encryption.schemas import KeyUsage
+from plankeeper.encryption.store import count_by_key
 from plankeeper.plan_managers.store import list_all
 
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
@@ -69,8 +72,11 @@ def restore(file: Path) -> None:
             position = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
             report_read = lambda: report(f"{_format_size(position())} read", position())  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_read)
-        run(_finish_restore(dsn))
+        usage = run(_finish_restore(dsn))
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
+    click.echo(f"It contains {describe_usage(usage)}.")
+    for each in missing_key_warnings(settings, usage):
+        click.echo(f"Warning: {each}", err=True)
 
 
 async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
@@ -82,16 +88,18 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
         return int(await schema.server_version(db)) // 10_000, version, has_data
 
 
-async def _finish_restore(dsn: str) -> None:
+async def _finish_restore(dsn: str) -> list[KeyUsage]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
     Ends all sessions and forgets known devices: those that ended or were forgotten since the backup must not return.
+    Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions_and_devices(tx)
             await tx.analyze()
+        return await count_by_key(db)
 
 
 def _check_overwrite(file: Path, *, force: bool) -> None:
