@@ -17,6 +17,7 @@ from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.mail import store as mail_store
 from plankeeper.plan_managers.store import list_all
 
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
@@ -85,12 +86,14 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
 async def _finish_restore(dsn: str) -> None:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
-    Ends all sessions: people whose sessions were ended since the backup must not be signed in again.
+    Ends all sessions, links to reset a password, and mails: they would bring back what ended since the backup.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions(tx)
+            await accounts.delete_all_reset_links(tx)
+            await mail_store.delete_all(tx)
             await tx.analyze()
 
 
