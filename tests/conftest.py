@@ -32,10 +32,14 @@ for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and n
     del os.environ[name]
 
 
+gc.disable()  # while tests are collected
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected lives until the end: no garbage collection needs to look at it again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 PASSWORD_HASHER, MIN_FAILURE_SECONDS = passwords._hasher, credentials.MIN_FAILURE_SECONDS  # noqa: SLF001

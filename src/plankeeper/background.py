@@ -35,10 +35,10 @@ def exit_with_parent() -> None:
 async def run_background_tasks(db: Database, settings: Settings) -> None:
     """Run the event sequencer and its periodic tasks, or stand by to take over, until cancelled."""
 
-    async def warn_of_expiry(_session: object) -> None:
+    async def warn_of_expiry(_db: object) -> None:
         await service.record_expiry_warnings(db, settings)
 
-    async def end_views(_session: object) -> None:
+    async def end_views(_db: object) -> None:
         await viewing.end_stale(db, settings)
 
     periodic_tasks = [

@@ -54,9 +54,9 @@ async def watch(db: Database, admission: InFlightCounter) -> None:
         await asyncio.sleep(1)
 
 
-async def watch_events(session: Executor) -> None:
+async def watch_events(db: Executor) -> None:
     """Update the gauges of the sequencer's backlog."""
-    backlog = await event_store.get_backlog(session)
+    backlog = await event_store.get_backlog(db)
     EVENTS_UNSEQUENCED.set(backlog.waiting)
     EVENT_LAG.set(backlog.oldest_age_seconds)
 

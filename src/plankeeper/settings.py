@@ -65,6 +65,13 @@ class Settings:
         "The directory of PostgreSQL's programs, which run the embedded PostgreSQL, `pg_dump` and `pg_restore`."
         " Empty: the bundled programs.",
     )
+    secret_key_file: Path | None = setting(
+        "PLANKEEPER_SECRET_KEY_FILE",
+        "",
+        parse_optional_path,
+        "The file of the keys that encrypt stored secrets, which `plankeeper secret-key create` creates. Empty: with"
+        " the embedded PostgreSQL, `secret.keys` in the data directory; with your own, the server can't store secrets.",
+    )
     host: str = setting("PLANKEEPER_HOST", "127.0.0.1", parse_text, "The address that `serve` listens on.")
     port: int = setting("PLANKEEPER_PORT", "8000", parse_port, "The port that `serve` listens on.")
     workers: int = setting(
@@ -228,6 +235,11 @@ class Settings:
         parse_origins,
         "The origins whose pages can call the API from a browser, separated by commas. Empty: none.",
     )
+
+    @property
+    def secret_key_path(self) -> Path | None:
+        """The key file: the setting's, or the one beside the embedded database; None if there is none."""
+        return self.secret_key_file or (None if self.database_url else self.data_dir / "secret.keys")
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":

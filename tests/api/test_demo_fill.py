@@ -4,17 +4,17 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import sessions as signing
+from plankeeper.accounts import sessions
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.api_keys import service
-from plankeeper.cli.demo import load_demo_data
+from plankeeper.cli.demo import DemoCredentials, load_demo_data
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
@@ -44,27 +44,51 @@ def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def key(server: RunningServer) -> str:
-    """Another key for the sample data."""
-    return server.run(load_demo_data(server.db, server.settings))[2]
+class Refill(NamedTuple):
+    """What was there before the sample data was loaded again, and what is there afterwards."""
+
+    credentials: tuple[DemoCredentials, DemoCredentials]
+    counts: tuple[list[RecordCounts], list[RecordCounts]]
+    first_pages: list[Any]  # of the participants
 
 
 @pytest.fixture(scope="module")
-def clients(server: RunningServer, key: str) -> Iterator[list[Client]]:
-    made = [Client(server.url, key, each.id) for each in plan_managers()]
+def refill(server: RunningServer) -> Refill:
+    """The sample data loaded again, beside a key and a plan manager that do not belong to it."""
+
+    async def create_others() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, WATTLEBIRD.id, server.settings, SYSTEM)
+            await service.create(ctx, "sample data", [WATTLEBIRD.id], ["read"], None)
+            await store.insert(tx, UUID(int=7), "My trial")
+
+    before = server.run(load_demo_data(server.db, server.settings))
+    pages: list[Any] = []
+    for each in plan_managers():
+        client = Client(server.url, before.key, each.id)
+        pages.append(client.get("/participants").json())
+        client.http.close()
+    server.run(create_others())
+    counts = record_counts(server)
+    after = server.run(load_demo_data(server.db, server.settings))
+    return Refill((before, after), (counts, record_counts(server)), pages)
+
+
+@pytest.fixture(scope="module")
+def clients(server: RunningServer, refill: Refill) -> Iterator[list[Client]]:
+    made = [Client(server.url, refill.credentials[1].key, each.id) for each in plan_managers()]
     yield made
     for each in made:
         each.http.close()
 
 
-def record_counts(server: RunningServer, id_: UUID) -> RecordCounts:
+def record_counts(server: RunningServer) -> list[RecordCounts]:
     statement = """
         select count(*) filter (where resource_kind not in ('api_key', 'account')) as events,
             count(*) filter (where resource_kind = 'api_key') as keys
         from events where plan_manager_id = $1
     """
-    return server.run(server.db.one(RecordCounts, statement, id_))
+    return [server.run(server.db.one(RecordCounts, statement, each.id)) for each in plan_managers()]
 
 
 async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dict[str, Any]]:
@@ -91,38 +115,29 @@ def other_server(cluster: SharedCluster) -> Iterator[RunningServer]:
     running.stop()
 
 
-def test_filling_again_changes_nothing_and_replaces_the_key(other_server: RunningServer) -> None:
-    server = other_server
-    first = server.run(load_demo_data(server.db, server.settings)).key
-    before = [record_counts(server, each.id) for each in plan_managers()]
-    read = [Client(server.url, first, each.id) for each in plan_managers()]
-    pages = [each.get("/participants").json() for each in read]
-    id_, name, second, *_ = server.run(load_demo_data(server.db, server.settings))
-    assert (id_, name) == (WATTLEBIRD.id, WATTLEBIRD.name)
-    assert second != first
-    after = [record_counts(server, each.id) for each in plan_managers()]
+def test_filling_again_changes_nothing_and_replaces_the_key(
+    server: RunningServer, refill: Refill, clients: list[Client]
+) -> None:
+    first, second = refill.credentials
+    assert (second.plan_manager_id, second.name) == (WATTLEBIRD.id, WATTLEBIRD.name)
+    assert second.key != first.key
+    before, after = refill.counts
     assert after == [RecordCounts(each.events, each.keys + 2) for each in before]  # one revoked, one created
-    assert server.run(server.db.one(int, "select count(*) from api_keys where revoked_at is null")) == 1
-    wait_until(lambda: {each.get("/participants").status_code for each in read} == {401})
-    for client, page in zip(read, pages, strict=True):
-        renewed = Client(server.url, second, client.plan_manager_id)
-        assert renewed.get("/participants").json() == page
-        renewed.http.close()
-        client.http.close()
+    assert [client.get("/participants").json() for client in clients] == refill.first_pages
+    for each in plan_managers():
+        old = Client(server.url, first.key, each.id)
+        wait_until(lambda client=old: client.get("/participants").status_code == 401)
+        old.http.close()
 
 
-def test_filling_again_leaves_other_keys_alone(other_server: RunningServer) -> None:
-    server = other_server
-    server.run(load_demo_data(server.db, server.settings))
+def test_filling_again_leaves_other_keys_alone(server: RunningServer, refill: Refill) -> None:
+    statement = "select count(*) from api_keys where revoked_at is null"
+    assert server.run(server.db.one(int, statement)) == 2  # the other key, and the last one for the sample data
 
-    async def create_key() -> None:
-        async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, WATTLEBIRD.id, server.settings, SYSTEM)
-            await service.create(ctx, "sample data", [WATTLEBIRD.id], ["read"], None)
 
-    server.run(create_key())
-    server.run(load_demo_data(server.db, server.settings))
-    assert server.run(server.db.one(int, "select count(*) from api_keys where revoked_at is null")) == 2
+def test_a_plan_manager_beside_the_sample_data_is_no_obstacle(server: RunningServer, refill: Refill) -> None:
+    assert server.run(server.db.one(int, "select count(*) from plan_managers")) == 3
+    assert refill.credentials[1].plan_manager_id == WATTLEBIRD.id
 
 
 def test_sample_data_is_not_added_to_other_data(other_server: RunningServer) -> None:
@@ -140,29 +155,17 @@ def test_sample_data_is_not_added_to_other_data(other_server: RunningServer) -> 
         assert count == (1 if table == "plan_managers" else 0)
 
 
-def test_a_plan_manager_beside_the_sample_data_is_no_obstacle(other_server: RunningServer) -> None:
-    server = other_server
-    server.run(load_demo_data(server.db, server.settings))
-
-    async def create_plan_manager() -> None:
-        async with server.db.transaction() as tx:
-            await store.insert(tx, UUID(int=7), "My trial")
-
-    server.run(create_plan_manager())
-    assert server.run(load_demo_data(server.db, server.settings)).plan_manager_id == WATTLEBIRD.id
-
-
 def test_the_key_can_read_and_write_for_thirty_days(server: RunningServer, clients: list[Client]) -> None:
     for client in clients:
         made = client.create("/note-types", {"note_type": "x"})
         assert client.delete(f"/note-types/{made['id']}").json() == {}
-    statement = "select min(expires_at) from api_keys where name = 'sample data'"
+    statement = "select min(expires_at) from api_keys where name = 'sample data' and revoked_at is null"
     expiry = server.run(server.db.one(datetime, statement))
     assert timedelta(days=29, hours=23) < expiry - datetime.now(UTC) < timedelta(days=30)
 
 
 @pytest.mark.parametrize("plan_manager", plan_managers(), ids=["larger", "smaller"])
-def test_the_stored_data_equals_the_seeded_data(server: RunningServer, key: str, plan_manager: Any) -> None:
+def test_the_stored_data_equals_the_seeded_data(server: RunningServer, refill: Refill, plan_manager: Any) -> None:
     for resource, rows in records(plan_manager.id, seed=1):
         stored = {_sort_key(row): row for row in server.run(_exported(server, plan_manager.id, resource))}
         expected = {_sort_key(row): row for row in (json.loads(to_json(row)) for row in rows)}
@@ -244,18 +247,17 @@ def test_teams_note_types_and_view_sessions_are_listed(clients: list[Client]) ->
     assert all(member["id"] == member["pm_profile_id"] for member in without)
     assert {permission["name"] for member in without for permission in member["permissions"]} == {"no_access"}
     assert list_all(client, "/note-types")[0]["id"] == 101
-    sessions = list_all(client, "/invoice-view-sessions")
-    assert (len(sessions), 0 < sum(row["session_ended"] is None for row in sessions) < 10) == (40, True)
+    view_sessions = list_all(client, "/invoice-view-sessions")
+    assert (len(view_sessions), 0 < sum(row["session_ended"] is None for row in view_sessions) < 10) == (40, True)
     invoices = {row["id"] for row in list_all(client, "/invoices")}
-    assert {row["invoice_id"] for row in sessions} <= invoices
+    assert {row["invoice_id"] for row in view_sessions} <= invoices
     assert len(list_all(client, "/providers")) == 20
 
 
-def test_each_fill_creates_a_sign_in_for_both_plan_managers(other_server: RunningServer) -> None:
-    server = other_server
-    for made in [server.run(load_demo_data(server.db, server.settings)) for _ in range(2)][1:]:
-        entered = server.run(signing.sign_in(server.db, server.settings, made.email, made.password, "", ""))
-        assert isinstance(entered, LoginResult)
-        session = server.run(signing.get_session(server.db, entered.token))
-        assert session is not None
-        assert session.roles == {each.id: "owner" for each in plan_managers()}
+def test_each_fill_creates_a_sign_in_for_both_plan_managers(server: RunningServer, refill: Refill) -> None:
+    made = refill.credentials[1]
+    entered = server.run(sessions.sign_in(server.db, server.settings, made.email, made.password, "", ""))
+    assert isinstance(entered, LoginResult)
+    session = server.run(sessions.verify_session(server.db, entered.token))
+    assert session is not None
+    assert session.roles == {each.id: "owner" for each in plan_managers()}

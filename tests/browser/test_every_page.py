@@ -66,11 +66,10 @@ def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
 def violations(page: Any) -> list[str]:
     """What axe-core finds on a page as it is shown, light and dark; what is folded away is looked at too."""
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    run = "options => axe.run(document, options).then(results => results.violations)"
+    found = page.evaluate(run, {"resultTypes": ["violations"]})
     page.emulate_media(color_scheme="dark")
-    found += page.evaluate("axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})")[
-        "violations"
-    ]
+    found += page.evaluate(run, {"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
     page.emulate_media(color_scheme="light")
     return [
         f"{each['impact']}: {each['id']}: {each['nodes'][0]['html'][:200]}: {each['nodes'][0]['failureSummary']}"

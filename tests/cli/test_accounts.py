@@ -105,7 +105,7 @@ def test_a_reset_restores_access_and_ends_open_sessions(accounts: AccountsComman
     done = accounts.run("reset", accounts.email.upper(), "--password-stdin", stdin=PASSWORD.encode())
     said = f"Two-factor authentication of {accounts.email.upper()} is off.\n"
     assert done == (0, f"The password of {accounts.email.upper()} was changed.\n", said)
-    assert server.run(sessions.get_session(server.db, opened.token)) is None
+    assert server.run(sessions.verify_session(server.db, opened.token)) is None
     assert isinstance(accounts.sign_in(), LoginResult)
 
 

@@ -165,11 +165,11 @@ NOT_DISPLAYED = {
 
 def test_no_text_becomes_markup(adversarial_pages: tuple[SeededPlanManager, dict[str, PageParser]]) -> None:
     _, shown = adversarial_pages
-    assert {name: shape.faults for name, shape in shown.items() if shape.faults} == {}
+    assert {name: shape.violations for name, shape in shown.items() if shape.violations} == {}
 
 
 def test_every_text_is_shown_verbatim(adversarial_pages: tuple[SeededPlanManager, dict[str, PageParser]]) -> None:
     found, shown = adversarial_pages
-    everything = re.sub(r"\s+", " ", " ".join(shape.said for shape in shown.values()))
+    everything = re.sub(r"\s+", " ", " ".join(shape.text for shape in shown.values()))
     missing = [name for name, text in found.texts.items() if text not in everything and name not in NOT_DISPLAYED]
     assert missing == []

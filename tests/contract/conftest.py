@@ -7,23 +7,23 @@ from uuid import UUID
 import pytest
 
 from support.client import Client
-from support.factories import World, filled, new_client
+from support.factories import Tenant, filled, new_client
 from support.server import RunningServer, wait_until
 
 
 @pytest.fixture(scope="module")
-def tenant(server: RunningServer) -> Iterator[World]:
+def tenant(server: RunningServer) -> Iterator[Tenant]:
     """One of everything, for tests that leave it as it is."""
     yield from _new_tenant(server)
 
 
 @pytest.fixture(scope="module")
-def other_tenant(server: RunningServer) -> Iterator[World]:
+def other_tenant(server: RunningServer) -> Iterator[Tenant]:
     """Another plan manager with one of everything."""
     yield from _new_tenant(server)
 
 
-def _new_tenant(server: RunningServer) -> Iterator[World]:
+def _new_tenant(server: RunningServer) -> Iterator[Tenant]:
     client = server.run(new_client(server))
     with closing(client.http):
         tenant = filled(server, client)
@@ -32,7 +32,7 @@ def _new_tenant(server: RunningServer) -> Iterator[World]:
 
 
 @pytest.fixture
-def fresh_tenant(server: RunningServer, api: Client) -> World:
+def fresh_tenant(server: RunningServer, api: Client) -> Tenant:
     """One of everything, to be changed."""
     return filled(server, api)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from support.factories import World
+from support.factories import Tenant
 
 # What could only come from the inside: SQL and its errors, Python, paths of files, addresses, names of classes.
 INTERNAL = re.compile(
@@ -51,7 +51,7 @@ def assert_error_leaks_nothing(response: httpx.Response) -> None:
     assert not leaks, (leaks, body)
 
 
-def assert_no_data_of(tenant: World, response: httpx.Response) -> None:
+def assert_no_data_of(tenant: Tenant, response: httpx.Response) -> None:
     """An answer holds no id of a plan manager's things, nor its key, nor its own id."""
     message = "\n".join([response.text, *(f"{name}: {value}" for name, value in response.headers.items())]).lower()
     secrets = {

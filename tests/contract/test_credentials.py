@@ -29,7 +29,7 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation
 from support.cluster import SharedCluster
-from support.factories import World, filled, new_client
+from support.factories import Tenant, filled, new_client
 from support.server import RunningServer, wait_until
 
 ReadTenantData = Callable[[UUID | str], Any]
@@ -87,7 +87,7 @@ class KeyFactory:
 
 
 @pytest.fixture(scope="module")
-def credentials(server: RunningServer, tenant: World, other_tenant: World) -> dict[str, Callable[[Operation], Any]]:
+def credentials(server: RunningServer, tenant: Tenant, other_tenant: Tenant) -> dict[str, Callable[[Operation], Any]]:
     """The headers of each credential. Keys that have ended were used before, so that servers remember them."""
     owner, makes = tenant.client.plan_manager_id, KeyFactory(server, tenant.plan_manager_id)
     revoked, rotated, expired = makes.key(), makes.key(), makes.key(lasts=timedelta(seconds=5))
@@ -120,7 +120,7 @@ def credentials(server: RunningServer, tenant: World, other_tenant: World) -> di
 
 
 @pytest.fixture(scope="module")
-def owner_headers(tenant: World) -> dict[str, dict[str, str]]:
+def owner_headers(tenant: Tenant) -> dict[str, dict[str, str]]:
     """For each route the headers with which its owner would get an answer from memory, or pass a condition."""
     idempotency_key = f"kept-{uuid7()}"
     for name in POSTS:
@@ -143,7 +143,7 @@ def test_every_credential_is_expected_to_fail(credentials: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("name", [*POSTS, *HAS_ETAG])
 def test_the_owner_headers_have_an_effect_for_the_owner(
-    tenant: World, owner_headers: dict[str, dict[str, str]], name: str
+    tenant: Tenant, owner_headers: dict[str, dict[str, str]], name: str
 ) -> None:
     """Else the sweep below would prove nothing of them."""
     response = send(tenant.client, name, tenant.ids, tenant.client.headers() | owner_headers[name])
@@ -152,7 +152,7 @@ def test_the_owner_headers_have_an_effect_for_the_owner(
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_no_invalid_credential_opens_a_route(
-    tenant: World, other_tenant: World, tenant_data: ReadTenantData, name: str,
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, name: str,
     credentials: dict[str, Callable[[Operation], Any]], owner_headers: dict[str, dict[str, str]],
 ) -> None:  # fmt: skip
     before = tenant_data(tenant.plan_manager_id), tenant_data(other_tenant.plan_manager_id)
@@ -166,7 +166,7 @@ def test_no_invalid_credential_opens_a_route(
     assert (tenant_data(tenant.plan_manager_id), tenant_data(other_tenant.plan_manager_id)) == before
 
 
-def _assert_leaks_nothing(response: httpx.Response, *worlds: World) -> None:
+def _assert_leaks_nothing(response: httpx.Response, *worlds: Tenant) -> None:
     assert_error_leaks_nothing(response)
     for each in worlds:
         assert_no_data_of(each, response)
@@ -178,7 +178,7 @@ def _assert_leaks_nothing(response: httpx.Response, *worlds: World) -> None:
 
 @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.method == "GET"])
 def test_a_head_request_is_rejected_like_its_get(
-    tenant: World, name: str, credentials: dict[str, Callable[[Operation], Any]]
+    tenant: Tenant, name: str, credentials: dict[str, Callable[[Operation], Any]]
 ) -> None:
     path = OPERATIONS[name].path.removeprefix(PREFIX).format(**tenant.ids)
     for credential, headers_for in credentials.items():
@@ -189,7 +189,7 @@ def test_a_head_request_is_rejected_like_its_get(
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_existing_plan_manager_is_rejected_like_an_unknown_one(
-    tenant: World, other_tenant: World, name: str
+    tenant: Tenant, other_tenant: Tenant, name: str
 ) -> None:
     def request_as(plan_manager_id: str) -> httpx.Response:
         return send(tenant.client, name, tenant.ids, tenant.client.headers() | {"X-Plan-Manager-Id": plan_manager_id})
@@ -220,7 +220,7 @@ MALFORMED_REQUESTS: dict[str, tuple[str, bytes, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_malformed_requests_do_not_reveal_internals(other_tenant: World, name: str) -> None:
+def test_malformed_requests_do_not_reveal_internals(other_tenant: Tenant, name: str) -> None:
     operation, client = OPERATIONS[name], other_tenant.client
     odd_ids = [dict.fromkeys(operation.path_ids, each) for each in ("1'--", "%00", "%ff", "9" * 40, "a%0Ab", "..%2f")]
     rejected = 0

@@ -29,7 +29,7 @@ EXPECTED_CODES = {
         "too_many_webhook_endpoints", "webhook_endpoint_inactive",
     },
     412: {"precondition_failed"}, 422: {"idempotency_key_reused"}, 429: {"rate_limit_exceeded"},
-    500: {"internal_error"}, 503: {"service_unavailable"},
+    500: {"internal_error"}, 503: {"secret_key_missing", "service_unavailable"},
 }  # fmt: skip
 
 # What takes the code of an error as its first argument, besides ApiError itself.

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from contract.operations import BODIES, OPERATIONS, WRITES, send
 from plankeeper.http.routing import PREFIX
-from support.factories import World, absent_ids
+from support.factories import Tenant, absent_ids
 
 ReadTenantData = Callable[[UUID], Any]
 
@@ -53,7 +53,7 @@ class EventRow(Struct):
     previous: str | None
 
 
-def recorded_events(tenant: World, request_id: str) -> list[EventRow]:
+def recorded_events(tenant: Tenant, request_id: str) -> list[EventRow]:
     return tenant.server.run(
         tenant.server.db.rows(
             EventRow,
@@ -67,7 +67,7 @@ def recorded_events(tenant: World, request_id: str) -> list[EventRow]:
     )
 
 
-def rejecting_writes(tenant: World, how: str, table: str) -> AbstractContextManager[None]:
+def rejecting_writes(tenant: Tenant, how: str, table: str) -> AbstractContextManager[None]:
     """Writes to a table fail in the database: at once, or when the transaction commits."""
     # Not the update of an event: that is the sequencer's.
     what = "insert" if table == "events" else "insert or update or delete"
@@ -83,7 +83,7 @@ def rejecting_writes(tenant: World, how: str, table: str) -> AbstractContextMana
 
 
 @contextmanager
-def _rejecting_trigger(tenant: World, begin: str, end: str) -> Iterator[None]:
+def _rejecting_trigger(tenant: Tenant, begin: str, end: str) -> Iterator[None]:
     async def run(*statements: Any) -> None:
         for statement in statements:
             await tenant.server.db.execute(statement)
@@ -105,7 +105,7 @@ def test_every_write_declares_the_events_it_records() -> None:
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_records_its_events(fresh_tenant: World, name: str) -> None:
+def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
     response = send(fresh_tenant.client, name, fresh_tenant.ids)
     assert response.status_code == WRITES[name].status
     events = recorded_events(fresh_tenant, response.headers["x-request-id"])
@@ -122,7 +122,7 @@ def test_a_write_records_its_events(fresh_tenant: World, name: str) -> None:
 @pytest.mark.parametrize("how", ["at once", "at the commit"])
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_is_rolled_back_when_its_event_cannot_be_stored(
-    tenant: World, tenant_data: ReadTenantData, name: str, how: str
+    tenant: Tenant, tenant_data: ReadTenantData, name: str, how: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     with rejecting_writes(tenant, how, "events"):
@@ -133,7 +133,7 @@ def test_a_write_is_rolled_back_when_its_event_cannot_be_stored(
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_that_fails_at_commit_leaves_no_event(tenant: World, tenant_data: ReadTenantData, name: str) -> None:
+def test_a_write_that_fails_at_commit_leaves_no_event(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
     before = tenant_data(tenant.plan_manager_id)
     with rejecting_writes(tenant, "at the commit", RECORDED_ELSEWHERE.get(name, WRITES[name].tag)):
         response = send(tenant.client, name, tenant.ids)
@@ -142,7 +142,7 @@ def test_a_write_that_fails_at_commit_leaves_no_event(tenant: World, tenant_data
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_rejected_write_records_no_event(tenant: World, tenant_data: ReadTenantData, name: str) -> None:
+def test_a_rejected_write_records_no_event(tenant: Tenant, tenant_data: ReadTenantData, name: str) -> None:
     before = tenant_data(tenant.plan_manager_id)
     if WRITES[name].path_ids:
         assert send(tenant.client, name, absent_ids(tenant)).status_code == 404
@@ -153,7 +153,7 @@ def test_a_rejected_write_records_no_event(tenant: World, tenant_data: ReadTenan
     assert tenant_data(tenant.plan_manager_id) == before
 
 
-def test_a_write_that_violates_a_constraint_records_no_event(fresh_tenant: World, tenant_data: ReadTenantData) -> None:
+def test_a_write_that_violates_a_constraint_records_no_event(fresh_tenant: Tenant, tenant_data: ReadTenantData) -> None:
     team = f"/participants/{fresh_tenant.ids['participant_id']}/team-members"
     fresh_tenant.client.create(team, {"first_name": "First", "contact_priority": 2})
     before = tenant_data(fresh_tenant.plan_manager_id)
@@ -168,7 +168,7 @@ def test_a_write_that_violates_a_constraint_records_no_event(fresh_tenant: World
 
 @pytest.mark.parametrize("name", UPDATES)
 def test_an_update_that_changes_nothing_writes_neither_row_nor_event(
-    fresh_tenant: World, tenant_data: ReadTenantData, name: str
+    fresh_tenant: Tenant, tenant_data: ReadTenantData, name: str
 ) -> None:
     path = WRITES[name].path.removeprefix(PREFIX).format(**fresh_tenant.ids)
     changed = send(fresh_tenant.client, name, fresh_tenant.ids)

@@ -21,7 +21,7 @@ from contract.operations import BODIES, OPERATIONS, operation_name, send
 from plankeeper.http.context import WriteContext
 from plankeeper.http.routing import PREFIX, WRITE, Operation, Router
 from plankeeper.http.schemas import EmptyResponse, Query, UuidText, custom_schema
-from support.factories import World, absent_ids
+from support.factories import Tenant, absent_ids
 from support.importing import import_records
 
 ReadTenantData = Callable[[UUID | str], Any]
@@ -75,7 +75,7 @@ def path_cases(operations: Iterable[Operation]) -> list[Case]:
     return [(operation_name(each), member) for each in operations for member in each.path_ids]
 
 
-def cases_without_id(cases: Iterable[Case], tenant: World) -> set[Case]:
+def cases_without_id(cases: Iterable[Case], tenant: Tenant) -> set[Case]:
     """The cases for which the world has no id to try."""
     return {case for case in cases if case not in NO_IDS and ID_SOURCES.get(case[1], case[1]) not in tenant.ids}
 
@@ -86,7 +86,7 @@ WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 
 
 @pytest.fixture(scope="module")
-def owner(other_tenant: World) -> World:
+def owner(other_tenant: Tenant) -> Tenant:
     """The other plan manager, which has used every filter and every reference."""
     refers = {name: other_tenant.ids[name] for member in BODY_CASES if (name := member[1]) in other_tenant.ids}
     assert other_tenant.client.put(f"/participants/{other_tenant.ids['participant_id']}", refers).is_success
@@ -102,7 +102,7 @@ def owner(other_tenant: World) -> World:
 
 
 @pytest.fixture(scope="module")
-def owner_headers(owner: World) -> dict[str, dict[str, str]]:
+def owner_headers(owner: Tenant) -> dict[str, dict[str, str]]:
     """For each route with an id the headers with which its owner was answered, or would be."""
     idempotency_key = f"used-{uuid7()}"
     headers_by_route: dict[str, dict[str, str]] = {}
@@ -123,14 +123,14 @@ def owner_headers(owner: World) -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture
-def unchanged(tenant: World, owner: World, tenant_data: ReadTenantData) -> Any:
+def unchanged(tenant: Tenant, owner: Tenant, tenant_data: ReadTenantData) -> Any:
     """The data of both, with events and stored responses, is the same after a test as before."""
     before = tenant_data(tenant.plan_manager_id), tenant_data(owner.plan_manager_id)
     yield
     assert (tenant_data(tenant.plan_manager_id), tenant_data(owner.plan_manager_id)) == before
 
 
-def test_every_id_of_every_route_has_a_test_case(tenant: World) -> None:
+def test_every_id_of_every_route_has_a_test_case(tenant: Tenant) -> None:
     known = [*path_cases(OPERATIONS.values()), *body_cases(OPERATIONS.values()), *query_cases(OPERATIONS.values())]
     assert cases_without_id(known, tenant) == set()
     assert len(WITH_ID) > 10
@@ -144,7 +144,7 @@ def test_the_exceptions_are_still_needed() -> None:
     assert set(ID_SOURCES) <= {member for _, member in known}
 
 
-def test_a_new_route_without_test_cases_is_detected(tenant: World) -> None:
+def test_a_new_route_without_test_cases_is_detected(tenant: Tenant) -> None:
     class Inner(Struct):
         thing: UUID
 
@@ -176,7 +176,7 @@ def test_a_new_route_without_test_cases_is_detected(tenant: World) -> None:
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", WITH_ID)
 def test_a_foreign_id_in_a_path_is_not_found_whatever_else_is_sent(
-    tenant: World, owner: World, owner_headers: dict[str, dict[str, str]], name: str
+    tenant: Tenant, owner: Tenant, owner_headers: dict[str, dict[str, str]], name: str
 ) -> None:
     operation, headers = OPERATIONS[name], tenant.client.headers() | owner_headers[name]
     absent = absent_ids(tenant)
@@ -200,7 +200,7 @@ def uppercased(ids: dict[str, str]) -> dict[str, str]:
     return {name: each.upper() for name, each in ids.items()}
 
 
-def assert_no_leak(owner: World, answer: httpx.Response) -> None:
+def assert_no_leak(owner: Tenant, answer: httpx.Response) -> None:
     if answer.status_code >= 400:
         assert_error_leaks_nothing(answer)
     assert_no_data_of(owner, answer)
@@ -209,7 +209,7 @@ def assert_no_leak(owner: World, answer: httpx.Response) -> None:
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name, member", BODY_CASES)
 def test_a_foreign_id_in_a_body_is_rejected_whatever_else_is_sent(
-    tenant: World, owner: World, owner_headers: dict[str, dict[str, str]], name: str, member: str
+    tenant: Tenant, owner: Tenant, owner_headers: dict[str, dict[str, str]], name: str, member: str
 ) -> None:
     operation, which = OPERATIONS[name], ID_SOURCES.get(member, member)
     path = operation.path.removeprefix(PREFIX).format(**tenant.ids)
@@ -229,7 +229,7 @@ def test_a_foreign_id_in_a_body_is_rejected_whatever_else_is_sent(
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name, member", QUERY_CASES)
 def test_a_foreign_id_in_a_filter_finds_nothing_whatever_else_is_sent(
-    tenant: World, owner: World, name: str, member: str
+    tenant: Tenant, owner: Tenant, name: str, member: str
 ) -> None:
     which, path = ID_SOURCES.get(member, member), OPERATIONS[name].path.removeprefix(PREFIX).format(**tenant.ids)
     assert owner.client.get(path, **{member: owner.ids[which]}).json()["data"], "or nothing is proved"
@@ -254,7 +254,7 @@ def members_of_response(answer: Any) -> set[str]:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.body])
-def test_a_body_accepts_only_its_own_members(tenant: World, owner: World, name: str) -> None:
+def test_a_body_accepts_only_its_own_members(tenant: Tenant, owner: Tenant, name: str) -> None:
     operation = OPERATIONS[name]
     assert operation.body
     foreign = {"id": owner.ids["participant_id"], "plan_manager_id": owner.client.plan_manager_id}

@@ -5,7 +5,18 @@ from collections.abc import Iterator
 from contract.sources import Module, imports, modules
 
 # Packages that import no feature package; `database` imports only itself.
-FOUNDATION = {"http", "database", "embedded_postgres", "events", "metrics", "settings", "setting_parsers", "logs", ""}
+FOUNDATION = {
+    "http",
+    "database",
+    "encryption",
+    "embedded_postgres",
+    "events",
+    "metrics",
+    "settings",
+    "setting_parsers",
+    "logs",
+    "",
+}
 # Packages that may import every feature package.
 TOP_LEVEL = {"app", "background", "import_export", "cli", "console", "demo", "__main__"}
 # Modules that only compute: they import nothing of the project.

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,26 +35,46 @@ def relative_path(path: Path) -> str:
     return path.relative_to(PROJECT).as_posix()
 
 
-def long_texts(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
-    """The string literals of several lines, with their text; a replacement field of an f-string is `{}`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            yield node, "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno:
-            yield node, node.value
+def long_text(node: ast.AST) -> str:
+    """The text of a string literal of several lines; a replacement field of an f-string is `{}`."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno != node.lineno:
+        return node.value
+    return ""
 
 
 def uncounted_lines(tree: ast.AST) -> set[int]:
     """The lines of docstrings and SQL: of statements, and of constants that statements are composed of."""
-    strings = {node: text for node, text in long_texts(tree) if node.end_lineno != node.lineno}
-    constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AnnAssign) and node.value}
-    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    uncounted = [node for node, text in strings.items() if node in constants or node in docstrings or _SQL.match(text)]
+    strings: dict[ast.expr, str] = {}
+    named: set[ast.expr] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr) and node.value:
+            named.add(node.value)  # a constant or a docstring
+        elif isinstance(node, ast.expr) and node.end_lineno != node.lineno and (text := long_text(node)):
+            strings[node] = text
+    uncounted = [node for node, text in strings.items() if node in named or _SQL.match(text)]
     return {line for node in uncounted for line in range(node.lineno, (node.end_lineno or 0) + 1)}
 
 
 def counted_length(first: int, last: int, uncounted: set[int]) -> int:
-    return len(set(range(first, last + 1)) - uncounted)
+    return last + 1 - first - sum(first <= line <= last for line in uncounted)
+
+
+@cache
+def counted_lengths() -> tuple[dict[str, int], dict[str, int]]:
+    """The counted lines of each file, and of each function."""
+    files: dict[str, int] = {}
+    functions_: dict[str, int] = {}
+    for path in python_files():
+        source = path.read_text()
+        tree = ast.parse(source)
+        uncounted = uncounted_lines(tree)
+        files[relative_path(path)] = counted_length(1, len(source.splitlines()), uncounted)
+        for function in functions(tree):
+            length = counted_length(function.lineno, function.end_lineno or 0, uncounted)
+            functions_[f"{relative_path(path)}:{function.name}"] = length
+    return files, functions_
 
 
 @pytest.mark.parametrize(
@@ -79,22 +100,13 @@ def test_all_code_is_checked() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    lengths: dict[str, int] = {}
-    for path in python_files():
-        source = path.read_text()
-        lengths[relative_path(path)] = counted_length(1, len(source.splitlines()), uncounted_lines(ast.parse(source)))
+    lengths, _ = counted_lengths()
     limits = {name: MAX_TEST_FILE_LINES if name.startswith("tests/") else MAX_FILE_LINES for name in lengths}
     assert {name for name, length in lengths.items() if length > limits[name]} == set(LONG_FILES)
 
 
 def test_no_function_is_too_long() -> None:
-    lengths: dict[str, int] = {}
-    for path in python_files():
-        tree = ast.parse(path.read_text())
-        uncounted = uncounted_lines(tree)
-        for function in functions(tree):
-            length = counted_length(function.lineno, function.end_lineno or 0, uncounted)
-            lengths[f"{relative_path(path)}:{function.name}"] = length
+    _, lengths = counted_lengths()
     assert len(lengths) > 200
     assert {name for name, length in lengths.items() if length > MAX_FUNCTION_LINES} == set(LONG_FUNCTIONS)
 
@@ -114,7 +126,7 @@ def test_sql_does_not_repeat_itself() -> None:
         line
         for module in modules()
         if not module.name.startswith("database.migrations")
-        for _, text in long_texts(module.tree)
+        for text in map(long_text, module.nodes)
         if "\n" in text and _SQL.match(text)
         for line in map(str.strip, text.splitlines())
         if len(line) > 12

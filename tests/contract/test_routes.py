@@ -19,7 +19,7 @@ from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, PathRouter, Router
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
-from support.factories import World
+from support.factories import Tenant
 from support.server import RunningServer, wait_until
 
 # Routes of the application that need no key, and stand in no OpenAPI document.
@@ -40,7 +40,7 @@ CONSOLE_PATHS = {page.path for page in page_routes()} | {"/console/assets/{name}
 class KeyHeaders:
     """Headers of every kind for one plan manager."""
 
-    def __init__(self, server: RunningServer, tenant: World) -> None:
+    def __init__(self, server: RunningServer, tenant: Tenant) -> None:
         self._server, self._tenant = server, tenant
         revoked_key = self.create()
         self.revoke(revoked_key)
@@ -89,7 +89,7 @@ class KeyHeaders:
 
 
 @pytest.fixture(scope="module")
-def keys(server: RunningServer, tenant: World) -> KeyHeaders:
+def keys(server: RunningServer, tenant: Tenant) -> KeyHeaders:
     return KeyHeaders(server, tenant)
 
 
@@ -111,7 +111,7 @@ def test_whatever_opens_a_transaction_needs_the_scope_write() -> None:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_request_without_a_valid_key_is_rejected_and_writes_nothing(
-    tenant: World, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
+    tenant: Tenant, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     for headers, status, code in keys.bad.values():
@@ -123,7 +123,7 @@ def test_a_request_without_a_valid_key_is_rejected_and_writes_nothing(
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_key_without_the_scope_is_rejected_and_writes_nothing(
-    tenant: World, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
+    tenant: Tenant, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     lacking = "read" if name in WRITES else "write"
@@ -133,7 +133,7 @@ def test_a_key_without_the_scope_is_rejected_and_writes_nothing(
 
 
 @pytest.mark.parametrize("name", READS)
-def test_a_key_with_the_scope_read_may_read(tenant: World, keys: KeyHeaders, name: str) -> None:
+def test_a_key_with_the_scope_read_may_read(tenant: Tenant, keys: KeyHeaders, name: str) -> None:
     assert send(tenant.client, name, tenant.ids, keys.good["read"]).status_code == 200
 
 
@@ -166,7 +166,7 @@ def test_every_route_is_in_the_document_and_the_other_way_round(server: RunningS
     assert documented == set(OPERATIONS)
 
 
-def test_public_paths_respond_without_a_key(server: RunningServer, tenant: World) -> None:
+def test_public_paths_respond_without_a_key(server: RunningServer, tenant: Tenant) -> None:
     for path in PUBLIC_PATHS:
         assert tenant.client.http.get(path).status_code == 200
 
@@ -182,7 +182,7 @@ def test_every_path_begins_with_the_version() -> None:
 
 
 @pytest.mark.parametrize("path", sorted({operation.path for operation in OPERATIONS.values()}))
-def test_an_unsupported_method_is_rejected_with_the_allowed_methods(tenant: World, path: str) -> None:
+def test_an_unsupported_method_is_rejected_with_the_allowed_methods(tenant: Tenant, path: str) -> None:
     has = {operation.method for operation in OPERATIONS.values() if operation.path == path}
     allow = sorted(has | ({"HEAD"} if "GET" in has else set()) | {"OPTIONS"})
     url = path.format(**tenant.ids)

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from contract.operations import BODIES, LISTS, OPERATIONS, READS, operation_name, send
 from plankeeper.http.routing import PREFIX
 from support.client import Client
-from support.factories import INVOICE_NUMBER, MEMBER_EMAIL, PROVIDER_EMAIL, World, absent_ids
+from support.factories import INVOICE_NUMBER, MEMBER_EMAIL, PROVIDER_EMAIL, Tenant, absent_ids
 
 ReadTenantData = Callable[[UUID | str], Any]
 
@@ -34,7 +34,7 @@ def stable_response(response: httpx.Response) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", WITH_ID)
 def test_a_foreign_id_returns_the_same_response_as_an_unknown_id(
-    tenant: World, other_tenant: World, tenant_data: ReadTenantData, name: str
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, name: str
 ) -> None:
     before = tenant_data(other_tenant.plan_manager_id), tenant_data(tenant.plan_manager_id)
     absent = stable_response(send(tenant.client, name, absent_ids(tenant)))
@@ -48,14 +48,14 @@ def test_a_foreign_id_returns_the_same_response_as_an_unknown_id(
 
 
 @pytest.mark.parametrize("name", READS_WITH_ID)
-def test_each_id_is_found_by_its_own_plan_manager(tenant: World, name: str) -> None:
+def test_each_id_is_found_by_its_own_plan_manager(tenant: Tenant, name: str) -> None:
     assert send(tenant.client, name, tenant.ids).status_code == 200
 
 
 @pytest.mark.parametrize("name", [name for name in LISTS if name not in SHARED_LISTS])
 @pytest.mark.parametrize("params", [{}, {"after": "0"}], ids=["offset", "cursor"])
 def test_a_list_shows_nothing_of_another_plan_manager(
-    api: Client, other_tenant: World, name: str, params: dict[str, str]
+    api: Client, other_tenant: Tenant, name: str, params: dict[str, str]
 ) -> None:
     theirs = {each["id"] for each in _items(other_tenant.client, LISTS[name].path, other_tenant.ids)}
     assert theirs
@@ -78,7 +78,7 @@ def _items(client: Client, path: str, ids: dict[str, str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", sorted(LISTS))
-def test_a_foreign_cursor_is_only_a_position(tenant: World, other_tenant: World, name: str) -> None:
+def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenant, name: str) -> None:
     """An id need not exist to begin behind it; whose it is must make no difference to what is shown."""
     path = LISTS[name].path
     own = _items(tenant.client, path, tenant.ids)
@@ -91,7 +91,7 @@ def test_a_foreign_cursor_is_only_a_position(tenant: World, other_tenant: World,
 
 @pytest.mark.parametrize("member", ["account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"])
 def test_a_reference_to_a_foreign_resource_is_rejected_like_an_unknown_one(
-    tenant: World, other_tenant: World, tenant_data: ReadTenantData, member: str
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, member: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
     own = f"/participants/{tenant.ids['participant_id']}"
@@ -116,7 +116,7 @@ def test_a_reference_to_a_foreign_resource_is_rejected_like_an_unknown_one(
     ],
 )
 def test_a_filter_by_a_foreign_id_finds_nothing(
-    tenant: World, other_tenant: World, path: str, parameter: str, whose: str
+    tenant: Tenant, other_tenant: Tenant, path: str, parameter: str, whose: str
 ) -> None:
     own = f"/participants/{tenant.ids['participant_id']}"
     assert tenant.client.put(own, {"account_manager_id": tenant.ids["account_manager_id"]}).status_code == 200
@@ -144,13 +144,13 @@ def test_every_id_filter_is_tested() -> None:
     }
 
 
-def test_the_status_of_a_foreign_invoice_is_not_revealed(api: Client, other_tenant: World) -> None:
+def test_the_status_of_a_foreign_invoice_is_not_revealed(api: Client, other_tenant: Tenant) -> None:
     question = {"provider_email": PROVIDER_EMAIL, "invoice_number": INVOICE_NUMBER}
     assert other_tenant.client.post("/invoices/status", question).status_code == 200
     assert api.post("/invoices/status", question).status_code == 404
 
 
-def test_one_email_can_be_a_user_of_two_plan_managers(tenant: World, other_tenant: World) -> None:
+def test_one_email_can_be_a_user_of_two_plan_managers(tenant: Tenant, other_tenant: Tenant) -> None:
     team = f"/participants/{tenant.ids['participant_id']}/team-members"
     assert [each["email"] for each in tenant.client.get(team).json()["data"]] == [MEMBER_EMAIL]
     [theirs] = _items(other_tenant.client, f"/participants/{other_tenant.ids['participant_id']}/team-members", {})
@@ -168,7 +168,7 @@ def test_one_email_can_be_a_user_of_two_plan_managers(tenant: World, other_tenan
     ],
 )
 def test_an_import_cannot_reference_a_foreign_row(
-    tenant: World, other_tenant: World, tenant_data: ReadTenantData, import_rows: Callable[..., Any],
+    tenant: Tenant, other_tenant: Tenant, tenant_data: ReadTenantData, import_rows: Callable[..., Any],
     resource: str, row: dict[str, str], field: str,
 ) -> None:  # fmt: skip
     before = tenant_data(tenant.plan_manager_id)
@@ -195,7 +195,7 @@ def test_an_import_cannot_reference_a_foreign_row(
     ],
 )
 def test_an_import_with_a_foreign_id_creates_its_own_row(
-    api: Client, other_tenant: World, tenant_data: ReadTenantData, import_rows: Callable[..., Any],
+    api: Client, other_tenant: Tenant, tenant_data: ReadTenantData, import_rows: Callable[..., Any],
     resource: str, whose: str, more: dict[str, str],
 ) -> None:  # fmt: skip
     before = tenant_data(other_tenant.plan_manager_id)
@@ -207,7 +207,7 @@ def test_an_import_with_a_foreign_id_creates_its_own_row(
 
 
 def test_an_invoice_with_a_foreign_participant_and_provider_has_neither(
-    api: Client, other_tenant: World, import_rows: Callable[..., Any]
+    api: Client, other_tenant: Tenant, import_rows: Callable[..., Any]
 ) -> None:
     line = {
         "invoice_number": "N-2", "invoice_date": "2026-01-02",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contract.operations import LISTS
 from plankeeper.http.routing import PREFIX
 from support.client import Client
-from support.factories import World, new_client
+from support.factories import Tenant, new_client
 from support.importing import import_records
 from support.server import RunningServer
 
@@ -151,7 +151,7 @@ def test_offset_and_cursor_have_the_same_order(
 
 
 @pytest.mark.parametrize("name", [name for name in LISTS if name != "GET /events"])
-def test_every_list_has_the_same_order_by_offset_and_cursor(tenant: World, name: str) -> None:
+def test_every_list_has_the_same_order_by_offset_and_cursor(tenant: Tenant, name: str) -> None:
     path = LISTS[name].path.removeprefix(PREFIX).format(**tenant.ids)
     cursor = "error_code" if name == "GET /error-catalogue" else "id"
     whole = tenant.client.get(path, limit="1000").json()

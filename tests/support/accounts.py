@@ -71,13 +71,13 @@ class AccountDriver:
         return self.server.run(login_outcome(work))
 
     def session(self, token: str) -> Session | None:
-        return self.server.run(sessions.get_session(self.server.db, token))
+        return self.server.run(sessions.verify_session(self.server.db, token))
 
     def run_as_session(self, operation: Callable[[Transaction, Session], Coroutine[Any, Any, Any]], token: str) -> Any:
         """What somebody does who is signed in, in a transaction."""
 
         async def run() -> Any:
-            session = await sessions.get_session(self.server.db, token)
+            session = await sessions.verify_session(self.server.db, token)
             assert session
             async with self.server.db.transaction() as tx:
                 return await operation(tx, session)

@@ -19,19 +19,19 @@ class PageParser(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.faults, self.said = list[str](), ""
+        self.violations, self.text = list[str](), ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
-        self.said += " ".join(found.values()) + " "
-        self.faults += [f"<{tag} {name}>" for name in found if name.startswith("on") or name == "style"]
+        self.text += " ".join(found.values()) + " "
+        self.violations += [f"<{tag} {name}>" for name in found if name.startswith("on") or name == "style"]
         if tag == "script" and not found.get("src", "").startswith("/console/assets/"):
-            self.faults.append(f"<script> {found}")
+            self.violations.append(f"<script> {found}")
         for name in ("href", "src", "action", "formaction", "xlink:href"):
             address = found.get(name, "/")
             picture = tag == "img" and address.startswith("data:image/svg+xml")
             if not address.startswith(("/", "#", "?", "mailto:", "https://example.com")) and not picture:
-                self.faults.append(f"<{tag} {name}={address}>")
+                self.violations.append(f"<{tag} {name}={address}>")
 
     def handle_data(self, data: str) -> None:
-        self.said += data
+        self.text += data

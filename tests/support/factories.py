@@ -51,7 +51,7 @@ def route_name(entry: PageRoute) -> str:
 
 
 @dataclass(frozen=True)
-class World:
+class Tenant:
     """A plan manager with its client. `ids` has one id for each id that a path can hold, and some more."""
 
     server: RunningServer
@@ -84,7 +84,7 @@ def webhooks(client: Client) -> dict[str, str]:
     return {"webhook_endpoint_id": endpoint, "webhook_delivery_id": delivery["id"]}
 
 
-def absent_ids(world: World) -> dict[str, str]:
+def absent_ids(world: Tenant) -> dict[str, str]:
     """Ids that nobody has."""
     return {name: "987654321" if name == "note_type_id" else str(uuid7()) for name in world.ids}
 
@@ -129,7 +129,7 @@ class _TextRecorder:
         return values
 
 
-def filled(server: RunningServer, client: Client) -> World:
+def filled(server: RunningServer, client: Client) -> Tenant:
     """Give a plan manager one of everything that the API shows."""
     plan_manager_id = UUID(client.plan_manager_id)
     records = _import_rows(server, plan_manager_id, _TextRecorder(lambda name: name))
@@ -142,7 +142,7 @@ def filled(server: RunningServer, client: Client) -> World:
         "exit_reason_category_id": category, "exit_reason_subcategory_id": subcategory,
         "event_id": str(server.run(server.db.one(UUID, event, plan_manager_id))),
     }  # fmt: skip
-    return World(server, client, ids)
+    return Tenant(server, client, ids)
 
 
 def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: name) -> SeededPlanManager:

@@ -16,7 +16,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 LOCKS = {"run": ["requirements.lock"], "dev": ["requirements.lock", "requirements-dev.lock"]}
-NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "__pycache__", "axe")
+NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "axe")
 # The programs that a script starts.
 SCRIPT_PROGRAM = re.compile(r"\.venv/bin/[\w-]+")
 

@@ -76,8 +76,8 @@ async def verify_two_factor(
     raise LoginError(attempt.delay)
 
 
-async def get_session(db: Executor, token: str, *, is_use: bool = True) -> Session | None:
-    """The session with a token; None if there is none or it has ended.
+async def verify_session(db: Executor, token: str, *, is_use: bool = True) -> Session | None:
+    """Verify a session token: the session, or None if there is none or it has ended.
 
     `is_use` is false for a request that a page sends by itself: it doesn't keep the session open.
     """
@@ -129,7 +129,7 @@ async def renew_token(tx: Transaction, settings: Settings, account: Account, ses
     """Give an open session a new token, and return it: a copy of the old one is worth nothing."""
     token = new_token()
     await store.replace_session_token(tx, session.token_hash, hash_token(token))
-    renewed = await get_session(tx, token)
+    renewed = await verify_session(tx, token)
     if renewed and renewed.plan_manager_id:  # the first one, if it requires two-factor authentication
         await _record_sign_in(tx, settings, account, renewed.token_hash, renewed.plan_manager_id)
     return token
@@ -193,7 +193,7 @@ async def _complete_sign_in(
         now = datetime.now(UTC)
         await mail_store.insert(tx, NewDeviceMail(account.id, now, client.address, client.user_agent), now)
     new_device_token = await devices.remember(tx, account.id, device_token)
-    session = or_404(await get_session(tx, token))
+    session = or_404(await verify_session(tx, token))
     if session.plan_manager_id:
         await _record_sign_in(tx, settings, account, session.token_hash, session.plan_manager_id)
     return LoginResult(

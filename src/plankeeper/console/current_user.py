@@ -22,7 +22,7 @@ class CurrentUser:
 
     async def load_session(self, db: Database, *, is_use: bool = True) -> None:
         token = self.cookies.get("plankeeper")
-        self.session = await sessions.get_session(db, token, is_use=is_use) if token else None
+        self.session = await sessions.verify_session(db, token, is_use=is_use) if token else None
         if self.session:
             self.csrf_token = self.session.csrf
             self.flash = unsign(token, self.cookies.get("plankeeper-flash"))

@@ -21,12 +21,12 @@ PeriodicTask = Callable[[Executor], Awaitable[object]]
 
 
 class EventConsumer(Protocol):
-    """Handles events as soon as they have a position, in the sequencer's session."""
+    """Handles events as soon as they have a position, on the sequencer's connection."""
 
-    async def start(self, session: Executor) -> None:
+    async def start(self, db: Executor) -> None:
         """Prepare: called when a sequencer becomes the leader."""
 
-    async def handle(self, session: Executor, plan_manager_ids: Iterable[UUID]) -> bool:
+    async def handle(self, db: Executor, plan_manager_ids: Iterable[UUID]) -> bool:
         """Handle the new events of plan managers, and return whether more may be left."""
         ...
 
@@ -38,8 +38,8 @@ async def run(db: Database, periodic_tasks: Sequence[PeriodicTask] = (), consume
     """
     while True:
         try:
-            async with db.dedicated_connection() as session:
-                await _run_as_leader(session, periodic_tasks, consumer)
+            async with db.dedicated_connection() as connection:
+                await _run_as_leader(connection, periodic_tasks, consumer)
         except Exception as error:
             if not is_unavailable(error):
                 log.exception("the event sequencer failed and restarts")
@@ -47,19 +47,19 @@ async def run(db: Database, periodic_tasks: Sequence[PeriodicTask] = (), consume
 
 
 async def _run_as_leader(
-    session: Executor, periodic_tasks: Sequence[PeriodicTask], consumer: EventConsumer | None
+    connection: Executor, periodic_tasks: Sequence[PeriodicTask], consumer: EventConsumer | None
 ) -> None:
-    while not await store.try_lead(session):  # noqa: ASYNC110 - only PostgreSQL knows the holder of the lock
+    while not await store.try_lead(connection):  # noqa: ASYNC110 - only PostgreSQL knows the holder of the lock
         await asyncio.sleep(0.5)
     tasks_ran_at = time.monotonic()
     if consumer:
-        await consumer.start(session)
+        await consumer.start(connection)
     while True:
-        assigned = await store.assign_positions(session, BATCH_SIZE)
-        has_more = consumer and await consumer.handle(session, [each.plan_manager_id for each in assigned])
+        assigned = await store.assign_positions(connection, BATCH_SIZE)
+        has_more = consumer and await consumer.handle(connection, [each.plan_manager_id for each in assigned])
         if sum(each.events for each in assigned) < BATCH_SIZE and not has_more:
             await asyncio.sleep(POLL_INTERVAL)
         if time.monotonic() - tasks_ran_at > PERIODIC_TASK_INTERVAL:
             for task in periodic_tasks:
-                await task(session)
+                await task(connection)
             tasks_ran_at = time.monotonic()

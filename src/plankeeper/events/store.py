@@ -220,9 +220,9 @@ async def latest_id(db: Executor, plan_manager_id: UUID) -> UUID | None:
 TRY_LEAD = "select pg_try_advisory_lock(7526541002)"
 
 
-async def try_lead(session: Executor) -> bool:
+async def try_lead(db: Executor) -> bool:
     """Try to become the only sequencer of the database until the session ends."""
-    return await session.one(bool, TRY_LEAD)
+    return await db.one(bool, TRY_LEAD)
 
 
 ASSIGN_POSITIONS = """
@@ -242,12 +242,12 @@ ASSIGN_POSITIONS = """
 """
 
 
-async def assign_positions(session: Executor, limit: int) -> list[PositionsAssigned]:
+async def assign_positions(db: Executor, limit: int) -> list[PositionsAssigned]:
     """Assign the next positions to committed events without a position, and count them by plan manager.
 
     Only one session does this at a time, so a position becomes visible only after all lower ones.
     """
-    return await session.rows(PositionsAssigned, ASSIGN_POSITIONS, limit)
+    return await db.rows(PositionsAssigned, ASSIGN_POSITIONS, limit)
 
 
 GET_BACKLOG = """
@@ -259,9 +259,9 @@ GET_BACKLOG = """
 """
 
 
-async def get_backlog(session: Executor) -> Backlog:
+async def get_backlog(db: Executor) -> Backlog:
     """The number of events without a position, and the age of the oldest one."""
-    return await session.one(Backlog, GET_BACKLOG)
+    return await db.one(Backlog, GET_BACKLOG)
 
 
 PURGE = """
@@ -282,6 +282,6 @@ PURGE = """
 """
 
 
-async def purge(session: Executor, before_id: UUID, limit: int = 5000) -> int:
+async def purge(db: Executor, before_id: UUID, limit: int = 5000) -> int:
     """Delete up to `limit` sequenced events with ids lower than `before_id`, and return their number."""
-    return await session.one(int, PURGE, before_id, limit)
+    return await db.one(int, PURGE, before_id, limit)

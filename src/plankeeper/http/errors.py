@@ -3,8 +3,9 @@
 The HTTP layer turns an ApiError into a response with an `Error` body:
 
     ApiError
-    ├── ValidationError    400 invalid_request, with a message for each field
-    └── NotFound           404
+    ├── ValidationError         400 invalid_request, with a message for each field
+    ├── NotFound                404
+    └── SecretKeyMissingError   503 secret_key_missing
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ ErrorCode = Literal[
     "idempotency_key_reused",
     "rate_limit_exceeded",
     "internal_error",
+    "secret_key_missing",
     "service_unavailable",
 ]
 
@@ -157,6 +159,12 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
         "Internal error",
         "An unexpected error occurred, and nothing was written. Include the request id when you report it.",
     ),
+    "secret_key_missing": ErrorDefinition(
+        503,
+        "Secret key missing",
+        "The server lacks the key to encrypt or decrypt a secret. The operator must correct"
+        " `PLANKEEPER_SECRET_KEY_FILE`. Nothing was written.",
+    ),
     "service_unavailable": ErrorDefinition(
         503,
         "Service unavailable",
@@ -227,3 +235,10 @@ class ValidationError(ApiError):
 class NotFound(ApiError):  # noqa: N818 - the name that the field uses
     def __init__(self) -> None:
         super().__init__("not_found")
+
+
+class SecretKeyMissingError(ApiError):
+    """There is no key to encrypt a secret with, or a stored one is encrypted with an unknown key."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("secret_key_missing", detail, headers={"retry-after": "60"})

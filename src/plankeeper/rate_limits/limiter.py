@@ -95,10 +95,10 @@ class LeasedRateLimiter:
         while True:
             try:
                 # A dedicated connection: a busy pool must not delay the reports.
-                async with self._db.dedicated_connection() as session:
+                async with self._db.dedicated_connection() as connection:
                     while True:
                         await asyncio.sleep(REPORT_INTERVAL)
-                        await self._report_usage(session)
+                        await self._report_usage(connection)
             except Exception as error:
                 if not is_unavailable(error):
                     log.exception("rate limit usage cannot be reported")
@@ -130,7 +130,7 @@ class LeasedRateLimiter:
         if not state.remaining:
             state.rejecting_until = time.monotonic() + EMPTY_LEASE_SECONDS
 
-    async def _report_usage(self, session: Executor) -> None:
+    async def _report_usage(self, connection: Executor) -> None:
         now = time.monotonic()
         due_states: dict[str, _LeaseState] = {}
         reports: list[UsageReport] = []
@@ -144,7 +144,7 @@ class LeasedRateLimiter:
                 # Subjects without requests since the last report return their lease.
                 reports.append(state.report(subject, 0, 0 if state.used_since_report else state.remaining))
         if due_states:
-            await self._exchange(session, due_states, reports)
+            await self._exchange(connection, due_states, reports)
 
     async def _exchange(self, db: Executor, states: Mapping[str, _LeaseState], reports: Sequence[UsageReport]) -> None:
         """Send reports, and add the returned leases."""

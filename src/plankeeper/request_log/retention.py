@@ -19,11 +19,11 @@ class RequestLogRetention:
         self._due: list[UUID] = []
         self._checked_at: float | None = None
 
-    async def __call__(self, session: Executor) -> None:
-        await store.purge(session, self._days)
+    async def __call__(self, db: Executor) -> None:
+        await store.purge(db, self._days)
         now = time.monotonic()
         if not self._due and (self._checked_at is None or now - self._checked_at >= CHECK_INTERVAL):
             window = 1e9 if self._checked_at is None else now - self._checked_at + CHECK_INTERVAL
-            self._due, self._checked_at = await store.list_active(session, window), now
+            self._due, self._checked_at = await store.list_active(db, window), now
         for _ in range(min(MAX_TRIMS_PER_RUN, len(self._due))):
-            await store.trim(session, self._due.pop(), MAX_KEPT_REQUESTS)
+            await store.trim(db, self._due.pop(), MAX_KEPT_REQUESTS)

@@ -35,9 +35,9 @@ PURGE = """
 """
 
 
-async def purge(session: Executor, days: int, limit: int = 5000) -> None:
+async def purge(db: Executor, days: int, limit: int = 5000) -> None:
     """Delete batches older than a number of days, in chunks of `limit`."""
-    await session.execute(PURGE, days, limit)
+    await db.execute(PURGE, days, limit)
 
 
 LIST_ACTIVE = """
@@ -47,9 +47,9 @@ LIST_ACTIVE = """
 """
 
 
-async def list_active(session: Executor, seconds: float) -> list[UUID]:
+async def list_active(db: Executor, seconds: float) -> list[UUID]:
     """The plan managers with requests in the last `seconds`."""
-    return await session.rows(UUID, LIST_ACTIVE, seconds)
+    return await db.rows(UUID, LIST_ACTIVE, seconds)
 
 
 TRIM = """
@@ -63,6 +63,6 @@ TRIM = """
 """
 
 
-async def trim(session: Executor, plan_manager_id: UUID, max_requests: int) -> None:
+async def trim(db: Executor, plan_manager_id: UUID, max_requests: int) -> None:
     """Delete the batches of a plan manager beyond its newest `max_requests` requests."""
-    await session.execute(TRIM, plan_manager_id, max_requests)
+    await db.execute(TRIM, plan_manager_id, max_requests)

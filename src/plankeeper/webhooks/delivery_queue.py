@@ -39,14 +39,14 @@ FAN_OUT = """
 """
 
 
-async def fan_out(session: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
+async def fan_out(db: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
     """Create deliveries from events, in the order of the feed. Return the plan managers that may have events left.
 
     An endpoint has at most `max_pending` due deliveries. Further events stay in the feed, so that neither a burst of
     writes nor a slow endpoint fills the queue. The endpoint gets new deliveries when half of them are done, so that
     one statement creates many.
     """
-    return await session.rows(FanOutProgress, FAN_OUT, plan_manager_ids, max_pending)
+    return await db.rows(FanOutProgress, FAN_OUT, plan_manager_ids, max_pending)
 
 
 CLAIM_DUE = """
@@ -229,6 +229,6 @@ PURGE = """
 """
 
 
-async def purge(session: Executor, retention_days: int, limit: int = 5000) -> None:
+async def purge(db: Executor, retention_days: int, limit: int = 5000) -> None:
     """Delete up to `limit` deliveries older than `retention_days`."""
-    await session.execute(PURGE, retention_days, limit)
+    await db.execute(PURGE, retention_days, limit)

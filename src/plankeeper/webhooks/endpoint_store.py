@@ -124,6 +124,6 @@ PLAN_MANAGERS_WITH_ENDPOINTS = """
 """
 
 
-async def plan_managers_with_endpoints(session: Executor) -> list[UUID]:
+async def plan_managers_with_endpoints(db: Executor) -> list[UUID]:
     """The plan managers that have an active endpoint."""
-    return await session.rows(UUID, PLAN_MANAGERS_WITH_ENDPOINTS)
+    return await db.rows(UUID, PLAN_MANAGERS_WITH_ENDPOINTS)

@@ -89,7 +89,7 @@ class Worker:
         keys = await delivery_queue.claim_due(self._db, self._in_flight, MAX_PER_ENDPOINT, capacity, self._clock_offset)
         for job in await delivery_queue.load_jobs(self._db, keys, self._clock_offset) if keys else []:
             self._in_flight[job.webhook_endpoint_id] += 1
-            task = asyncio.create_task(self._deliver(job))
+            task = asyncio.create_task(self._send_delivery(job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return len(keys)
@@ -119,7 +119,7 @@ class Worker:
             await asyncio.sleep(FLUSH_INTERVAL)
             await self.flush()
 
-    async def _deliver(self, job: DeliveryJob) -> None:
+    async def _send_delivery(self, job: DeliveryJob) -> None:
         try:
             body = build_job_body(job)
             secrets = [secret for secret in (job.secret, job.old_secret) if secret]

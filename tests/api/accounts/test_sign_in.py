@@ -253,7 +253,7 @@ def test_a_session_ends_after_an_hour_without_use(ada: AccountDriver, server: Ru
     unused_for(61, unused)
     assert ada.session(unused) is None
     # What a page sends by itself is no use.
-    assert server.run(sessions.get_session(server.db, used, is_use=False))
+    assert server.run(sessions.verify_session(server.db, used, is_use=False))
     unused_for(61, used)
     assert ada.session(used) is None
     unused_for(58, used)

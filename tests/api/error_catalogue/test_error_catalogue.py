@@ -13,7 +13,8 @@ STATUSES = {
     "contact_priority_taken": 409, "team_member_exists": 409, "body_too_large": 413, "unsupported_media_type": 415,
     "too_many_webhook_endpoints": 409, "webhook_endpoint_inactive": 409,
     "idempotency_in_progress": 409, "precondition_failed": 412, "idempotency_key_reused": 422,
-    "rate_limit_exceeded": 429, "internal_error": 500, "service_unavailable": 503,
+    "rate_limit_exceeded": 429, "internal_error": 500, "secret_key_missing": 503,
+    "service_unavailable": 503,
 }  # fmt: skip
 WARNING_CODES = {
     "missing_invoice_number", "missing_participant", "missing_provider", "inactive_participant", "check_total",

@@ -84,5 +84,5 @@ def test_a_text_becomes_no_part_of_the_markup_and_is_shown_as_it_is(macro: str, 
     module = ENVIRONMENT.get_template(template).make_module()
     shape = PageParser()
     shape.feed(str(getattr(module, name)(**filled(CALLS[macro], payload))))
-    assert shape.faults == []
-    assert payload.lower() in shape.said.lower()  # a status begins with a capital
+    assert shape.violations == []
+    assert payload.lower() in shape.text.lower()  # a status begins with a capital

@@ -1,0 +1,1 @@
+"""Encryption of stored secrets, under the keys of a file."""
