@@ -14,6 +14,8 @@ from jsonschema_rs import Draft202012Validator
 PREFIX = "/api/public/v1"
 # The tests speak plain HTTP. Without this every client would read the system's certificates, for 30 ms each.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# With fewer idle connections than connections, the pool of httpcore closes one that another thread is about to use.
+LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())
 
 
@@ -23,7 +25,7 @@ class Client:
     def __init__(self, url: str, key: str, plan_manager_id: UUID | str) -> None:
         self.key = key
         self.plan_manager_id = str(plan_manager_id)
-        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS)
+        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS, limits=LIMITS)
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}", "X-Plan-Manager-Id": self.plan_manager_id}

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members
 from plankeeper.http.context import SYSTEM, WriteContext
-from support.client import NO_TLS
+from support.client import LIMITS, NO_TLS
 from support.server import RunningServer
 
 PASSWORD = "violet-harbour-93-lantern"
@@ -28,7 +28,7 @@ class Browser:
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
-        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS, transport=transport)
+        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS, limits=LIMITS, transport=transport)
         self._tokens = dict[str, str]()  # by session
 
     def get(self, path: str, **more: Any) -> httpx.Response:

@@ -14,6 +14,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from plankeeper.setting_parsers import SmtpServer, parse_smtp_url
+from support.client import LIMITS
 from support.console import Browser
 from support.server import wait_until
 
@@ -122,7 +123,7 @@ class ProxyTransport(httpx.HTTPTransport):
     """Leads requests for the public URL to a server, as a proxy does that terminates TLS."""
 
     def __init__(self, url: str) -> None:
-        super().__init__()
+        super().__init__(limits=LIMITS)
         self._url = httpx.URL(url)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

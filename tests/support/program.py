@@ -15,6 +15,7 @@ import psutil
 from click.testing import CliRunner
 
 from plankeeper.cli import main
+from support.client import LIMITS
 
 
 class Done(NamedTuple):
@@ -116,7 +117,7 @@ class ServeProcess:
             "Authorization": f"Bearer {self.output_value('API key:')}",
             "X-Plan-Manager-Id": self.output_value("Plan manager:"),
         }
-        return httpx.Client(base_url=f"{self.url}/api/public/v1", headers=headers, timeout=60)
+        return httpx.Client(base_url=f"{self.url}/api/public/v1", headers=headers, timeout=60, limits=LIMITS)
 
     def child_processes(self) -> list[psutil.Process]:
         """Every process that belongs to it."""
