@@ -15,7 +15,7 @@ help:
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  regenerate openapi.json"
-	@echo "make lock     update the pinned dependencies"
+	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
 	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
 	@echo "make soak     run the long form of the fault and load tests: twenty minutes at most"
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
@@ -69,10 +69,11 @@ screenshots: .venv/dev
 bench-flat: .venv/run
 	$(BIN)/python -m benchmarks flat
 
-.venv/run: requirements.lock pyproject.toml
+# The server with the embedded PostgreSQL. The build tools are installed too: an editable install uses them.
+.venv/run: requirements-embedded.lock requirements-build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Plankeeper requires Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements-embedded.lock --requirement requirements-build.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -80,12 +81,17 @@ bench-flat: .venv/run
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-# Both locks contain the build tools, so that every installed package is pinned.
+# Each lock is complete by itself. Each is constrained by the ones before it, so that they pin the same versions.
+# `make lock` keeps existing pins where it can, and `make lock UPGRADE=--upgrade` updates all of them.
+PIP_COMPILE = .venv/locking/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe --no-header --strip-extras \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+BUILD_TOOLS = --build-deps-for wheel --build-deps-for editable
 lock:
 	$(PYTHON) -m venv .venv/locking
 	.venv/locking/bin/pip install --quiet pip-tools
-	.venv/locking/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --no-header --strip-extras \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra build -o requirements.lock pyproject.toml
-	.venv/locking/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --no-header --strip-extras \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra build --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) -o requirements.lock pyproject.toml
+	$(PIP_COMPILE) --extra embedded -c requirements.lock -o requirements-embedded.lock pyproject.toml
+	$(PIP_COMPILE) --only-build-deps $(BUILD_TOOLS) -c requirements-embedded.lock -o requirements-build.lock pyproject.toml
+	$(PIP_COMPILE) --extra embedded --extra dev $(BUILD_TOOLS) -c requirements-embedded.lock -c requirements-build.lock \
+		-o requirements-dev.lock pyproject.toml
 	rm -rf .venv/locking

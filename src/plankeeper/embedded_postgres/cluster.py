@@ -131,7 +131,9 @@ class Cluster:
 
     def _lock_or_share(self, deadline: float) -> int | None:
         """Acquire the lock and return it; None if another process owns a server that accepts connections."""
-        _make_data_dir(self.data_dir)
+        if not self.data_dir.is_dir():
+            binaries.installed_dir(self._bin_dir)  # without programs, nothing is created
+            _make_data_dir(self.data_dir)
         while self._lock is None:
             self._lock = _try_lock(self.data_dir)
             if self._lock is not None:
@@ -213,8 +215,6 @@ class Cluster:
 
 
 def _make_data_dir(data_dir: Path) -> None:
-    if data_dir.is_dir():
-        return
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     user = binaries.server_user(data_dir)
     if user:
