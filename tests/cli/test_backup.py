@@ -97,7 +97,8 @@ def test_every_row_is_restored_through_a_database_url(source_dsn: str, backup_fi
     assert [each.name for each in backup_file.parent.iterdir()] == [backup_file.name]
     done = run_plankeeper("restore", str(backup_file), **{DATABASE_URL: target_dsn})
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"Restored {backup_file}: the schema is {schema.LATEST_REVISION}.\n"
+    restored = f"Restored {backup_file}: the schema is {schema.LATEST_REVISION}.\nIt contains no secrets.\n"
+    assert done.stdout == restored
     assert read_tables(target_dsn) == read_tables(source_dsn)
     assert export_all(target_dsn) == export_all(source_dsn)
 
@@ -180,7 +181,7 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
     # A backup before an upgrade is taken by either version.
     assert run_plankeeper("backup", str(older), **{DATABASE_URL: dsn}).stdout.endswith("schema 0003\n")
     assert run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn}).stdout == (
-        f"Restored {older}: the schema is {schema.LATEST_REVISION}.\n"
+        f"Restored {older}: the schema is {schema.LATEST_REVISION}.\nIt contains no secrets.\n"
     )
     assert "idempotency_records" in read_tables(target_dsn)
     # It is empty still, but its tables are no longer the backup's.

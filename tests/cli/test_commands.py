@@ -13,6 +13,7 @@ from plankeeper.cli.doctor_checks import python_warnings
 from plankeeper.database import schema
 from support.cluster import SharedCluster, execute
 from support.program import run_plankeeper, run_program
+from support.secret_keys import shared_key_file
 
 KEY_PATTERN = re.compile(r"plk_[0-9A-Za-z]{38}")
 UUID_PATTERN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -133,7 +134,7 @@ def test_an_external_database_is_migrated_on_request(cluster: SharedCluster) -> 
     assert f"FAIL  schema empty, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`" in sick.stdout
     assert run_plankeeper("migrate", **env).stdout == f"The schema is now {schema.LATEST_REVISION}.\n"
     assert run_plankeeper("migrate", **env).stdout == f"The schema is already {schema.LATEST_REVISION}.\n"
-    well = run_plankeeper("doctor", **env)
+    well = run_plankeeper("doctor", PLANKEEPER_SECRET_KEY_FILE=str(shared_key_file()), **env)
     assert well.returncode == 0
     old_python = [f"{state}  {text}" for state, text in python_warnings(sys.version_info[:3])]
     assert [line for line in well.stdout.splitlines() if not line.startswith("ok")] == old_python

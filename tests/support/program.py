@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from plankeeper.cli import main
 from support.client import LIMITS
+from support.secret_keys import shared_key_file
 
 
 class Done(NamedTuple):
@@ -77,6 +78,8 @@ class ServeProcess:
             "PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off",
             "PLANKEEPER_WEBHOOK_WORKER": "off", "PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS": "1000",
         }  # fmt: skip
+        if "PLANKEEPER_DATABASE_URL" in settings:
+            usual["PLANKEEPER_SECRET_KEY_FILE"] = str(shared_key_file())
         command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", str(workers), *arguments]
         self.process = subprocess.Popen(
             command, env=environment(usual | settings), stdout=subprocess.PIPE,

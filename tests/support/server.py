@@ -14,6 +14,7 @@ from plankeeper.app import build_app
 from plankeeper.database.client import Database
 from plankeeper.http.uvicorn_protocol import LimitedHttpProtocol
 from plankeeper.settings import Settings
+from support.secret_keys import shared_key_file
 
 T = TypeVar("T")
 
@@ -29,6 +30,7 @@ class RunningServer:
             "sign_in_rate_limit": 0,
             "rate_limit": 100_000,
             "access_log": False,
+            "secret_key_file": shared_key_file(),
         }
         self.settings = replace(Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), **(defaults | changes))
         self.db = Database(dsn, pool_size=5)

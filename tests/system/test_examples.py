@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from plankeeper.cli.demo import load_demo_data
+from plankeeper.encryption.key_file import create_key_file
 from support.cluster import SharedCluster
 from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
 from support.server import RunningServer, wait_until
@@ -70,9 +71,11 @@ def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFact
     for program in ("bash", "curl"):
         assert shutil.which(program), f"the examples need {program}: install it (Debian: apt-get install {program})"
     dsn = cluster.new_database()
-    running = RunningServer(dsn).start()
-    plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings))
     folder = tmp_path_factory.mktemp("documentation")
+    key_file = folder / "secret.keys"
+    create_key_file(key_file)
+    running = RunningServer(dsn, secret_key_file=key_file).start()
+    plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings))
     (folder / "answers").mkdir()
     (folder / "shim").write_text(CURL_SHIM)
     (folder / ".plankeeper").symlink_to(cluster.data_dir)
@@ -80,6 +83,7 @@ def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFact
     environment = {
         **os.environ, "BASE": running.url, "KEY": key, "PLAN_MANAGER": str(plan_manager_id),
         "PATH": os.pathsep.join([*programs, os.environ["PATH"]]), "PLANKEEPER_DATABASE_URL": dsn,
+        "PLANKEEPER_SECRET_KEY_FILE": str(key_file),
         "BASH_ENV": str(folder / "shim"), "ANSWERS": str(folder / "answers"), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     yield ExampleServer(running, folder, environment)

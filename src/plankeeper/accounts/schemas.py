@@ -58,7 +58,7 @@ class Account(Struct, kw_only=True):
     email: str
     name: str
     password_hash: str
-    totp_secret: str | None = None
+    totp_secret: str | None = None  # encrypted, with the id as the associated data
     totp_counter: int = 0  # counter of the last used code
     created_at: AwareDatetime
 

@@ -12,6 +12,7 @@ from plankeeper.accounts.sessions import renew_token, use_two_factor_code
 from plankeeper.accounts.throttling import LoginError, session_counters, undo_attempt
 from plankeeper.accounts.tokens import hash_token, new_recovery_codes
 from plankeeper.database.client import Database, Transaction
+from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
@@ -44,7 +45,9 @@ async def reauthenticate(
     if verified.attempt:
         async with db.transaction() as tx:
             account = await _lock_account(tx, verified)
-            is_valid = code is None or account.totp_secret is None or await use_two_factor_code(tx, account, code)
+            is_valid = (
+                code is None or account.totp_secret is None or await use_two_factor_code(tx, settings, account, code)
+            )
             if is_valid:
                 await undo_attempt(tx, verified.attempt, datetime.now(UTC))
             else:
@@ -58,7 +61,7 @@ async def reauthenticate(
 async def enable_totp(
     tx: Transaction, settings: Settings, session: Session, verified: VerifiedCredentials, secret: str, code: str
 ) -> tuple[list[str], str]:
-    """Turn two-factor authentication on. Raises ValidationError.
+    """Turn two-factor authentication on. Raises ValidationError, and SecretKeyMissingError if no key encrypts.
 
     Returns the recovery codes, which aren't stored, and the session's new token.
     `secret` comes from `totp.new_secret`. The code proves that an authenticator app has the secret.
@@ -69,7 +72,7 @@ async def enable_totp(
         raise ValidationError(code="is not needed: two-factor authentication is already on")
     if counter is None:
         raise ValidationError(code="is not the current code of the app")
-    await store.set_totp(tx, account.id, secret, counter)
+    await store.set_totp(tx, account.id, secret_cipher(settings).encrypt(secret, account.id.bytes), counter)
     codes = await _replace_recovery_codes(tx, account)
     await store.delete_other_sessions(tx, account.id, session.token_hash)
     await record_account_event(tx, settings, account, "account.totp_enabled")

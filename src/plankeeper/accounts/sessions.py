@@ -16,6 +16,7 @@ from plankeeper.accounts.schemas import Account, LoginResult, NewSession, Sessio
 from plankeeper.accounts.throttling import LoginError, clear_attempt, register_attempt, undo_attempt
 from plankeeper.accounts.tokens import csrf_token, hash_token, new_token, parse_recovery_code
 from plankeeper.database.client import Database, Executor, Transaction
+from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.http.context import or_404
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import NewDeviceMail
@@ -67,7 +68,7 @@ async def verify_two_factor(
         client = ClientInfo(pending.address, pending.user_agent)
         counters = await sign_in_counters(tx, account.email, client, device_token)
         attempt = await register_attempt(tx, counters)
-        if await use_two_factor_code(tx, account, code):
+        if await use_two_factor_code(tx, settings, account, code):
             await store.delete_session(tx, pending.token_hash)
             await clear_attempt(tx, attempt)
             return await _complete_sign_in(tx, settings, account, client, pending.chosen_plan_manager_id, device_token)
@@ -149,13 +150,18 @@ async def sign_out(db: Executor, token: str) -> None:
     await store.delete_session(db, hash_token(token))
 
 
-async def use_two_factor_code(tx: Transaction, account: Account, code: str) -> bool:
-    """Use an authenticator code or a recovery code. False if it is invalid or already used."""
+async def use_two_factor_code(tx: Transaction, settings: Settings, account: Account, code: str) -> bool:
+    """Use an authenticator code or a recovery code. False if it is invalid or already used.
+
+    Raises SecretKeyMissingError if the secret of an authenticator cannot be decrypted. Recovery codes need no key.
+    """
     now = datetime.now(UTC)
-    counter = totp.verify_code(account.totp_secret or "", code, account.totp_counter, now)
-    if counter is not None:
-        await store.set_totp(tx, account.id, account.totp_secret, counter)
-        return True
+    if account.totp_secret is not None and totp.is_valid_code(code):
+        secret = secret_cipher(settings).decrypt(account.totp_secret, account.id.bytes)
+        counter = totp.verify_code(secret, code, account.totp_counter, now)
+        if counter is not None:
+            await store.set_totp(tx, account.id, account.totp_secret, counter)
+            return True
     return await store.use_recovery_code(tx, account.id, hash_token(parse_recovery_code(code)), now)
 
 

@@ -65,7 +65,7 @@ SET_TOTP = "update accounts set totp_secret = $2, totp_counter = $3 where id = $
 
 
 async def set_totp(tx: Transaction, account_id: UUID, secret: str | None, counter: int) -> None:
-    """Set the secret and the counter of its last used code. None turns two-factor authentication off."""
+    """Set the encrypted secret and the counter of its last used code. None turns two-factor authentication off."""
     await tx.execute(SET_TOTP, account_id, secret, counter)
 
 

@@ -26,11 +26,16 @@ def provisioning_uri(secret: str, email: str) -> str:
     return TOTP(secret).provisioning_uri(name=email, issuer_name="Plankeeper")
 
 
+def is_valid_code(text: str) -> bool:
+    """Whether a text has the format of a code; spaces don't matter."""
+    return bool(re.fullmatch(r"[0-9]{6}", text.replace(" ", "")))
+
+
 def verify_code(secret: str, code: str, last_counter: int, now: datetime) -> int | None:
     """The counter of a valid code, which must be newer than the last counter used; None if the code is invalid."""
-    code = code.replace(" ", "")
-    if not re.fullmatch(r"[0-9]{6}", code):
+    if not is_valid_code(code):
         return None
+    code = code.replace(" ", "")
     current = int(now.timestamp()) // PERIOD
     generator = TOTP(secret)
     for counter in range(max(current - _DRIFT, last_counter + 1), current + _DRIFT + 1):

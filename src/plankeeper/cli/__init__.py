@@ -13,6 +13,7 @@ from plankeeper.cli.listen import listen
 from plankeeper.cli.mail import mail
 from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.plan_managers import plan_managers
+from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
 from plankeeper.cli.webhook_worker import webhook_worker
 
@@ -34,6 +35,7 @@ for command in (
     keys,
     accounts,
     mail,
+    secret_key,
     import_,
     export_,
     recheck,

@@ -15,8 +15,11 @@ from plankeeper.accounts import store as accounts
 from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import progress
+from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.encryption.schemas import KeyUsage
+from plankeeper.encryption.store import count_by_key
 from plankeeper.mail import store as mail_store
 from plankeeper.plan_managers.store import list_all
 
@@ -70,8 +73,11 @@ def restore(file: Path) -> None:
             position = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
             report_read = lambda: report(f"{_format_size(position())} read", position())  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_read)
-        run(_finish_restore(dsn))
+        usage = run(_finish_restore(dsn))
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
+    click.echo(f"It contains {describe_usage(usage)}.")
+    for each in missing_key_warnings(settings, usage):
+        click.echo(f"Warning: {each}", err=True)
 
 
 async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
@@ -83,10 +89,11 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
         return int(await schema.server_version(db)) // 10_000, version, has_data
 
 
-async def _finish_restore(dsn: str) -> None:
+async def _finish_restore(dsn: str) -> list[KeyUsage]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
     Ends all sessions, links to reset a password, and mails: they would bring back what ended since the backup.
+    Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
@@ -95,6 +102,7 @@ async def _finish_restore(dsn: str) -> None:
             await accounts.delete_all_reset_links(tx)
             await mail_store.delete_all(tx)
             await tx.analyze()
+        return await count_by_key(db)
 
 
 def _check_overwrite(file: Path, *, force: bool) -> None:

@@ -1,5 +1,11 @@
-"""Checks of `plankeeper doctor` that need no database."""
+"""Lines of `plankeeper doctor` about Python, proxies, mail and secret keys."""
 
+from collections.abc import Sequence
+
+from plankeeper.cli.secret_keys import count_secrets, describe_usage, missing_file_sentence, missing_key_warnings
+from plankeeper.encryption.cipher import SETTING
+from plankeeper.encryption.key_file import KeyFileError, has_open_permissions, read_keys
+from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.settings import Settings
 
 # The first releases without CVE-2024-7592 and older vulnerabilities, by minor version.
@@ -48,3 +54,36 @@ def mail_lines(settings: Settings) -> list[tuple[str, str]]:
         reply = f" It replied: {error.reply}" if error.reply else ""
         return [("FAIL", f"{name}: {error}.{reply}")]
     return [("ok", f"{name}, {encryption}{', signed in' if server.username else ''}")]
+
+
+def secret_key_lines(settings: Settings, usage: Sequence[KeyUsage]) -> list[tuple[str, str]]:
+    """The keys of the key file, and the keys that stored secrets need."""
+    encrypted = [each for each in usage if each.key_id]
+    lines = _key_file_lines(settings, is_needed=bool(encrypted))
+    if encrypted:
+        lines.append(("ok", f"the database contains {describe_usage(encrypted)}"))
+    lines += [("FAIL", each.rstrip(".")) for each in missing_key_warnings(settings, usage)]
+    lines += [
+        ("warn", f"{count_secrets(each.secrets)} in plain text: run `plankeeper secret-key rotate`")
+        for each in usage
+        if each.key_id is None
+    ]
+    return lines
+
+
+def _key_file_lines(settings: Settings, *, is_needed: bool) -> list[tuple[str, str]]:
+    path, problem = settings.secret_key_path, "FAIL" if is_needed else "warn"
+    if path is None:
+        return [(problem, f"{SETTING} is not set: `plankeeper secret-key create FILE` creates a key file")]
+    try:
+        first, *others = [key.id for key in read_keys(path)]
+    except FileNotFoundError:
+        is_created_by_serve = settings.secret_key_file is None and not is_needed
+        return [] if is_created_by_serve else [(problem, missing_file_sentence(path).rstrip("."))]
+    except KeyFileError as error:
+        return [("FAIL", str(error).rstrip("."))]
+    old = f", {', '.join(others)} only decrypt{'' if len(others) > 1 else 's'}" if others else ""
+    lines = [("ok", f"key file {path}: {first} encrypts{old}")]
+    if has_open_permissions(path):
+        lines.append(("warn", f"other users of the system can read {path}: run `chmod 600 {path}`"))
+    return lines

@@ -10,6 +10,7 @@ import click
 
 from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
@@ -56,6 +57,8 @@ def serve(
             lines = [cluster.note, *lines]
         # The worker processes read their settings from the environment.
         os.environ["PLANKEEPER_DATABASE_URL"] = dsn
+        if settings.secret_key_path:
+            os.environ["PLANKEEPER_SECRET_KEY_FILE"] = str(settings.secret_key_path.absolute())
         if cluster:
             pool_size = max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3)
             os.environ["PLANKEEPER_POOL_SIZE"] = str(min(settings.pool_size, pool_size))
@@ -66,9 +69,15 @@ def serve(
 
 
 async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
-    """Migrate the schema and load the sample data of `--demo`. Return the lines to print once the server is ready."""
+    """Migrate the schema, check the secret keys, and load the sample data of `--demo`.
+
+    Returns the lines to print once the server is ready.
+    """
     async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
+        warnings = await prepare_embedded_keys(db, settings) if embedded else key_file_warnings(settings)
+        for each in warnings:
+            click.echo(f"Warning: {each}", err=True)
         if not demo:
             return []
         from plankeeper.cli.demo import load_demo_data

@@ -5,6 +5,7 @@ from dataclasses import replace
 import click
 
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.secret_keys import key_file_warnings
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
@@ -19,7 +20,9 @@ def webhook_worker() -> None:
 
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
-        worker_settings = replace(settings, database_url=cluster.dsn) if cluster else settings
+        # The key file is the one beside the embedded database.
+        embedded = {"database_url": cluster.dsn, "secret_key_file": settings.secret_key_path} if cluster else {}
+        worker_settings = replace(settings, **embedded)
         run(_run_worker(worker_settings, embedded=cluster is not None), uvloop.new_event_loop)
 
 
@@ -30,6 +33,8 @@ async def _run_worker(settings: Settings, *, embedded: bool) -> None:
     dsn = settings.database_url or ""
     async with Database(dsn, pool_size=1, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
+    for each in key_file_warnings(settings):
+        click.echo(f"Warning: {each}", err=True)
     click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
     logs.configure()
     await run_webhook_worker(settings)

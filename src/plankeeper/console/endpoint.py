@@ -41,6 +41,10 @@ MAX_CREDENTIAL_FORM_BYTES = 16 * 1024  # of forms with a password or a code, whi
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 
 
+_ERROR_PAGES = {"secret_key_missing": "secret_key_missing"}
+_STATUS_PAGES = {404: "not_found", 429: "rate_limited", 503: "unavailable"}
+
+
 class RoleRequiredError(Exception):
     """The account does not have the role that the page requires."""
 
@@ -229,7 +233,7 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
         return HtmlPage("error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
     elif isinstance(error, ApiError):
         kind, status = (
-            {404: "not_found", 429: "rate_limited", 503: "unavailable"}.get(error.status, "rejected"),
+            _ERROR_PAGES.get(error.code) or _STATUS_PAGES.get(error.status, "rejected"),
             error.status,
         )
     elif is_unavailable(error):

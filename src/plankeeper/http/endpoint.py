@@ -120,16 +120,16 @@ class Endpoint:
     ) -> Response:
         """Run the handler, or replay the saved response. Raises ApiError if the resource does not match If-Match."""
         if idempotency_key and (
-            saved_response := await self._deps.idempotency_store.get_or_claim(
-                ctx.tx, ctx.plan_manager_id, idempotency_key
-            )
+            saved_response := await self._deps.idempotency_store.get_or_claim(ctx, idempotency_key)
         ):
             return saved_response
         if if_match_header is not None and operation.lock:
             await self._require_if_match(operation.lock, ctx, values, if_match_header)
         response = Response.from_object(operation.status, await operation.handler(ctx, **values))
         if idempotency_key:
-            await self._deps.idempotency_store.save_response(ctx.tx, ctx.plan_manager_id, idempotency_key, response)
+            await self._deps.idempotency_store.save_response(
+                ctx, idempotency_key, response, has_secret=operation.has_secret
+            )
         return response
 
     async def _require_if_match(

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from starlette.types import Scope
 
-from plankeeper.database.client import Transaction
 from plankeeper.http.auth import Principal
+from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.responses import Response
 from plankeeper.http.routing import Operation
@@ -29,12 +29,10 @@ class IdempotencyKey(NamedTuple):
 class IdempotencyStore(Protocol):
     """Stores responses in the transaction of the write."""
 
-    async def get_or_claim(
-        self, tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey
-    ) -> Response | None: ...
+    async def get_or_claim(self, ctx: WriteContext, idempotency_key: IdempotencyKey) -> Response | None: ...
 
     async def save_response(
-        self, tx: Transaction, plan_manager_id: UUID, idempotency_key: IdempotencyKey, response: Response
+        self, ctx: WriteContext, idempotency_key: IdempotencyKey, response: Response, *, has_secret: bool
     ) -> None: ...
 
 

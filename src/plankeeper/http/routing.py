@@ -46,6 +46,7 @@ class Operation:
     extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
     conflicts: bool = False  # whether the contract documents its 409
     not_found: bool = False  # whether it can return 404 although its path names no resource
+    has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
     views: tuple[Query, ...] = ()  # the queries of all representations; empty if there is only one
     constraint_errors: Mapping[str, ConstraintErrorHandler]
@@ -90,7 +91,9 @@ class Router:
         status: int = 200,
         conflicts: bool = False,
         not_found: bool = False,
+        secret: bool = False,
     ) -> Callable[[Handler], Handler]:
+        """Register a write, or a read with a body. `secret` is for responses that contain a secret."""
         return self._route(
             "POST",
             path,
@@ -99,6 +102,7 @@ class Router:
             status=status,
             conflicts=conflicts,
             not_found=not_found,
+            has_secret=secret,
         )
 
     def put(

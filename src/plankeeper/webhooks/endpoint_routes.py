@@ -28,7 +28,7 @@ async def list_(ctx: ReadContext, query: UuidListQuery) -> Page[WebhookEndpoint]
     return build_page(query, rows, total)
 
 
-@router.post("/webhook-endpoints", scope=WRITE, extension=True, status=201, conflicts=True)
+@router.post("/webhook-endpoints", scope=WRITE, extension=True, status=201, conflicts=True, secret=True)
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint. It receives events from now on. Only this response contains its secret."""
     return await service.create(ctx, new)
@@ -53,7 +53,7 @@ async def delete(ctx: WriteContext, webhook_endpoint_id: UUID) -> EmptyResponse:
     return EmptyResponse()
 
 
-@router.post("/webhook-endpoints/{webhook_endpoint_id}/rotate-secret", scope=WRITE, extension=True)
+@router.post("/webhook-endpoints/{webhook_endpoint_id}/rotate-secret", scope=WRITE, extension=True, secret=True)
 async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookEndpointWithSecret:
     """Replace the secret. Messages carry signatures with both secrets for 24 hours, so that receivers can switch."""
     return await service.rotate_secret(ctx, webhook_endpoint_id)

@@ -45,7 +45,7 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
 
 
 class WebhookEndpointRow(Struct, kw_only=True):
-    """A row of the table of endpoints."""
+    """A row of the table of endpoints. The secrets are encrypted, with the id as the associated data."""
 
     id: UUID
     url: str
@@ -150,7 +150,7 @@ class DeliveryKey(Struct):
 
 
 class DeliveryJob(Struct):
-    """A claimed delivery with the values that the worker needs to send it."""
+    """A claimed delivery with the values that the worker needs to send it. The secrets are encrypted."""
 
     plan_manager_id: UUID
     id: UUID

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from uuid_utils.compat import uuid7
 
+from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ApiError, ValidationError
@@ -38,23 +39,27 @@ async def select_for_update(ctx: WriteContext, webhook_endpoint_id: UUID) -> Web
 
 
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
-    """Create an endpoint, which receives the events from now on. Only this result contains the secret."""
+    """Create an endpoint, which receives the events from now on. Only this result contains the secret.
+
+    Raises SecretKeyMissingError if no key encrypts.
+    """
     _require_valid_url(ctx, new.url)
     await endpoint_store.lock_plan_manager(ctx.tx, ctx.plan_manager_id)
     if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
         raise ApiError("too_many_webhook_endpoints")
+    id_, secret = uuid7(), new_secret()
     defaults = WebhookEndpointRow(
-        id=uuid7(),
+        id=id_,
         url=new.url,
         event_types=["*"],
         created_at=datetime.now(UTC),
-        secret=new_secret(),
+        secret=secret_cipher(ctx.settings).encrypt(secret, id_.bytes),
         last_position=await endpoint_store.latest_position(ctx.tx),
     )
     endpoint = apply_patch(new, defaults)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
     await record_event(ctx, "webhook_endpoint.created", None, without_secrets(endpoint))
-    return _with_secret(endpoint)
+    return _with_secret(endpoint, secret)
 
 
 async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
@@ -83,13 +88,17 @@ async def delete(ctx: WriteContext, webhook_endpoint_id: UUID) -> None:
 
 
 async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookEndpointWithSecret:
-    """Replace the secret; raises NotFound. The old secret also signs until OLD_SECRET_GRACE_PERIOD has passed."""
+    """Replace the secret; raises NotFound, and SecretKeyMissingError if no key encrypts.
+
+    The old secret also signs until OLD_SECRET_GRACE_PERIOD has passed.
+    """
     old = or_404(await select_for_update(ctx, webhook_endpoint_id))
-    until = datetime.now(UTC) + OLD_SECRET_GRACE_PERIOD
-    new = msgspec.structs.replace(old, secret=new_secret(), old_secret=old.secret, old_secret_until=until)
+    until, secret = datetime.now(UTC) + OLD_SECRET_GRACE_PERIOD, new_secret()
+    encrypted = secret_cipher(ctx.settings).encrypt(secret, webhook_endpoint_id.bytes)
+    new = msgspec.structs.replace(old, secret=encrypted, old_secret=old.secret, old_secret_until=until)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     await record_event(ctx, "webhook_endpoint.secret_rotated", None, without_secrets(new))
-    return _with_secret(new)
+    return _with_secret(new, secret)
 
 
 async def send_test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
@@ -139,5 +148,6 @@ def _require_valid_url(ctx: WriteContext, url: str) -> None:
         raise ValidationError(url=error)
 
 
-def _with_secret(row: WebhookEndpointRow) -> WebhookEndpointWithSecret:
-    return msgspec.convert(row, WebhookEndpointWithSecret, from_attributes=True)
+def _with_secret(row: WebhookEndpointRow, secret: str) -> WebhookEndpointWithSecret:
+    decrypted = msgspec.structs.replace(row, secret=secret)
+    return msgspec.convert(decrypted, WebhookEndpointWithSecret, from_attributes=True)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from plankeeper.database.client import Database, is_unavailable
+from plankeeper.encryption.cipher import SecretCipher, secret_cipher
+from plankeeper.http.errors import SecretKeyMissingError
 from plankeeper.metrics import WEBHOOK_ATTEMPTS
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, payload
@@ -26,6 +28,7 @@ MIN_POLL_INTERVAL = 0.005  # seconds between two polls after attempts have finis
 FLUSH_INTERVAL = 0.02  # seconds between two writes of results
 MAX_PER_ENDPOINT = 8  # concurrent attempts to one endpoint: a slow endpoint does not delay the others
 MAX_IN_FLIGHT = 400  # concurrent attempts in all
+MISSING_KEY_LOG_INTERVAL = 60.0  # seconds between two log lines about missing keys
 DRAIN_TIMEOUT = 10.0  # seconds that a stopping worker waits for attempts in flight
 
 
@@ -48,6 +51,8 @@ class Worker:
         self._db = db
         self._client = client
         self._settings = settings
+        self._cipher = secret_cipher(settings)
+        self._missing_key_logged_at = -MISSING_KEY_LOG_INTERVAL
         self._clock_offset = clock_offset
         self._in_flight: Counter[UUID] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -122,19 +127,40 @@ class Worker:
     async def _send_delivery(self, job: DeliveryJob) -> None:
         try:
             body = build_job_body(job)
-            secrets = [secret for secret in (job.secret, job.old_secret) if secret]
             timestamp = int(time.time() + self._clock_offset.total_seconds())
-            headers = payload.build_headers(str(job.event_id), timestamp, body, secrets)
+            headers = payload.build_headers(str(job.event_id), timestamp, body, decrypt_secrets(job, self._cipher))
             result = await self._client.post(job.url, headers, body, job.plan_manager_id)
             WEBHOOK_ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
             self._updates.append(build_delivery_update(job, result, datetime.now(UTC) + self._clock_offset))
+        # In both cases, the delivery is sent again when its lease of a minute expires.
+        except SecretKeyMissingError as error:
+            self._log_missing_key(error)
         except Exception:
-            log.exception("a webhook delivery failed")  # sent again when its lease of a minute expires
+            log.exception("a webhook delivery failed")
         finally:
             self._slot_freed.set()
             self._in_flight[job.webhook_endpoint_id] -= 1
             if not self._in_flight[job.webhook_endpoint_id]:
                 del self._in_flight[job.webhook_endpoint_id]
+
+    def _log_missing_key(self, error: SecretKeyMissingError) -> None:
+        now = time.monotonic()
+        if now - self._missing_key_logged_at >= MISSING_KEY_LOG_INTERVAL:
+            self._missing_key_logged_at = now
+            log.error("webhook deliveries wait for a secret key: %s", error.detail)
+
+
+def decrypt_secrets(job: DeliveryJob, cipher: SecretCipher) -> list[str]:
+    """The secrets that sign a delivery. Raises SecretKeyMissingError if the current one can't be decrypted.
+
+    An old secret whose key is missing is left out, because rotating the secret must help if a key is lost.
+    """
+    associated_data = job.webhook_endpoint_id.bytes
+    secrets = [cipher.decrypt(job.secret, associated_data)]
+    if job.old_secret:
+        with suppress(SecretKeyMissingError):
+            secrets.append(cipher.decrypt(job.old_secret, associated_data))
+    return secrets
 
 
 def build_job_body(job: DeliveryJob) -> bytes:

@@ -33,7 +33,7 @@ def authenticator(ada: AccountDriver) -> AuthenticatorApp:
     secret, token = totp.new_secret(), ada.token()
     found = AuthenticatorApp(secret)
     enable_two_factor(ada, token, secret, found.code())
-    ada.write(lambda ctx: store.set_totp(ctx.tx, ada.id, secret, 0))
+    ada.server.run(ada.server.db.execute("update accounts set totp_counter = 0 where id = $1", ada.id))
     return found
 
 

@@ -8,6 +8,7 @@ import segno
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.http.errors import NotFound
 
 pages = Pages()
@@ -72,6 +73,7 @@ async def change_password(request: PageRequest) -> Redirect:
 async def enable_two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     if request.account.totp:
         return Redirect(ACCOUNT_URL)
+    secret_cipher(request.settings).require_key()  # before the person sets up an app in vain
     submitted = request.form.text("secret")
     secret = submitted if totp.is_valid_secret(submitted) else totp.new_secret()
     uri = totp.provisioning_uri(secret, request.account.email)

@@ -1,0 +1,78 @@
+"""SQL of all stored secrets, wherever they are.
+
+A new column with secrets has a select in `_SECRETS` and an update in `REPLACE`.
+"""
+
+from typing import LiteralString
+
+from plankeeper.database.client import Executor
+from plankeeper.encryption.schemas import KeyUsage, StoredSecret
+
+_SECRETS: LiteralString = """
+    select 'accounts.totp_secret' as location, array[id::text] as key, uuid_send(id) as associated_data,
+        totp_secret as stored
+    from accounts where totp_secret is not null
+    union all
+    select 'webhook_endpoints.secret', array[plan_manager_id::text, id::text], uuid_send(id), secret
+    from webhook_endpoints
+    union all
+    select 'webhook_endpoints.old_secret', array[plan_manager_id::text, id::text], uuid_send(id), old_secret
+    from webhook_endpoints where old_secret is not null
+    union all
+    -- responses with the secret of a webhook endpoint
+    select 'idempotency_records.body', array[plan_manager_id::text, original_key_id::text, path, idempotency_key],
+        convert_to(concat_ws(E'\\n', plan_manager_id, original_key_id, path, idempotency_key), 'UTF8'),
+        convert_from(body, 'UTF8')
+    from idempotency_records
+    where substr(body, 1, 3) = 'v1:' or path like '%/webhook-endpoints%' and position('"secret":"whsec_' in body) > 0
+"""
+
+COUNT_BY_KEY: LiteralString = f"""
+    select substring(stored from '^v1:([0-9a-f]{{8}}):') as key_id, count(*) as secrets
+    from ({_SECRETS}) secret
+    group by key_id
+    order by key_id nulls last
+"""
+
+
+async def count_by_key(db: Executor) -> list[KeyUsage]:
+    """The keys that encrypt stored secrets, with the number of secrets. Secrets in plain text are last."""
+    return await db.rows(KeyUsage, COUNT_BY_KEY)
+
+
+LIST_WITH_OTHER_KEYS: LiteralString = f"""
+    select location, key, associated_data, stored
+    from ({_SECRETS}) secret
+    where not starts_with(stored, 'v1:' || $1 || ':')
+    order by location, key
+"""
+
+
+async def list_with_other_keys(db: Executor, key_id: str) -> list[StoredSecret]:
+    """All stored secrets that a key doesn't encrypt: those of other keys, and those in plain text."""
+    return await db.rows(StoredSecret, LIST_WITH_OTHER_KEYS, key_id)
+
+
+REPLACE = """
+    with account as (
+        update accounts set totp_secret = $4
+        where $1 = 'accounts.totp_secret' and id = ($2::text[])[1]::uuid and totp_secret = $3
+    ), endpoint as (
+        update webhook_endpoints set secret = $4
+        where $1 = 'webhook_endpoints.secret' and plan_manager_id = ($2::text[])[1]::uuid
+            and id = ($2::text[])[2]::uuid and secret = $3
+    ), rotated_endpoint as (
+        update webhook_endpoints set old_secret = $4
+        where $1 = 'webhook_endpoints.old_secret' and plan_manager_id = ($2::text[])[1]::uuid
+            and id = ($2::text[])[2]::uuid and old_secret = $3
+    )
+    update idempotency_records set body = convert_to($4, 'UTF8')
+    where $1 = 'idempotency_records.body' and plan_manager_id = ($2::text[])[1]::uuid
+        and original_key_id = ($2::text[])[2]::uuid and path = ($2::text[])[3] and idempotency_key = ($2::text[])[4]
+        and body = convert_to($3, 'UTF8')
+"""
+
+
+async def replace(db: Executor, secret: StoredSecret, stored: str) -> None:
+    """Replace the stored text of a secret, unless the secret has changed since it was read."""
+    await db.execute(REPLACE, secret.location, secret.key, secret.stored, stored)

@@ -1,0 +1,52 @@
+"""Endpoints, and none left behind by another test: a worker sends for all plan managers."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plankeeper.encryption.key_file import SecretKey, create_key_file
+from support.client import Client
+from support.cluster import SharedCluster
+from support.receiver import Receiver
+from support.server import RunningServer
+
+
+@pytest.fixture(autouse=True)
+def no_leftover_secrets(server: RunningServer) -> Iterator[None]:
+    def delete() -> None:
+        for table in ("webhook_endpoints", "idempotency_records"):
+            server.run(server.db.execute(f"delete from {table}"))
+        server.run(server.db.execute("update accounts set totp_secret = null"))
+
+    delete()
+    yield
+    delete()
+
+
+@pytest.fixture
+def new_endpoint(api: Client, receiver: Receiver) -> Callable[[], dict[str, Any]]:
+    """Makes an endpoint for events of notes; answers it with its secret."""
+    return lambda: api.create("/webhook-endpoints", {"url": receiver.url, "event_types": ["note_type.*"]})
+
+
+@pytest.fixture
+def new_key_file(tmp_path: Path) -> Callable[[], tuple[Path, SecretKey]]:
+    """Makes a key file with one key."""
+
+    def make() -> tuple[Path, SecretKey]:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.keys"
+        return path, create_key_file(path)
+
+    return make
+
+
+@pytest.fixture
+def server_without_key(server: RunningServer, cluster: SharedCluster) -> Iterator[RunningServer]:
+    """Another server on the same database, without a key file."""
+    running = RunningServer(
+        cluster.dsn, secret_key_file=None, webhook_allowed_networks=server.settings.webhook_allowed_networks
+    ).start()
+    yield running
+    running.stop()

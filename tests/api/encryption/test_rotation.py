@@ -1,0 +1,136 @@
+"""All stored secrets are encrypted with the first key of the file, and each key's secrets are counted."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from plankeeper.accounts import store as accounts
+from plankeeper.accounts import totp
+from plankeeper.encryption import store
+from plankeeper.encryption.cipher import SecretCipher, encrypting_key_id, secret_cipher
+from plankeeper.encryption.key_file import SecretKey, read_keys, replace_keys
+from plankeeper.encryption.schemas import StoredSecret
+from plankeeper.encryption.service import encrypt_with_first_key
+from plankeeper.http.errors import SecretKeyMissingError
+from support.accounts import AccountDriver
+from support.client import Client
+from support.server import RunningServer
+
+ENDPOINT = {"url": "https://example.com/hooks"}
+
+
+def usage_of(server: RunningServer) -> dict[str | None, int]:
+    return {each.key_id: each.secrets for each in server.run(store.count_by_key(server.db))}
+
+
+def all_secrets(server: RunningServer) -> list[StoredSecret]:
+    return server.run(store.list_with_other_keys(server.db, "no key"))
+
+
+def locations(server: RunningServer) -> list[str]:
+    return [each.location for each in all_secrets(server)]
+
+
+@pytest.fixture
+def responses(server: RunningServer, api: Client, plan_manager_id: UUID) -> list[Any]:
+    """Makes a secret of each kind; answers the stored responses."""
+    account, secret = AccountDriver(server, plan_manager_id), totp.new_secret()
+    encrypted = secret_cipher(server.settings).encrypt(secret, account.id.bytes)
+    account.write(lambda ctx: accounts.set_totp(ctx.tx, account.id, encrypted, 0))
+    created = api.post("/webhook-endpoints", ENDPOINT, headers={"Idempotency-Key": "create"})
+    path = f"/webhook-endpoints/{created.json()['id']}/rotate-secret"
+    return [created, api.post(path, headers={"Idempotency-Key": "rotate"})]
+
+
+ALL_LOCATIONS = [
+    "accounts.totp_secret",
+    "idempotency_records.body",
+    "idempotency_records.body",
+    "webhook_endpoints.old_secret",
+    "webhook_endpoints.secret",
+]
+
+
+def decrypted(server: RunningServer, cipher: SecretCipher) -> list[str]:
+    return [cipher.decrypt(each.stored, each.associated_data) for each in all_secrets(server)]
+
+
+def test_every_secret_is_counted_and_encrypted_with_a_new_first_key(
+    server: RunningServer, responses: list[Any], tmp_path: Path
+) -> None:
+    assert server.settings.secret_key_path
+    [old] = read_keys(server.settings.secret_key_path)
+    assert locations(server) == ALL_LOCATIONS
+    assert usage_of(server) == {old.id: 5}
+    before = decrypted(server, secret_cipher(server.settings))
+    path, new = tmp_path / "secret.keys", SecretKey.generate()
+    path.touch()
+    replace_keys(path, [new, old])
+    cipher = SecretCipher(path)
+    assert server.run(encrypt_with_first_key(server.db, cipher)) == 5
+    assert usage_of(server) == {new.id: 5}
+    replace_keys(path, [new])
+    assert decrypted(server, cipher) == before
+    assert [each.encode() for each in before[1:3]] == [each.content for each in responses]
+    stored = all_secrets(server)
+    assert server.run(encrypt_with_first_key(server.db, cipher)) == 0
+    assert all_secrets(server) == stored
+
+
+def test_secrets_in_plain_text_are_counted_and_encrypted(
+    server: RunningServer, api: Client, responses: list[Any]
+) -> None:
+    cipher = secret_cipher(server.settings)
+    [key_id] = cipher.key_ids()
+    for each, plaintext in zip(all_secrets(server), decrypted(server, cipher), strict=True):
+        server.run(store.replace(server.db, each, plaintext))
+    assert [encrypting_key_id(each.stored) for each in all_secrets(server)] == [None] * 5
+    assert locations(server) == ALL_LOCATIONS
+    assert usage_of(server) == {None: 5}
+    assert server.run(encrypt_with_first_key(server.db, cipher)) == 5
+    assert usage_of(server) == {key_id: 5}
+    again = api.post("/webhook-endpoints", ENDPOINT, headers={"Idempotency-Key": "create"})
+    assert again.content == responses[0].content
+
+
+def test_other_stored_responses_are_not_secrets(server: RunningServer, api: Client) -> None:
+    api.post("/note-types", {"note_type": '"secret":"whsec_x"'}, headers={"Idempotency-Key": "note"})
+    api.post("/note-types", {"note_type": "v1:00000000:AAAA"}, headers={"Idempotency-Key": "encrypted"})
+    assert usage_of(server) == {}
+
+
+def test_secrets_that_cannot_be_decrypted_stay_as_they_are(
+    server: RunningServer, responses: list[Any], new_key_file: Callable[[], tuple[Path, SecretKey]]
+) -> None:
+    path, key = new_key_file()
+    before = all_secrets(server)
+    assert server.run(encrypt_with_first_key(server.db, SecretCipher(path))) == 0
+    assert all_secrets(server) == before
+    [(lost_id, count)] = usage_of(server).items()
+    assert (count, lost_id == key.id) == (5, False)
+    for location in ("accounts.totp_secret", "webhook_endpoints.secret"):
+        [damaged] = [each for each in all_secrets(server) if each.location == location]
+        server.run(store.replace(server.db, damaged, f"{damaged.stored[:-8]}AAAAAAA="))
+    first = SecretKey.generate()
+    assert server.settings.secret_key_path
+    replace_keys(path, [first, *read_keys(server.settings.secret_key_path)])
+    assert server.run(encrypt_with_first_key(server.db, SecretCipher(path))) == 3
+    assert usage_of(server) == {first.id: 3, lost_id: 2}
+
+
+def test_a_secret_that_changed_since_it_was_read_is_not_replaced(server: RunningServer, responses: list[Any]) -> None:
+    before = all_secrets(server)
+    for each in before:
+        server.run(store.replace(server.db, StoredSecret(each.location, each.key, b"", "other"), "v1:00000000:AAAA"))
+    assert all_secrets(server) == before
+    for each in before:
+        server.run(store.replace(server.db, each, f"{each.stored} {each.location}"))
+    assert [each.stored for each in all_secrets(server)] == [f"{each.stored} {each.location}" for each in before]
+
+
+def test_without_a_key_nothing_is_encrypted(server: RunningServer) -> None:
+    with pytest.raises(SecretKeyMissingError, match="set PLANKEEPER_SECRET_KEY_FILE"):
+        server.run(encrypt_with_first_key(server.db, SecretCipher(None)))

@@ -1,0 +1,66 @@
+"""Every stored secret is encrypted: the columns with secrets, and the stored responses with secrets."""
+
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import fields
+
+from contract.operations import OPERATIONS
+from plankeeper.encryption import store
+from plankeeper.http.openapi import _struct_types
+from support.server import RunningServer
+
+# Columns that hold a secret in a form that can be read again; their names need not tell.
+SECRET_COLUMNS = {
+    "accounts.totp_secret",
+    "webhook_endpoints.secret",
+    "webhook_endpoints.old_secret",
+    "idempotency_records.body",
+}
+# Other columns whose names sound like a secret.
+NOT_SECRETS = {
+    "accounts.password_hash": "argon2id",
+    "account_devices.token_hash": "the hash of a random token",
+    "account_invitations.token_hash": "the hash of a random token",
+    "account_recovery_codes.code_hash": "the hash of a random code",
+    "account_sessions.token_hash": "the hash of a random token",
+    "api_keys.key_hash": "the hash of a random key",
+    "webhook_endpoints.old_secret_until": "a time",
+}
+
+
+class Column(Struct):
+    """A column of a table."""
+
+    name: str
+
+
+@pytest.fixture(scope="module")
+def columns(server: RunningServer) -> set[str]:
+    statement = """
+        select table_name || '.' || column_name as name from information_schema.columns
+        where table_schema = 'public' and column_name ~ 'secret|token|password|code_hash|key_hash|private'
+    """
+    return {each.name for each in server.run(server.db.rows(Column, statement))}
+
+
+def test_every_column_with_a_secret_is_encrypted_by_a_rotation(columns: set[str]) -> None:
+    assert columns - set(NOT_SECRETS) <= SECRET_COLUMNS
+    assert set(NOT_SECRETS) <= columns
+    for statement in (store.COUNT_BY_KEY, store.LIST_WITH_OTHER_KEYS, store.REPLACE):
+        named = {each for each in SECRET_COLUMNS if f"'{each}'" in statement}
+        assert named == SECRET_COLUMNS
+
+
+def _field_names(kind: Any) -> set[str]:
+    return {each.encode_name for struct in _struct_types(kind) for each in fields(struct)}
+
+
+def test_every_response_with_a_secret_is_stored_encrypted() -> None:
+    with_secrets = {name for name, each in OPERATIONS.items() if "secret" in _field_names(each.response_type)}
+    assert with_secrets == {
+        "POST /webhook-endpoints",
+        "POST /webhook-endpoints/{webhook_endpoint_id}/rotate-secret",
+    }
+    assert {name for name, each in OPERATIONS.items() if each.has_secret} == with_secrets
