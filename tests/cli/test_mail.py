@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from support.cluster import SharedCluster
 from support.mail import PUBLIC_URL, MailServer
 from support.outbox import Outbox
 from support.program import Done, run_plankeeper
@@ -51,23 +52,25 @@ def test_a_failed_test_message_says_why(mail: MailServer) -> None:
     assert unset.stderr == "Error: PLANKEEPER_SMTP_URL isn't set, so Plankeeper sends no mails.\n"
 
 
-def test_doctor_connects_to_the_mail_server(server: RunningServer, mail: MailServer) -> None:
-    well = run(mail, "doctor", PLANKEEPER_DATABASE_URL=server.dsn)
+def test_doctor_connects_to_the_mail_server(cluster: SharedCluster, mail: MailServer) -> None:
+    dsn = cluster.new_database()
+    well = run(mail, "doctor", PLANKEEPER_DATABASE_URL=dsn)
     assert f"ok    mail server 127.0.0.1:{mail.port}, without encryption\n" in well.stdout
     assert (well.returncode, mail.received) == (0, [])
     mail.stop()
-    sick = run(mail, "doctor", PLANKEEPER_DATABASE_URL=server.dsn)
+    sick = run(mail, "doctor", PLANKEEPER_DATABASE_URL=dsn)
     error = "ConnectionRefusedError: [Errno 111] Connection refused."
     assert f"FAIL  mail server 127.0.0.1:{mail.port}: {error}\n" in sick.stdout
     assert sick.returncode == 1
 
 
-def test_doctor_signs_in_to_the_mail_server(server: RunningServer) -> None:
+def test_doctor_signs_in_to_the_mail_server(cluster: SharedCluster) -> None:
+    dsn = cluster.new_database()
     with MailServer(has_login=True) as mail:
-        well = run(mail, "doctor", PLANKEEPER_DATABASE_URL=server.dsn)
+        well = run(mail, "doctor", PLANKEEPER_DATABASE_URL=dsn)
         assert f"ok    mail server 127.0.0.1:{mail.port}, without encryption, signed in\n" in well.stdout
         wrong = mail.url().replace("plankeeper:", "plankeeper:wrong")
-        sick = run(mail, "doctor", PLANKEEPER_DATABASE_URL=server.dsn, PLANKEEPER_SMTP_URL=wrong)
+        sick = run(mail, "doctor", PLANKEEPER_DATABASE_URL=dsn, PLANKEEPER_SMTP_URL=wrong)
     assert f"FAIL  mail server 127.0.0.1:{mail.port}: SMTPAuthenticationError (535). It replied: 535 " in sick.stdout
     assert wrong not in sick.stdout
 
