@@ -162,7 +162,9 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
         "/readyz": PublicEndpoint(HealthCheck(readiness_check(deps.db))),
     }
     if deps.settings.metrics_port is None:
-        endpoints["/metrics"] = PublicEndpoint(MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE))
+        endpoints["/metrics"] = PublicEndpoint(
+            MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE, deps.settings.metrics_networks)
+        )
     return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url)
 
 

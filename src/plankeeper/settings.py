@@ -63,7 +63,7 @@ class Settings:
         "",
         parse_optional_path,
         "The directory of PostgreSQL's programs, which run the embedded PostgreSQL, `pg_dump` and `pg_restore`."
-        " Empty: the bundled programs.",
+        " Empty: the programs of the extra `plankeeper[embedded]`.",
     )
     secret_key_file: Path | None = setting(
         "PLANKEEPER_SECRET_KEY_FILE",
@@ -177,7 +177,13 @@ class Settings:
         "PLANKEEPER_METRICS_PORT",
         "",
         parse_optional_port,
-        "A separate port for `/metrics`. Empty: the port of the API.",
+        "A separate port for `/metrics`, which responds to every client that reaches it. Empty: the port of the API.",
+    )
+    metrics_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
+        "PLANKEEPER_METRICS_NETWORKS",
+        "127.0.0.1,::1",
+        parse_allowed_networks,
+        "The addresses or networks that can read `/metrics` on the port of the API, separated by commas.",
     )
     webhook_worker: bool = setting(
         "PLANKEEPER_WEBHOOK_WORKER",

@@ -312,8 +312,12 @@ async def delete_expired_sessions(tx: Transaction, account_id: UUID, at: datetim
 DELETE_ALL_SESSIONS = "delete from account_sessions"
 
 
-async def delete_all_sessions(tx: Transaction) -> None:
+DELETE_ALL_DEVICES = "delete from account_devices"
+
+
+async def delete_all_sessions_and_devices(tx: Transaction) -> None:
     await tx.execute(DELETE_ALL_SESSIONS)
+    await tx.execute(DELETE_ALL_DEVICES)
 
 
 HAS_DEVICE = """

@@ -92,13 +92,14 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
 async def _finish_restore(dsn: str) -> list[KeyUsage]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
-    Ends all sessions, links to reset a password, and mails: they would bring back what ended since the backup.
+    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: nothing that ended since
+    the backup must return.
     Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
-            await accounts.delete_all_sessions(tx)
+            await accounts.delete_all_sessions_and_devices(tx)
             await accounts.delete_all_reset_links(tx)
             await mail_store.delete_all(tx)
             await tx.analyze()

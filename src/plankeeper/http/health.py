@@ -1,6 +1,7 @@
 """Health checks for load balancers and process managers, and metrics. They require no API key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Protocol
 
 from starlette.responses import Response as StarletteResponse
@@ -12,16 +13,44 @@ from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import read_headers, resolve_request_id
 from plankeeper.http.responses import Response, error_response, log
 
+# Each of these shows that a proxy sent the request.
+_PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
+
 
 class MetricsEndpoint:
-    """Responds with the text that `render` returns."""
+    """Responds with the text that `render` returns, to clients in `networks` only."""
 
-    def __init__(self, render: Callable[[], bytes], content_type: str) -> None:
+    def __init__(
+        self, render: Callable[[], bytes], content_type: str, networks: Sequence[IPv4Network | IPv6Network]
+    ) -> None:
         self._render = render
         self._content_type = content_type
+        self._networks = networks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await StarletteResponse(self._render(), headers={"content-type": self._content_type})(scope, receive, send)
+        if self._is_allowed(scope):
+            response = StarletteResponse(self._render(), headers={"content-type": self._content_type})
+            await response(scope, receive, send)
+        else:
+            error = ApiError("not_found", "/metrics responds only to clients in PLANKEEPER_METRICS_NETWORKS.")
+            request_id = resolve_request_id(read_headers(scope))
+            await error_response(error, request_id.decode()).send(request_id, send)
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        address: str = scope["client"][0] if scope.get("client") else ""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
+        is_proxied = any(name in _PROXY_HEADERS for name, _ in headers)
+        # Behind a trusted proxy, uvicorn replaced the peer's address with one of X-Forwarded-For. Otherwise, the peer
+        # itself is a proxy, and its address says nothing about the client.
+        if is_proxied and address not in [each.strip() for each in forwarded.split(",")]:
+            return False
+        try:
+            ip = ip_address(address)
+        except ValueError:
+            return False
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        return any(ip in network for network in self._networks)
 
 
 class _HealthCheckFunction(Protocol):

@@ -88,9 +88,13 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
+# All plan managers share the sequence. It never moves beyond 2^52, so that no import can use up the ids of the others,
+# which are exact in every client up to 2^53. It doesn't reach an imported id above 2^52 either.
 ADVANCE_ID_SEQUENCE = """
     select setval('note_type_ids', highest.id)
-    from note_type_ids, (select max(id) as id from note_types where plan_manager_id = $1) highest
+    from note_type_ids, (
+        select max(id) as id from note_types where plan_manager_id = $1 and id <= 4503599627370496
+    ) highest
     where highest.id > last_value
 """
 

@@ -370,3 +370,17 @@ def test_a_file_larger_than_a_batch_is_one_transaction(
     assert recorded_events(api) == []
     assert_imported(import_content(api, "providers", rows), created=2100)
     assert [event.resource_id for event in recorded_events(api)] == [row["id"] for row in rows]
+
+
+def test_an_imported_id_does_not_use_up_the_ids_of_all_plan_managers(
+    api: Client, other: Client, import_content: Import
+) -> None:
+    rows: list[Row] = [{"id": 2**53, "note_type": "Last"}, {"id": 900_000, "note_type": "High"}]
+    assert_imported(import_content(api, "note-types", to_json_lines(rows)), created=2)
+    for client in (api, other):
+        created = client.post("/note-types", {"note_type": "Next"})
+        assert created.status_code == 201
+        assert 0 < created.json()["id"] < 2**52
+    assert get_json(api, f"/note-types/{2**53}")["note_type"] == "Last"
+    rows = [{"id": 2**53, "note_type": "Changed"}]
+    assert_imported(import_content(api, "note-types", to_json_lines(rows)), changed=1)

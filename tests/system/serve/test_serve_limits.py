@@ -103,6 +103,15 @@ def test_a_trusted_proxy_determines_the_client_address(proxied: ServeProcess, fo
     assert forwarded_status(proxied.url, "2001:db8:1:3::1") == 401
 
 
+def test_metrics_are_only_for_clients_on_the_same_machine(proxied: ServeProcess) -> None:
+    def status(*addresses: str) -> int:
+        headers = [("X-Forwarded-For", each) for each in addresses]
+        return httpx.get(f"{proxied.url}/metrics", headers=headers).status_code
+
+    assert (status(), status("127.0.0.1")) == (200, 200)
+    assert (status("203.0.113.9"), status("127.0.0.1, 203.0.113.9"), status("127.0.0.1", "203.0.113.9")) == (404,) * 3
+
+
 def test_forwarded_addresses_are_ignored_without_a_trusted_proxy_and_metrics_have_a_separate_port() -> None:
     port = free_port()
     with temporary_folder() as folder:
