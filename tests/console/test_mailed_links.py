@@ -193,7 +193,7 @@ def test_no_response_tells_the_inviter_whether_an_email_has_an_account(
         form = {"email": email, "name": "", "role": "viewer"}
         responses.append(without_secrets(submit(owner, PEOPLE, form, f"{PEOPLE}/invite"), email))
         mail = mailing.mail.wait_for(email)
-        mails.append(mail.text.replace(mail.links[0], ""))
+        mails.append(re.sub(r"until .* AE[DS]T", "", mail.text.replace(mail.links[0], "")))
     assert responses[0] == responses[1]
     assert mails[0] == mails[1]
 
