@@ -176,6 +176,8 @@ def test_rotate_refuses_what_it_cannot_do(installation: Installation, tmp_path: 
         sentence = error_message(installation.run(*command, key_file=damaged))
         assert sentence == f"Line 3 of the key file {damaged} is not a valid key, or is damaged."
     assert damaged.read_bytes() == before[:-3]
+    unreadable = installation.run("serve", "--port", "0", key_file=tmp_path)
+    assert error_message(unreadable) == f"Cannot read the key file {tmp_path}: Is a directory."
 
 
 def test_secrets_of_a_missing_key_are_reported(installation: Installation, tmp_path: Path) -> None:

@@ -162,9 +162,11 @@ def key_file_warnings(settings: Settings) -> list[str]:
     path = settings.secret_key_path
     if path is None:
         return [NO_KEY_FILE]
-    if not path.exists():
-        return [missing_file_sentence(path)]
-    _read_keys(path)
+    with _key_file_errors():
+        try:
+            read_keys(path)
+        except FileNotFoundError:
+            return [missing_file_sentence(path)]
     return []
 
 

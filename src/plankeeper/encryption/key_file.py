@@ -77,11 +77,12 @@ def create_key_file(path: Path) -> SecretKey:
     """Create a file with one new key, which only its owner can read. Raises KeyFileError if the file exists."""
     key = SecretKey.generate()
     try:
-        temporary_file = _write_temporary_file(path, [key])
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            os.link(temporary_file, path)  # unlike a rename, fails if the file exists
-        finally:
-            temporary_file.unlink()
+            _write_keys(descriptor, [key])
+        except BaseException:
+            path.unlink()
+            raise
         _sync_folder(path.parent)
     except FileExistsError:
         raise KeyFileError(f"{path} already exists. Its keys may be in use, so it is not overwritten.") from None
@@ -95,8 +96,10 @@ def replace_keys(path: Path, keys: Sequence[SecretKey]) -> None:
     try:
         target = path.resolve(strict=True)  # a symbolic link stays one
         owner = target.stat()
-        temporary_file = _write_temporary_file(target, keys)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
+        temporary_file = Path(name)
         try:
+            _write_keys(descriptor, keys)
             if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
                 os.chown(temporary_file, owner.st_uid, owner.st_gid)
             temporary_file.replace(target)
@@ -108,14 +111,13 @@ def replace_keys(path: Path, keys: Sequence[SecretKey]) -> None:
         raise KeyFileError(f"Cannot write the key file {path}: {error.strerror}.") from None
 
 
-def _write_temporary_file(path: Path, keys: Sequence[SecretKey]) -> Path:
+def _write_keys(descriptor: int, keys: Sequence[SecretKey]) -> None:
+    """Write keys to an open file, and close it."""
     lines = [f"{key.id}:{base64.urlsafe_b64encode(key.value).decode()}\n" for key in keys]
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(_HEADER + "".join(lines))
         file.flush()
         os.fsync(descriptor)
-    return Path(name)
 
 
 def _sync_folder(folder: Path) -> None:
