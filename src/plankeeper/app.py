@@ -34,6 +34,7 @@ from plankeeper.http.routing import Operation, PathRouter
 from plankeeper.idempotency import service
 from plankeeper.invoice_view_sessions.routes import router as invoice_view_sessions
 from plankeeper.invoices.routes import router as invoices
+from plankeeper.mail.sender import MailSender
 from plankeeper.note_types.routes import router as note_types
 from plankeeper.participants.routes import router as participants
 from plankeeper.providers.routes import router as providers
@@ -179,6 +180,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             services.rate_limiter.watch(),
             background.run_background_tasks(db, settings),
             metrics.watch(db, services.api.admission),
+            *([MailSender(db, settings, settings.smtp_server).run()] if settings.smtp_server else []),
             *([services.request_log_buffer.watch()] if services.request_log_buffer else []),
         ]
         tasks = [asyncio.create_task(each) for each in coroutines]

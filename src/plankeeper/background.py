@@ -16,6 +16,7 @@ from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
 from plankeeper.invoice_view_sessions import service as viewing
+from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.participants.store import compact_counts
 from plankeeper.rate_limits.store import purge as purge_rate_limits
 from plankeeper.request_log.retention import RequestLogRetention
@@ -45,6 +46,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         purge_idempotency_records,
         purge_rate_limits,
         purge_import_files,
+        purge_mails,
         warn_of_expiry,
         end_views,
         metrics.watch_events,

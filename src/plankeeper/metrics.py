@@ -33,6 +33,7 @@ EVENT_LAG = Gauge(
     multiprocess_mode="livemax",
 )
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
+MAIL_ATTEMPTS = Counter("plankeeper_mail_attempts", "Attempts to send a mail.", ["outcome"])
 WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
 
 

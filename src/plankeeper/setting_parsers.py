@@ -2,11 +2,38 @@
 
 import os
 import re
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from dataclasses import dataclass, field
+from email.errors import MessageError
+from email.headerregistry import Address
+from email.utils import getaddresses
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 MIN_RETENTION_DAYS = 7  # deliveries are retried for more than three days, and their events must still exist
+
+SMTP_PORTS = {"smtp": 587, "smtps": 465}
+
+
+@dataclass(frozen=True, slots=True)
+class SmtpServer:
+    """A mail server. `uses_tls` is for TLS from the first byte (smtps)."""
+
+    host: str
+    port: int
+    uses_tls: bool
+    uses_starttls: bool
+    username: str
+    password: str = field(repr=False)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the server is on this machine: then a connection without TLS is safe."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
 
 def parse_text(value: str) -> str:
@@ -112,3 +139,37 @@ def parse_public_url(value: str) -> str | None:
     if match is None or not 0 < port < 65536:
         raise ValueError("https:// with a host and no path, such as https://plans.example.com")
     return f"https://{match[1]}" + (f":{port}" if port != 443 else "")
+
+
+def parse_smtp_url(value: str) -> SmtpServer | None:
+    """`smtp://user:password@mail.example.com:587`, or `smtps://...`; raises ValueError with what is expected."""
+    if not value:
+        return None
+    expected = "smtp:// or smtps:// with a host, such as smtp://user:password@mail.example.com:587"
+    try:
+        url = urlsplit(value)
+        host, port = url.hostname or "", url.port if url.port is not None else SMTP_PORTS[url.scheme]
+    except (KeyError, ValueError):
+        raise ValueError(expected) from None
+    is_complete = url.scheme in SMTP_PORTS and re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:]+", host) and port > 0
+    if not is_complete or url.path not in ("", "/") or url.fragment or bool(url.username) != bool(url.password):
+        raise ValueError(expected)
+    if url.query not in ("", "starttls=off"):
+        raise ValueError(f"{expected}; the only option is ?starttls=off")
+    is_tls, is_starttls = url.scheme == "smtps", url.scheme == "smtp" and not url.query
+    server = SmtpServer(host, port, is_tls, is_starttls, unquote(url.username or ""), unquote(url.password or ""))
+    if server.password and not (is_tls or is_starttls or server.is_loopback):
+        raise ValueError("without a password if it has ?starttls=off: the password would be sent unencrypted")
+    return server
+
+
+def parse_mail_from(value: str) -> str:
+    """`Plankeeper <plans@example.com>` or `plans@example.com`."""
+    addresses = getaddresses([value]) if value.isascii() and value.isprintable() else []
+    try:
+        is_valid = not value or [bool(Address(name, addr_spec=address).domain) for name, address in addresses] == [True]
+    except (MessageError, ValueError, IndexError):
+        is_valid = False
+    if not is_valid:
+        raise ValueError("an email address, such as Plankeeper <plankeeper@example.com>")
+    return value

@@ -9,10 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from plankeeper.setting_parsers import (
+    SmtpServer,
     parse_allowed_networks,
     parse_at_least_a_day,
     parse_days,
     parse_flag,
+    parse_mail_from,
     parse_networks,
     parse_optional,
     parse_optional_path,
@@ -22,6 +24,7 @@ from plankeeper.setting_parsers import (
     parse_positive,
     parse_public_url,
     parse_rate_limit,
+    parse_smtp_url,
     parse_text,
     parse_workers,
     parse_zone,
@@ -32,8 +35,10 @@ class SettingError(Exception):
     """An invalid setting. The message has its name, its value, and what is expected."""
 
 
-def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str) -> Any:
-    return field(metadata={"name": name, "default": default, "parse": parse, "meaning": meaning})
+def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str, *, is_secret: bool = False) -> Any:
+    """A setting. Error messages don't contain the value of a secret one."""
+    metadata = {"name": name, "default": default, "parse": parse, "meaning": meaning, "is_secret": is_secret}
+    return field(metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +128,21 @@ class Settings:
         "The address at which browsers reach the server, such as `https://plans.example.com`. It determines the links"
         " and cookies of the console, and `/console` and `/docs` accept requests only for its host. Empty: the scheme"
         " and the `Host` of each request.",
+    )
+    smtp_server: SmtpServer | None = setting(
+        "PLANKEEPER_SMTP_URL",
+        "",
+        parse_smtp_url,
+        "The [mail server](operations.md#mail), such as `smtp://user:password@mail.example.com:587`, or `smtps://` for"
+        " TLS without STARTTLS. Requires `PLANKEEPER_PUBLIC_URL`. Empty: no mails are sent.",
+        is_secret=True,
+    )
+    mail_from: str = setting(
+        "PLANKEEPER_MAIL_FROM",
+        "",
+        parse_mail_from,
+        "The sender of mails, such as `Plankeeper <plans@example.com>`. Empty: `plankeeper@` with the host of"
+        " `PLANKEEPER_PUBLIC_URL`.",
     )
     max_concurrent_requests: int = setting(
         "PLANKEEPER_MAX_CONCURRENT_REQUESTS",
@@ -236,5 +256,18 @@ class Settings:
             try:
                 values[each.name] = each.metadata["parse"](variables.get(name, default) or default)
             except ValueError as error:
-                raise SettingError(f"{name} is {variables.get(name)!r}; it must be {error}.") from None
-        return cls(**values)
+                value = "invalid" if each.metadata["is_secret"] else repr(variables.get(name))
+                raise SettingError(f"{name} is {value}; it must be {error}.") from None
+        settings = cls(**values)
+        if settings.smtp_server:
+            settings.require_public_url("PLANKEEPER_SMTP_URL")
+        return settings
+
+    def require_public_url(self, feature: str) -> str:
+        """The public URL, which a feature needs for links or redirects. Raises SettingError if it isn't set."""
+        if self.public_url is None:
+            raise SettingError(
+                f"{feature} requires PLANKEEPER_PUBLIC_URL, the address at which browsers reach the server, such as"
+                " https://plans.example.com: its links are never made from the Host header of a request."
+            )
+        return self.public_url

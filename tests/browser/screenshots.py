@@ -20,6 +20,7 @@ from plankeeper.console.application import page_routes
 from plankeeper.console.routing import PREFIX, PageRoute
 from support.chromium import chromium_flags, chromium_program
 from support.factories import is_download
+from support.mail import PUBLIC_URL, MailServer
 from support.program import ServeProcess
 from support.receiver import Receiver
 
@@ -132,6 +133,40 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     other.close()
 
 
+def mailed_links(browser: Any, folder: Path) -> None:
+    """A forgotten password, on a server that sends mails."""
+    with TemporaryDirectory() as data, MailServer() as mail:
+        Path(data).chmod(0o755)
+        settings = {"PLANKEEPER_SMTP_URL": mail.url(), "PLANKEEPER_PUBLIC_URL": PUBLIC_URL}
+        server = ServeProcess(Path(data) / "data", "--demo", **settings)
+        context = browser.new_context(base_url=PUBLIC_URL, viewport={"width": 1280, "height": 900})
+        context.route(f"{PUBLIC_URL}/**", lambda route: forward(route, server.url))
+        page = context.new_page()
+        page.goto("/console/sign-in")
+        page.get_by_role("link", name="Forgot your password?").click()
+        save_screenshot(page, folder, "forgot-password")
+        page.get_by_label("Email").fill("demo@plankeeper.example")
+        page.get_by_role("button", name="Send link").click()
+        page.get_by_role("heading", name="Look for an email").wait_for()
+        save_screenshot(page, folder, "forgot-password-sent")
+        [link] = mail.wait_for("demo@plankeeper.example").links
+        page.goto(link)
+        save_screenshot(page, folder, "reset-password-one")
+        context.close()
+        server.stop()
+
+
+def forward(route: Any, url: str) -> None:
+    """Lead a request for the public URL to the server, as a proxy does that terminates TLS."""
+    request = route.request
+    headers = {name: value for name, value in request.all_headers().items() if not name.startswith(":")}
+    response = httpx.request(
+        request.method, request.url.replace(PUBLIC_URL, url), content=request.post_data_buffer,
+        headers=headers | {"host": PUBLIC_URL.removeprefix("https://"), "accept-encoding": "identity"},
+    )  # fmt: skip
+    route.fulfill(status=response.status_code, headers=dict(response.headers), body=response.content)
+
+
 def imports(page: Any, folder: Path) -> None:
     """What a file would do, and what is wrong with one."""
     for name, content in {
@@ -187,6 +222,7 @@ def take_screenshots(folder: Path) -> list[str]:
         page.goto("/console/nowhere")
         save_screenshot(page, folder, "not-found")
         two_factor(page, server, folder)
+        mailed_links(browser, folder)
         browser.close()
     return sorted(each.name for each in folder.iterdir())
 

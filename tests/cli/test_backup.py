@@ -103,7 +103,9 @@ def test_every_row_is_restored_through_a_database_url(source_dsn: str, backup_fi
     assert export_all(target_dsn) == export_all(source_dsn)
 
 
-def test_a_restore_ends_sessions_and_forgets_devices(tmp_path: Path, cluster: SharedCluster) -> None:
+def test_a_restore_ends_sessions_forgets_devices_and_deletes_links_and_mails(
+    tmp_path: Path, cluster: SharedCluster
+) -> None:
     """The person of a session might have been removed since the backup, and a device might have been forgotten."""
     insert_session = """
         insert into account_sessions (token_hash, account_id, created_at, last_seen_at, expires_at, address, user_agent,
@@ -116,17 +118,24 @@ def test_a_restore_ends_sessions_and_forgets_devices(tmp_path: Path, cluster: Sh
     run_plankeeper(
         "accounts", "create", *arguments, "--password-stdin", stdin=b"nine violet umbrellas", **{DATABASE_URL: source}
     )
-    execute(source, insert_session)
-    execute(
-        source,
-        "insert into account_devices (account_id, token_hash, created_at, last_used_at)"
-        " select id, sha256('device'), now(), now() from accounts",
-    )
-    assert [len(read_tables(source)[table]) for table in ("account_sessions", "account_devices")] == [1, 1]
+    insert_device = """
+        insert into account_devices (account_id, token_hash, created_at, last_used_at)
+        select id, sha256('device'), now(), now() from accounts
+    """
+    insert_link = """
+        insert into account_password_resets select id, sha256('link'), now() + interval '30 minutes' from accounts
+    """
+    insert_mail = """
+        insert into outgoing_mails (content, created_at, next_attempt_at, expires_at)
+        values ('{}', now(), now(), now() + interval '3 days')
+    """
+    execute(source, insert_session, insert_device, insert_link, insert_mail)
+    ended = ("account_sessions", "account_devices", "account_password_resets", "outgoing_mails")
+    assert [len(read_tables(source)[table]) for table in ended] == [1, 1, 1, 1]
     file = tmp_path / "with-session.dump"
     assert run_plankeeper("backup", str(file), **{DATABASE_URL: source}).returncode == 0
     assert run_plankeeper("restore", str(file), **{DATABASE_URL: target}).returncode == 0
-    assert read_tables(target) == read_tables(source) | {"account_sessions": [], "account_devices": []}
+    assert read_tables(target) == read_tables(source) | {table: [] for table in ended}
 
 
 def test_a_database_with_data_is_not_overwritten(source_dsn: str, backup_file: Path) -> None:

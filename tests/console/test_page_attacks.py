@@ -14,7 +14,11 @@ from support.console import Browser, create_account
 from support.factories import DOWNLOADS, FORMS, PAGES, SeededPlanManager, missing_ids, route_name, seed_plan_manager
 from support.server import RunningServer
 
-NO_IDS = {"token", "name"}  # a secret of who is invited, and a file that all may have
+NO_IDS = {
+    "token",
+    "reset_token",
+    "name",
+}  # secrets of the invited and of those who forgot their password, and a file that all may have
 WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.path_params) - NO_IDS]
 WITH_ROLES = [each for each in [*PAGES, *FORMS] if each.role in ROLES[1:]]
 

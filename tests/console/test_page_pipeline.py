@@ -27,6 +27,10 @@ PUBLIC = {
     "POST /console/sign-in",
     "GET /console/invitations/{token}",
     "POST /console/invitations/{token}",
+    "GET /console/forgot-password",
+    "POST /console/forgot-password",
+    "GET /console/reset-password/{reset_token}",
+    "POST /console/reset-password/{reset_token}",
 }
 PASSWORD_VERIFIED = {"GET /console/two-factor", "POST /console/two-factor", "POST /console/sign-out"}
 # Pages that somebody with a session needs no role for.
@@ -60,7 +64,8 @@ OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_P
 CREDENTIAL_CHECKS = {
     "POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}",
     "POST /console/account/password", "POST /console/account/two-factor", "POST /console/account/two-factor/off",
-    "POST /console/account/recovery-codes",
+    "POST /console/account/recovery-codes", "POST /console/forgot-password",
+    "POST /console/reset-password/{reset_token}",
 }  # fmt: skip
 
 HEADERS = {

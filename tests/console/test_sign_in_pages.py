@@ -163,3 +163,16 @@ def test_a_complete_sign_in_makes_the_browser_a_known_device(
     assert attacker.sign_in(person).status_code == 401
     browser.submit("/console/sign-out")
     assert browser.sign_in(person).status_code == 303
+
+
+def test_without_a_mail_server_the_sign_in_page_says_who_resets_a_password(
+    server: RunningServer, new_browser: Callable[..., Browser]
+) -> None:
+    browser = new_browser()
+    page = browser.get("/console/sign-in").text
+    assert "Forgot your password? Ask the operator of this server to reset it." in page
+    assert "/console/forgot-password" not in page
+    assert "Ask the operator of this server" in browser.get("/console/forgot-password").text
+    response = browser.submit("/console/forgot-password", {"email": "robin@example.com"}, "/console/sign-in")
+    assert response.status_code == 404
+    assert server.run(server.db.one(int, "select count(*) from outgoing_mails")) == 0

@@ -53,7 +53,9 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "accounts_pkey", "account_failures_pkey", "account_invitations_pkey", "account_recovery_codes_pkey",
-            "account_devices_pkey", "account_devices_account_id_fkey",
+            "account_password_resets_pkey", "account_password_resets_account_id_fkey",
+            "account_password_resets_token_hash_key", "outgoing_mails_pkey", "account_devices_pkey",
+            "account_devices_account_id_fkey",
             "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
             "import_files_pkey", "import_files_plan_manager_id_fkey",
             "invoice_ignored_warnings_plan_manager_id_invoice_id_fkey",

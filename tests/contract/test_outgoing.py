@@ -1,4 +1,4 @@
-"""The server opens no connection but those to its database and to webhook endpoints, each from one module."""
+"""The server opens connections only to its database, webhook endpoints and mail server, each from one module."""
 
 import ast
 
@@ -15,6 +15,7 @@ CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_c
 # Modules that do, and to what.
 OUTGOING_MODULES: dict[str, str] = {
     "database.client": "the database",
+    "mail.client": "the operator's mail server",
     "webhooks.client": "webhook endpoints, whose addresses are checked at every attempt",
 }
 

@@ -23,6 +23,7 @@ NOT_SECRETS = {
     "accounts.password_hash": "argon2id",
     "account_devices.token_hash": "the hash of a random token",
     "account_invitations.token_hash": "the hash of a random token",
+    "account_password_resets.token_hash": "the hash of a random token",
     "account_recovery_codes.code_hash": "the hash of a random code",
     "account_sessions.token_hash": "the hash of a random token",
     "api_keys.key_hash": "the hash of a random key",

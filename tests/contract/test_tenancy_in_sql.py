@@ -20,8 +20,10 @@ GLOBAL = {
     "accounts": "one person may work for several plan managers; the roles are account_roles",
     "account_devices": "belongs to an account",
     "account_failures": "failures are counted before the account is known, or for an unknown account",
+    "account_password_resets": "belongs to an account",
     "account_recovery_codes": "belongs to an account",
     "account_sessions": "an account's own; a session selects one of its plan managers",
+    "outgoing_mails": "one queue for all; a mail to a person is about an account, which may have several plan managers",
     "alembic_version": "Alembic's",
 }
 # Foreign keys of tenant tables without a plan manager.

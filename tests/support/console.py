@@ -26,9 +26,9 @@ class Account(NamedTuple):
 class Browser:
     """Sends forms as a browser would: with the page's token, the cookies and the Origin."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
-        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS, limits=LIMITS)
+        self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS, limits=LIMITS, transport=transport)
         self._tokens = dict[str, str]()  # by session
 
     def get(self, path: str, **more: Any) -> httpx.Response:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, get_type_hints
 from uuid import UUID
@@ -12,11 +13,13 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations, sessions
 from plankeeper.accounts.throttling import LoginError
+from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.api_keys import service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, PageRoute
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
+from plankeeper.mail import recipient_store
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.console import Account, Browser, create_account
@@ -288,11 +291,20 @@ async def _create_accounts(
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
         token = await invitations.invite(ctx, f"{uuid7()}@example.com", "manager", names["invited_name"])
+    assert token
     invited = await invitations.get_open(server.db, token)
     assert invited is not None
     with suppress(LoginError):
         await sessions.sign_in(server.db, server.settings, owner.email, "wrong", "192.0.2.1", names["user_agent"])
-    return {"account_id": str(other.account_id), "token": token, "invitation_id": str(invited.invitation.id)}
+    reset_token = new_token()
+    expires_at = datetime.now(UTC) + timedelta(minutes=30)
+    await recipient_store.upsert_reset_link(server.db, other.email, hash_token(reset_token), expires_at)
+    return {
+        "account_id": str(other.account_id),
+        "token": token,
+        "reset_token": reset_token,
+        "invitation_id": str(invited.invitation.id),
+    }
 
 
 def missing_ids(seeded: SeededPlanManager) -> Iterator[str]:

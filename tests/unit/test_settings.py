@@ -74,3 +74,84 @@ def test_an_empty_value_is_the_default() -> None:
     assert Settings.read(dict.fromkeys((each.metadata["name"] for each in fields(Settings)), "")) == Settings.read({})
     assert Settings.read({}).port == 8000
     assert Settings.read({}).data_dir == Path(".plankeeper")
+
+
+PUBLIC = {"PLANKEEPER_PUBLIC_URL": "https://plans.example.com"}
+
+
+@pytest.mark.parametrize(
+    "url, host, port, uses_tls, uses_starttls, login",
+    [
+        ("smtp://mail.example.com", "mail.example.com", 587, False, True, ("", "")),
+        ("smtp://Mail.Example.com:25/", "mail.example.com", 25, False, True, ("", "")),
+        ("smtps://robin:a%40b%3Ac@mail.example.com", "mail.example.com", 465, True, False, ("robin", "a@b:c")),
+        ("smtp://[::1]:2525?starttls=off", "::1", 2525, False, False, ("", "")),
+        ("smtp://a:b@127.0.0.1?starttls=off", "127.0.0.1", 587, False, False, ("a", "b")),
+    ],
+)
+def test_the_url_of_a_mail_server(
+    url: str, host: str, port: int, uses_tls: bool, uses_starttls: bool, login: tuple[str, str]
+) -> None:
+    server = Settings.read(PUBLIC | {"PLANKEEPER_SMTP_URL": url}).smtp_server
+    assert server
+    assert (server.host, server.port, server.uses_tls, server.uses_starttls) == (host, port, uses_tls, uses_starttls)
+    assert (server.username, server.password) == login
+
+
+@pytest.mark.parametrize(
+    "url, expected",
+    [
+        *(
+            (url, "smtp:// or smtps:// with a host, such as smtp://user:password@mail.example.com:587")
+            for url in (
+                "mail.example.com",
+                "http://mail.example.com",
+                "smtp://",
+                "smtp://mail.example.com:0",
+                "smtp://mail.example.com:70000",
+                "smtp://mail.example.com:http",
+                "smtp://mail.example.com/path",
+                "smtp://mail.example.com#x",
+                "smtp://robin@mail.example.com",
+                "smtp://mail example.com",
+                "smtp://[::1",
+                "smtp://mail.example.com?tls=off",
+            )
+        ),
+        ("smtp://robin:hunter2@mail.example.com?starttls=off", "without a password if it has ?starttls=off"),
+    ],
+)
+def test_an_invalid_url_of_a_mail_server_is_not_shown(url: str, expected: str) -> None:
+    with pytest.raises(SettingError) as error:
+        Settings.read(PUBLIC | {"PLANKEEPER_SMTP_URL": url})
+    assert str(error.value).startswith(f"PLANKEEPER_SMTP_URL is invalid; it must be {expected}")
+    assert "hunter2" not in str(error.value)
+
+
+def test_the_password_of_a_mail_server_is_not_shown_with_the_settings() -> None:
+    settings = Settings.read(PUBLIC | {"PLANKEEPER_SMTP_URL": "smtps://robin:hunter2@mail.example.com"})
+    assert "mail.example.com" in repr(settings)
+    assert "hunter2" not in repr(settings)
+
+
+def test_a_mail_server_requires_a_public_url() -> None:
+    with pytest.raises(SettingError, match=r"^PLANKEEPER_SMTP_URL requires PLANKEEPER_PUBLIC_URL, "):
+        Settings.read({"PLANKEEPER_SMTP_URL": "smtp://mail.example.com"})
+    settings = Settings.read({})
+    with pytest.raises(SettingError, match=r"^Single sign-on requires PLANKEEPER_PUBLIC_URL, "):
+        settings.require_public_url("Single sign-on")
+
+
+@pytest.mark.parametrize(
+    "value", ["robin@example.com", "Plans <robin@example.com>", '"Plans, Inc" <robin@example.com>']
+)
+def test_the_sender_of_mails(value: str) -> None:
+    assert Settings.read({"PLANKEEPER_MAIL_FROM": value}).mail_from == value
+
+
+@pytest.mark.parametrize(
+    "value", ["robin", "robin@", "@example.com", "a@example.com, b@example.com", "a@b\nBcc: c@d", "röbin@example.com"]
+)
+def test_an_invalid_sender_of_mails_is_rejected(value: str) -> None:
+    with pytest.raises(SettingError, match=r"it must be an email address, such as Plankeeper <plankeeper@example.com>"):
+        Settings.read({"PLANKEEPER_MAIL_FROM": value})

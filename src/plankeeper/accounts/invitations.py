@@ -1,4 +1,7 @@
-"""Invitations to a plan manager: create, accept, revoke. Plankeeper sends no email: the inviter passes the link on."""
+"""Invitations to a plan manager: create, accept, revoke.
+
+The link is mailed, so that accepting it proves the email. Without a mail server, the inviter passes it on.
+"""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -17,6 +20,8 @@ from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ValidationError
+from plankeeper.mail import store as mail_store
+from plankeeper.mail.schemas import InvitationMail
 from plankeeper.settings import Settings
 
 
@@ -29,9 +34,10 @@ def invitation_path(token: str) -> str:
     return f"/console/invitations/{token}"
 
 
-async def invite(ctx: WriteContext, email: str, role: str, name: str | None = None) -> str:
-    """Invite a person to the context's plan manager and return the link's token. Raises ValidationError.
+async def invite(ctx: WriteContext, email: str, role: str, name: str | None = None) -> str | None:
+    """Invite a person to the context's plan manager. Raises ValidationError.
 
+    Returns the link's token. If mails are sent, it returns None, because only the invited person gets the link.
     An earlier open invitation for the same email is replaced, and its link stops working.
     """
     await members.require_owner(ctx)
@@ -50,7 +56,10 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
         raise ValidationError(email="belongs to a person who is already a member")
     saved_invitation = await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, hash_token(token))
     await record_event(ctx, "account.invited", None, saved_invitation)
-    return token
+    if ctx.settings.smtp_server is None:
+        return token
+    await mail_store.insert(ctx.tx, InvitationMail(ctx.plan_manager_id, saved_invitation.id), now)
+    return None
 
 
 async def get_open(db: Executor, token: str) -> OpenInvitation | None:

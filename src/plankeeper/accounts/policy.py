@@ -9,6 +9,7 @@ SESSION_LIFETIME = timedelta(hours=12)
 SESSION_IDLE_TIMEOUT = timedelta(minutes=60)
 TWO_FACTOR_LIFETIME = timedelta(minutes=10)
 INVITATION_LIFETIME = timedelta(days=7)
+PASSWORD_RESET_LIFETIME = timedelta(minutes=30)
 DEVICE_LIFETIME = timedelta(days=365)  # since the last sign-in
 MAX_DEVICES = 20  # known devices of an account
 
@@ -16,6 +17,8 @@ FREE_FAILURES = 2  # failures without a delay: of an account on a network, a kno
 MAX_DELAY = 900.0  # seconds; an account with this delay counts as locked
 ACCOUNT_FREE_FAILURES = 100  # failures without a delay: of an account on all networks and unknown devices together
 ACCOUNT_MAX_DELAY = 60.0  # seconds; a distributed attack slows down, and doesn't lock the account
+RESET_FREE_REQUESTS = 1  # of a link to reset a password; further ones are delayed, so that nobody is sent many mails
+RESET_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
 FAILURES_EXPIRE_AFTER = timedelta(days=1)  # since the last failure
 
 MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH = 12, 128  # characters

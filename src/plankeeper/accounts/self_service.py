@@ -128,6 +128,7 @@ async def change_password(
     await store.set_password(tx, account.id, await passwords.hash_password(new_password))
     await store.delete_other_sessions(tx, account.id, session.token_hash)
     await store.delete_other_devices(tx, account.id, hash_token(device_token))
+    await store.delete_reset_link(tx, account.id)
     await record_account_event(tx, settings, account, "account.password_changed")
     return await renew_token(tx, settings, account, session)
 

@@ -18,6 +18,8 @@ from plankeeper.accounts.tokens import csrf_token, hash_token, new_token, parse_
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.encryption.cipher import secret_cipher
 from plankeeper.http.context import or_404
+from plankeeper.mail import store as mail_store
+from plankeeper.mail.schemas import NewDeviceMail
 from plankeeper.settings import Settings
 
 LAST_SEEN_PRECISION = timedelta(minutes=1)
@@ -193,6 +195,9 @@ async def _complete_sign_in(
     device_token: str,
 ) -> LoginResult:
     token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=False)
+    if settings.smtp_server and not await devices.is_known(tx, account.email, device_token):
+        now = datetime.now(UTC)
+        await mail_store.insert(tx, NewDeviceMail(account.id, now, client.address, client.user_agent), now)
     new_device_token = await devices.remember(tx, account.id, device_token)
     session = or_404(await verify_session(tx, token))
     if session.plan_manager_id:

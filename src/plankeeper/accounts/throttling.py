@@ -33,9 +33,10 @@ class Counter(NamedTuple):
     subject: str
     free_failures: int = FREE_FAILURES
     max_delay: float = MAX_DELAY
+    first_delay: float = 1.0
 
     def delay(self, failures: int) -> float:
-        return login_delay(failures, self.free_failures, self.max_delay)
+        return min(self.first_delay * login_delay(failures, self.free_failures, self.max_delay), self.max_delay)
 
 
 class Attempt(NamedTuple):

@@ -12,9 +12,11 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey, ApiKeyState
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.mail import store as mail_store
+from plankeeper.mail.schemas import KeyExpiringMail
 from plankeeper.settings import Settings
 
 EXPIRY_WARNING_PERIOD = timedelta(days=14)
@@ -94,13 +96,22 @@ async def _insert(ctx: WriteContext, key: ApiKey) -> str:
 
 
 async def record_expiry_warnings(db: Database, settings: Settings) -> None:
-    """Record an event for each key that expires soon, once."""
+    """Record an event for each key that expires soon, once, and notify the owners of its plan managers."""
     async with db.transaction() as tx:
         keys = await store.select_unwarned_for_update(tx, datetime.now(UTC) + EXPIRY_WARNING_PERIOD, 100)
         for key in keys:
             await _record(WriteContext(tx, key.id, settings, SYSTEM), "api_key.expiring", None, key)
+            if settings.smtp_server:
+                await _mail_owners(tx, key)
         if keys:
             await store.mark_warned(tx, [key.id for key in keys])
+
+
+async def _mail_owners(tx: Transaction, key: ApiKey) -> None:
+    now = datetime.now(UTC)
+    for plan_manager_id in key.plan_managers:
+        mail = KeyExpiringMail(plan_manager_id, key.name, key.last_four, key.expires_at or now)
+        await mail_store.insert_for_owners(tx, mail, now)
 
 
 async def revoke(ctx: WriteContext, key_id: UUID) -> ApiKey | None:

@@ -10,6 +10,7 @@ from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import backup, restore
 from plankeeper.cli.import_export import export_, import_
 from plankeeper.cli.listen import listen
+from plankeeper.cli.mail import mail
 from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.secret_keys import secret_key
@@ -33,6 +34,7 @@ for command in (
     plan_managers,
     keys,
     accounts,
+    mail,
     secret_key,
     import_,
     export_,

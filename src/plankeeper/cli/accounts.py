@@ -36,7 +36,7 @@ def accounts() -> None:
     help="Read a password from the first line of standard input instead of creating an invitation.",
 )
 def create(email: str, name: str, plan_manager_id: UUID, role: str, password_stdin: bool) -> None:
-    """Create an account and print its id. Without a password, create an invitation and print its link."""
+    """Create an account and print its id. Without a password, create an invitation, and send or print its link."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
 
     async def work(db: Database, settings: Settings) -> str:
@@ -44,6 +44,8 @@ def create(email: str, name: str, plan_manager_id: UUID, role: str, password_std
             ctx = await system_context(tx, settings, plan_manager_id, "accounts create")
             if password is None:
                 token = await invitations.invite(ctx, email, role, name)
+                if token is None:
+                    return f"A server will send the invitation to {email}."
                 return (settings.public_url or "") + invitations.invitation_path(token)
             return str(await members.create(ctx, email, name, role, password))
 

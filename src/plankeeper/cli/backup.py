@@ -20,6 +20,7 @@ from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
+from plankeeper.mail import store as mail_store
 from plankeeper.plan_managers.store import list_all
 
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
@@ -91,13 +92,16 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
 async def _finish_restore(dsn: str) -> list[KeyUsage]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
-    Ends all sessions and forgets known devices: those that ended or were forgotten since the backup must not return.
+    Ends all sessions, forgets known devices, and deletes links to reset a password and mails: nothing that ended since
+    the backup must return.
     Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await schema.migrate_if_needed(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions_and_devices(tx)
+            await accounts.delete_all_reset_links(tx)
+            await mail_store.delete_all(tx)
             await tx.analyze()
         return await count_by_key(db)
 

@@ -1,4 +1,4 @@
-"""Lines of `plankeeper doctor` about Python, proxies and secret keys."""
+"""Lines of `plankeeper doctor` about Python, proxies, mail and secret keys."""
 
 from collections.abc import Sequence
 
@@ -37,6 +37,23 @@ def proxy_warnings(settings: Settings) -> list[tuple[str, str]]:
     else:
         return []
     return [("warn", text)]
+
+
+def mail_lines(settings: Settings) -> list[tuple[str, str]]:
+    """Whether mails can be sent: connects to the mail server, and signs in. Without one, there is nothing to report."""
+    from plankeeper.mail import client
+
+    server = settings.smtp_server
+    if server is None:
+        return []
+    name = f"mail server {server.host}:{server.port}"
+    try:
+        with client.open_session(server, "localhost") as smtp:
+            encryption = "with TLS" if smtp.is_encrypted else "without encryption"
+    except client.MailError as error:
+        reply = f" It replied: {error.reply}" if error.reply else ""
+        return [("FAIL", f"{name}: {error}.{reply}")]
+    return [("ok", f"{name}, {encryption}{', signed in' if server.username else ''}")]
 
 
 def secret_key_lines(settings: Settings, usage: Sequence[KeyUsage]) -> list[tuple[str, str]]:

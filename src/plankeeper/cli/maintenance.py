@@ -21,7 +21,7 @@ from plankeeper.cli.context import (
     system_context,
     with_database,
 )
-from plankeeper.cli.doctor_checks import proxy_warnings, python_warnings, secret_key_lines
+from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.encryption.schemas import KeyUsage
@@ -52,7 +52,7 @@ def doctor() -> None:
     lines += python_warnings(sys.version_info[:3])
     try:
         settings = Settings.read()
-        lines += [("ok", "settings are valid"), *proxy_warnings(settings)]
+        lines += [("ok", "settings are valid"), *proxy_warnings(settings), *mail_lines(settings)]
         lines += _database_lines(settings)
     except SettingError as error:
         lines.append(("FAIL", str(error)))

@@ -13,6 +13,7 @@ from plankeeper.console.pages import (
     members,
     note_types,
     participants,
+    password_reset,
     providers,
     request_log,
     sign_in,
@@ -25,6 +26,7 @@ from plankeeper.console.static_files import STATIC_PREFIX, ConsoleStaticFiles
 
 PAGE_MODULES = (
     sign_in.pages,
+    password_reset.pages,
     account.pages,
     participants.pages,
     team_members.pages,

@@ -54,7 +54,9 @@ class ConsoleDependencies:
 
     def __init__(self, db: Database, admission: Admission, on_response: OnResponse, settings: Settings) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
-        self.templates: Jinja2Templates = create_templates(settings.time_zone)
+        self.templates: Jinja2Templates = create_templates(
+            settings.time_zone, sends_mail=settings.smtp_server is not None
+        )
         self.downloads, self.uploads = DownloadLimit(), ConcurrencyLimit(MAX_UPLOADS)
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
         self.credential_checks = CredentialCheckLimit()

@@ -102,7 +102,7 @@ def _format_timestamp(text: str, zone: ZoneInfo) -> str | None:
         return None  # a day that does not exist in its month
 
 
-def create_templates(zone: ZoneInfo) -> Jinja2Templates:
+def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templates:
     """Templates that escape every value and raise an error for an undefined name."""
     env = Environment(
         loader=PackageLoader("plankeeper.console"),
@@ -128,6 +128,7 @@ def create_templates(zone: ZoneInfo) -> Jinja2Templates:
         "label": field_label,
     }
     names: dict[str, Any] = {
+        "sends_mail": sends_mail,
         "static_url": static_url,
         "parse_color": parse_color,
         "menu": MENU,

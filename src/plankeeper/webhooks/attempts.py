@@ -1,7 +1,7 @@
 """Save the results of attempts, and disable endpoints that fail permanently."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -10,6 +10,8 @@ from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
+from plankeeper.mail import store as mail_store
+from plankeeper.mail.schemas import WebhookDisabledMail
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, endpoint_store
 from plankeeper.webhooks.retry_policy import DISABLE_AFTER, HTTP_GONE
@@ -51,8 +53,11 @@ async def record_attempts(
 
 
 async def _disable(ctx: WriteContext, endpoint: WebhookEndpointRow, reason: str) -> None:
-    """Disable an endpoint, cancel its pending deliveries and record an event."""
+    """Disable an endpoint, cancel its pending deliveries, record an event and notify the owners."""
     disabled = msgspec.structs.replace(endpoint, active=False, disabled_reason=reason)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([disabled]))
     await delivery_queue.cancel_pending(ctx.tx, ctx.plan_manager_id, endpoint.id)
     await record_event(ctx, "webhook_endpoint.disabled", without_secrets(endpoint), without_secrets(disabled))
+    if ctx.settings.smtp_server:
+        mail = WebhookDisabledMail(ctx.plan_manager_id, endpoint.id, endpoint.url, reason)
+        await mail_store.insert_for_owners(ctx.tx, mail, datetime.now(UTC))

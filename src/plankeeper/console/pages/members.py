@@ -105,8 +105,13 @@ async def remove(request: FormRequest, account_id: UUID) -> Redirect:
 
 
 async def invitation_page(request: FormRequest, email: str, role: str, name: str | None) -> HtmlPage:
-    """The only page that shows an invitation's link, because only a hash of its token is stored."""
+    """The only page that shows an invitation's link, because only a hash of its token is stored.
+
+    If mails are sent, no page shows it.
+    """
     token = await invitations.invite(request.write_context, email, role, name)
+    if token is None:
+        return HtmlPage("member_invitation_mailed.html", {"email": email})
     return HtmlPage(
         "member_invited.html", {"email": email, "link": request.origin + invitations.invitation_path(token)}
     )

@@ -1,0 +1,50 @@
+"""A forgotten password: request a link by mail, and choose a new password with it."""
+
+from datetime import UTC, datetime
+
+from plankeeper.accounts import password_reset, sessions
+from plankeeper.accounts.audit import ClientInfo
+from plankeeper.accounts.throttling import LoginError
+from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages
+from plankeeper.http.errors import NotFound, ValidationError
+
+pages = Pages()
+
+NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
+
+
+@pages.get("/forgot-password", role="anyone")
+async def request_form(_request: PageRequest) -> HtmlPage:
+    return HtmlPage("forgot_password.html", {"retry_after": None})
+
+
+@pages.post("/forgot-password", role="anyone", on_error=request_form, checks_credentials=True)
+async def request_link(request: PageRequest) -> HtmlPage:
+    """The response is the same whether or not the email has an account."""
+    if request.settings.smtp_server is None:
+        raise NotFound
+    email = sessions.normalize_email(request.form.text("email"))
+    if "@" not in email:
+        raise ValidationError(email="must be an email address")
+    try:
+        await password_reset.request_link(request.db, email)
+    except LoginError as error:
+        return HtmlPage("forgot_password.html", {"retry_after": error.retry_after}, TOO_MANY_REQUESTS)
+    return HtmlPage("forgot_password_sent.html", {"email": email})
+
+
+@pages.get("/reset-password/{reset_token}", role="anyone")
+async def reset_form(request: PageRequest, reset_token: str) -> HtmlPage:
+    """Opening the link doesn't use it: mail filters open links too."""
+    if not await password_reset.is_open(request.db, reset_token, datetime.now(UTC)):
+        return HtmlPage("reset_password_expired.html", status=NOT_FOUND)
+    return HtmlPage("reset_password.html", {"reset_token": reset_token})
+
+
+@pages.post("/reset-password/{reset_token}", role="anyone", on_error=reset_form, checks_credentials=True)
+async def reset(request: FormRequest, reset_token: str) -> HtmlPage:
+    client = ClientInfo.from_request(request.address, request.user_agent)
+    password, now = request.form.raw("password"), datetime.now(UTC)
+    if not await password_reset.use_link(request.tx, request.settings, reset_token, password, client, now):
+        return HtmlPage("reset_password_expired.html", status=NOT_FOUND)
+    return HtmlPage("reset_password_done.html")

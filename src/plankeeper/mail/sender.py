@@ -1,0 +1,97 @@
+"""Sends the mails that are waiting. Every API worker does so, and each mail is claimed by one of them."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
+
+from plankeeper.accounts.store import delete_expired_reset_links
+from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.mail import client, messages, store, writer
+from plankeeper.mail.retry_policy import retry_delay
+from plankeeper.mail.schemas import MailContent, OutgoingMail
+from plankeeper.metrics import MAIL_ATTEMPTS
+from plankeeper.setting_parsers import SmtpServer
+from plankeeper.settings import Settings
+
+log = logging.getLogger("plankeeper")
+
+POLL_INTERVAL = 1.0  # seconds between two polls when no mail is due
+DRAIN_TIMEOUT = 5.0  # seconds that a stopping worker waits for the mail in progress
+
+_decoder: msgspec.json.Decoder[MailContent] = msgspec.json.Decoder(MailContent)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class MailSender:
+    """Claims mails, writes them, sends them, and deletes them. Tests replace `clock`."""
+
+    def __init__(
+        self, db: Database, settings: Settings, server: SmtpServer, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._db, self._settings, self._server, self._clock = db, settings, server, clock
+
+    async def run(self) -> None:
+        """Send mails until cancelled. Waits out failures of the database and of the mail server."""
+        while True:
+            sending = asyncio.create_task(self.send_next())
+            is_more_due = False
+            try:
+                is_more_due = await asyncio.shield(sending)
+            except asyncio.CancelledError:
+                # Let it finish: a mail that was sent, but isn't deleted, would be sent again.
+                await asyncio.wait([sending], timeout=DRAIN_TIMEOUT)
+                raise
+            except Exception as error:
+                if not is_unavailable(error):
+                    log.exception("cannot process outgoing mails")
+            if not is_more_due:
+                await asyncio.sleep(POLL_INTERVAL)
+
+    async def send_next(self) -> bool:
+        """Try to send the mail that has been due for the longest time. False if none is due."""
+        mail = await store.claim_due(self._db, self._clock())
+        if mail is None:
+            return False
+        content = _decoder.decode(mail.content)
+        written = await writer.write(self._db, self._settings, content, self._clock())
+        if written is None:
+            await store.delete(self._db, mail.id)
+            return True
+        try:
+            message = messages.build_message(self._settings, *written, self._clock())
+            await client.run_in_thread(partial(client.send, self._server, message))
+        except (client.MailError, ValueError) as error:
+            await self._handle_failure(mail, content, error)
+        else:
+            MAIL_ATTEMPTS.labels("sent").inc()
+            await store.delete(self._db, mail.id)
+        return True
+
+    async def _handle_failure(self, mail: OutgoingMail, content: MailContent, error: Exception) -> None:
+        """Log the failure without the server's reply, which can contain an address."""
+        kind = content.__struct_config__.tag
+        if isinstance(error, client.MailError) and not error.is_permanent:
+            MAIL_ATTEMPTS.labels("postponed").inc()
+            log.warning("cannot send a mail yet (%s, attempt %d): %s", kind, mail.attempt_count, error)
+            await store.postpone(self._db, mail, self._clock() + retry_delay(mail.attempt_count))
+        else:
+            MAIL_ATTEMPTS.labels("failed").inc()
+            log.warning("cannot send a mail (%s): %s", kind, error)
+            await store.delete(self._db, mail.id)
+
+
+async def purge(session: Executor) -> None:
+    """Delete expired mails and links."""
+    now = utc_now()
+    await delete_expired_reset_links(session, now)
+    expired_count = await store.purge(session, now)
+    if expired_count:
+        MAIL_ATTEMPTS.labels("failed").inc(expired_count)
+        log.warning("%d mails could not be sent in time, and were deleted", expired_count)

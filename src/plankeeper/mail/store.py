@@ -1,0 +1,83 @@
+"""SQL for outgoing mails. They are inserted in the transaction of what they are about, and deleted once sent."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.http.json import to_json
+from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
+from plankeeper.mail.schemas import MailContent, OutgoingMail, OwnerMail
+
+INSERT = """
+    insert into outgoing_mails (content, created_at, next_attempt_at, expires_at) values ($1, $2, $2, $3)
+"""
+
+
+async def insert(tx: Transaction, content: MailContent, at: datetime, lifetime: timedelta = MAIL_LIFETIME) -> None:
+    """Insert a mail, which is due immediately. It is deleted at the end of its lifetime, sent or not."""
+    await tx.execute(INSERT, to_json(content), at, at + lifetime)
+
+
+INSERT_FOR_OWNERS = """
+    insert into outgoing_mails (content, created_at, next_attempt_at, expires_at)
+    select ($2::jsonb || jsonb_build_object('account_id', account_id))::json, $3, $3, $4
+    from account_roles
+    where plan_manager_id = $1 and role = 'owner'
+"""
+
+
+async def insert_for_owners(tx: Transaction, content: OwnerMail, at: datetime) -> None:
+    """Insert a mail for each owner of the plan manager."""
+    await tx.execute(INSERT_FOR_OWNERS, content.plan_manager_id, to_json(content), at, at + MAIL_LIFETIME)
+
+
+CLAIM_DUE = """
+    with due as materialized (
+        select id from outgoing_mails
+        where next_attempt_at <= $1 and expires_at > $1
+        order by next_attempt_at
+        limit 1
+        for update skip locked
+    )
+    update outgoing_mails mail set attempt_count = attempt_count + 1, next_attempt_at = $1 + $2::interval
+    from due where mail.id = due.id
+    returning mail.id, mail.content, mail.attempt_count
+"""
+
+
+async def claim_due(db: Executor, at: datetime) -> OutgoingMail | None:
+    """Claim the mail that has been due for the longest time. When the lease ends, another worker claims it again."""
+    return await db.one_or_none(OutgoingMail, CLAIM_DUE, at, LEASE)
+
+
+POSTPONE = "update outgoing_mails set next_attempt_at = $2 where id = $1 and attempt_count = $3"
+
+
+async def postpone(db: Executor, mail: OutgoingMail, until: datetime) -> None:
+    """Set the next attempt, unless another worker has claimed the mail since."""
+    await db.execute(POSTPONE, mail.id, until, mail.attempt_count)
+
+
+DELETE = "delete from outgoing_mails where id = $1"
+
+
+async def delete(db: Executor, mail_id: UUID) -> None:
+    await db.execute(DELETE, mail_id)
+
+
+PURGE = """
+    with expired as (delete from outgoing_mails where expires_at <= $1 returning attempt_count)
+    select count(*) from expired where attempt_count > 0
+"""
+
+
+async def purge(db: Executor, at: datetime) -> int:
+    """Delete expired mails, and return how many of them had failed attempts."""
+    return await db.one(int, PURGE, at)
+
+
+DELETE_ALL = "delete from outgoing_mails"
+
+
+async def delete_all(tx: Transaction) -> None:
+    await tx.execute(DELETE_ALL)

@@ -1,0 +1,30 @@
+"""A mail server with an empty queue, and people."""
+
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import pytest
+
+from support.accounts import AccountDriver
+from support.mail import MailServer
+from support.outbox import Outbox
+from support.server import RunningServer
+
+
+@pytest.fixture
+def outbox(server: RunningServer) -> Iterator[Outbox]:
+    server.run(server.db.execute("delete from outgoing_mails"))
+    with MailServer() as mail:
+        yield Outbox(server, mail)
+
+
+@pytest.fixture
+def new_account(server: RunningServer, new_plan_manager: Callable[[], UUID]) -> Callable[..., AccountDriver]:
+    """Makes an account: `new_account(plan_manager_id, role="viewer")`."""
+    return lambda plan_manager_id=None, **more: AccountDriver(server, plan_manager_id or new_plan_manager(), **more)
+
+
+@pytest.fixture
+def ada(new_account: Callable[..., AccountDriver]) -> AccountDriver:
+    """The only owner of a plan manager."""
+    return new_account()

@@ -1,0 +1,66 @@
+"""The texts of mails: one line per name, whatever people have called things; links in one piece; the sender."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from plankeeper.mail import messages
+from plankeeper.settings import Settings
+
+LINK = f"https://plans.example.com/console/invitations/{'x' * 43}"
+NOW = datetime(2026, 11, 22, 7, 5, tzinfo=UTC)
+
+
+def settings(public_url: str = "https://plans.example.com", **more: str) -> Settings:
+    return Settings.read({"PLANKEEPER_PUBLIC_URL": public_url, **more})
+
+
+def test_names_stay_on_their_line_and_are_cut() -> None:
+    name = "Plans\r\nBcc: a@b.example\n\u2028Click https://evil.example " + "x" * 200
+    text = messages.invitation(LINK, name, name, "viewer", "tomorrow")
+    message = messages.build_message(settings(), "sam@example.com", text, NOW)
+    assert sorted(message.keys()) == sorted(
+        ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "Content-Type", "Content-Transfer-Encoding",
+         "MIME-Version"]
+    )  # fmt: skip
+    assert str(message["Subject"]).startswith("Invitation to PlansBcc: a@b.exampleClick")
+    assert len(message["Subject"]) < 120
+    assert len(message.get_content().splitlines()) == 8
+
+
+@pytest.mark.parametrize("name", ["Wattlebird Plans", "Wattlebïrd Plans"])
+def test_a_link_is_one_line_of_the_message(name: str) -> None:
+    text = messages.invitation(LINK, name, "Robin", "viewer", "tomorrow")
+    message = messages.build_message(settings(), "sam@example.com", text, NOW)
+    assert f"\n{LINK}\n" in message.get_content()
+    if name.isascii():
+        assert f"\r\n{LINK}\r\n" in message.as_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    "public_url, more, sender",
+    [
+        ("https://plans.example.com", {}, "plankeeper@plans.example.com"),
+        ("https://plans.example.com:8443", {}, "plankeeper@plans.example.com"),
+        ("https://192.0.2.1", {}, "plankeeper@[192.0.2.1]"),
+        ("https://[2001:db8::1]", {}, "plankeeper@[IPv6:2001:db8::1]"),
+        ("https://a.example", {"PLANKEEPER_MAIL_FROM": "Plans <p@b.example>"}, "Plans <p@b.example>"),
+    ],
+)
+def test_the_sender_is_the_setting_or_an_address_at_the_public_host(
+    public_url: str, more: dict[str, str], sender: str
+) -> None:
+    message = messages.build_message(settings(public_url, **more), "sam@example.com", messages.smtp_test("x"), NOW)
+    assert str(message["From"]) == sender
+    assert message["Message-ID"].endswith(f"@{message['From'].addresses[0].domain}>")
+
+
+@pytest.mark.parametrize("recipient", ["", "sam", "a@b.example, c@d.example", "a@b.example\nBcc: c@d.example", "@b"])
+def test_a_recipient_is_one_address(recipient: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever the library says
+        messages.build_message(settings(), recipient, messages.smtp_test("x"), NOW)
+
+
+def test_times_are_in_the_plan_managers_zone() -> None:
+    assert messages.format_time(NOW, ZoneInfo("Australia/Sydney")) == "22 November 2026, 18:05 AEDT"
