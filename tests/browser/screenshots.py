@@ -18,12 +18,16 @@ from pyotp import TOTP
 
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import PREFIX, PageRoute
+from plankeeper.encryption.key_file import create_key_file
 from support.chromium import chromium_flags, chromium_program
 from support.factories import is_download
-from support.mail import PUBLIC_URL, MailServer
-from support.program import ServeProcess
+from support.mail import MailServer
+from support.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider
+from support.program import ServeProcess, run_program
 from support.receiver import Receiver
+from support.tls_front import PUBLIC_URL, TlsFront
 
+PLAN_MANAGER, SECOND_PLAN_MANAGER = (f"017a5f00-0000-7000-8000-00000000da7{each}" for each in "ab")
 WIDTHS = (1280, 390)
 MAX_HEIGHT = 1300
 
@@ -43,7 +47,9 @@ def find_route(address: str, pages: list[PageRoute]) -> PageRoute | None:
 
 def crawl(page: Any, start: str) -> dict[str, str]:
     """An address of each page that links lead to, by its path."""
-    pages = [each for each in page_routes() if each.method == "GET" and not is_download(each)]
+    pages = [
+        each for each in page_routes() if each.method == "GET" and not is_download(each) and not each.calls_provider
+    ]
     addresses, queue = dict[str, str](), [start]
     while queue:
         address = queue.pop(0)
@@ -58,20 +64,37 @@ def crawl(page: Any, start: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving() -> Iterator[tuple[ServeProcess, Receiver]]:
-    """The demonstration, with a webhook endpoint that has been sent something."""
+def serving() -> Iterator[ServeProcess]:
+    """The demonstration, with a webhook endpoint that has been sent something, and two sign-in providers."""
     with TemporaryDirectory() as folder, Receiver() as receiver:
         Path(folder).chmod(0o755)
+        create_key_file(Path(folder) / "secret.keys")
+        variables = {
+            "PLANKEEPER_PUBLIC_URL": PUBLIC_URL,
+            "PLANKEEPER_SECRET_KEY_FILE": str(Path(folder) / "secret.keys"),
+        }
         server = ServeProcess(
             Path(folder) / "data",
             "--demo",
+            **variables,
             PLANKEEPER_WEBHOOK_WORKER="on",
             PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS="127.0.0.1",
         )
         try:
             with server.client() as client:
                 _add_records(client, receiver)
-            yield server, receiver
+            with OpenIdProvider() as provider:
+                for plan_manager_id, issuer, domain in (
+                    (PLAN_MANAGER, "https://login.wattlebird.example", "wattlebird.example"),
+                    (SECOND_PLAN_MANAGER, provider.issuer, "saltbush.example"),
+                ):
+                    options = f"--plan-manager {plan_manager_id} --issuer {issuer} --domain {domain} --skip-check"
+                    command = ["sso", "add", *options.split(), "--client-id", CLIENT_ID]
+                    secret = f"{CLIENT_SECRET}\n".encode()
+                    variables["PLANKEEPER_DATA_DIR"] = str(Path(folder) / "data")
+                    assert run_program(*command, stdin=secret, **variables).returncode == 0
+                provider.person = "robin@saltbush.example"
+                yield server
         finally:
             server.stop()
 
@@ -122,7 +145,7 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     page.get_by_label("Name").fill("Sam Nguyen")
     page.get_by_role("button", name="Create invitation").click()
     save_screenshot(page, folder, "settings-people-invited")
-    other = browser.new_context(base_url=page.url.partition("/console")[0], viewport={"width": 1280, "height": 900})
+    other = browser.new_context(base_url=PUBLIC_URL, viewport={"width": 1280, "height": 900}, ignore_https_errors=True)
     guest = other.new_page()
     guest.goto(page.get_by_label("Invitation link").inner_text())
     save_screenshot(guest, folder, "invitations-one")
@@ -130,6 +153,12 @@ def settings(page: Any, browser: Any, folder: Path) -> None:
     guest.get_by_role("button", name="Join").click()
     guest.get_by_role("button", name="Sign out").click()
     save_screenshot(guest, folder, "sign-in")
+    for name in ("single-sign-on", "single-sign-on/failed?reason=invitation"):
+        guest.goto(f"/console/{name}")
+        save_screenshot(guest, folder, name.partition("?")[0].replace("/", "-"))
+    guest.goto(f"/console/single-sign-on/{SECOND_PLAN_MANAGER}/start")
+    guest.get_by_role("heading", name="Link your account").wait_for()
+    save_screenshot(guest, folder, "single-sign-on-link")
     other.close()
 
 
@@ -208,9 +237,11 @@ def take_screenshots(folder: Path) -> list[str]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     flags = [*chromium_flags(), "--lang=en-AU"]
-    with serving() as (server, _), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_program(), args=flags)
-        context = browser.new_context(base_url=server.url, reduced_motion="reduce", locale="en-AU")
+    with serving() as server, TlsFront(server.url) as front, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_program(), args=[*flags, *front.flags])
+        context = browser.new_context(
+            base_url=PUBLIC_URL, reduced_motion="reduce", locale="en-AU", ignore_https_errors=True
+        )
         page = context.new_page()
         sign_in(page, server)
         settings(page, browser, folder)

@@ -19,7 +19,8 @@ NO_IDS = {
     "reset_token",
     "name",
 }  # secrets of the invited and of those who forgot their password, and a file that all may have
-WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.path_params) - NO_IDS]
+# The start of single sign-on is for everybody, and the same with every id.
+WITH_IDS = [each for each in [*PAGES, *FORMS] if set(each.path_params) - NO_IDS and not each.calls_provider]
 WITH_ROLES = [each for each in [*PAGES, *FORMS] if each.role in ROLES[1:]]
 
 # What a form carries that is looked at before the id is.

@@ -27,6 +27,13 @@ PUBLIC = {
     "POST /console/sign-in",
     "GET /console/invitations/{token}",
     "POST /console/invitations/{token}",
+    "GET /console/single-sign-on",
+    "POST /console/single-sign-on",
+    "GET /console/single-sign-on/{plan_manager_id}/start",
+    "GET /console/single-sign-on/callback",
+    "GET /console/single-sign-on/failed",
+    "GET /console/single-sign-on/link",
+    "POST /console/single-sign-on/link",
     "GET /console/forgot-password",
     "POST /console/forgot-password",
     "GET /console/reset-password/{reset_token}",
@@ -64,9 +71,11 @@ OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_P
 CREDENTIAL_CHECKS = {
     "POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}",
     "POST /console/account/password", "POST /console/account/two-factor", "POST /console/account/two-factor/off",
-    "POST /console/account/recovery-codes", "POST /console/forgot-password",
+    "POST /console/account/recovery-codes", "POST /console/single-sign-on/link", "POST /console/forgot-password",
     "POST /console/reset-password/{reset_token}",
 }  # fmt: skip
+# What calls a sign-in provider.
+PROVIDER_CALLS = {"GET /console/single-sign-on/{plan_manager_id}/start", "GET /console/single-sign-on/callback"}
 
 HEADERS = {
     "content-security-policy": (
@@ -92,6 +101,7 @@ def test_every_page_declares_its_required_role() -> None:
     assert {name for name, each in ROUTES.items() if each.role == "viewer"} == VIEWER_PAGES
     assert {name for name, each in ROUTES.items() if each.role == "owner"} == OWNER_PAGES
     assert {name for name, each in ROUTES.items() if each.checks_credentials} == CREDENTIAL_CHECKS
+    assert {name for name, each in ROUTES.items() if each.calls_provider} == PROVIDER_CALLS
     managed = {name for name, each in ROUTES.items() if each.role in ("manager", "owner")}
     assert set(ROUTES) - PUBLIC - PASSWORD_VERIFIED - SIGNED_IN - VIEWER_PAGES == managed
 

@@ -7,11 +7,11 @@ import pytest
 
 from browser.screenshots import WIDTHS, file_name
 from plankeeper.console.routing import PageRoute
-from support.factories import DOWNLOADS, PAGES, route_name
+from support.factories import DOWNLOADS, PAGES, is_redirect, route_name
 from support.pages import PROJECT, text_of
 
 SCREENSHOTS = PROJECT / "docs/console"
-DOCUMENTED_PAGES = [each for each in PAGES if each not in DOWNLOADS and each.path != "/console"]
+DOCUMENTED_PAGES = [each for each in PAGES if each not in DOWNLOADS and not is_redirect(each)]
 ROLE_LABELS = {
     "anyone": "anyone", "password_verified": "password verified", "signed_in": "signed in",
     "viewer": "viewer", "manager": "manager", "owner": "owner",

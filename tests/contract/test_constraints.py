@@ -53,6 +53,9 @@ UNBREAKABLE = {
     **dict.fromkeys(
         [
             "accounts_pkey", "account_failures_pkey", "account_invitations_pkey", "account_recovery_codes_pkey",
+            "account_devices_pkey", "account_devices_account_id_fkey", "account_identities_pkey",
+            "account_identities_account_id_fkey", "single_sign_on_providers_pkey", "single_sign_on_flows_pkey",
+            "single_sign_on_providers_plan_manager_id_fkey", "pending_identities_pkey",
             "account_password_resets_pkey", "account_password_resets_account_id_fkey",
             "account_password_resets_token_hash_key", "outgoing_mails_pkey", "account_devices_pkey",
             "account_devices_account_id_fkey",

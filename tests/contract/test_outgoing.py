@@ -1,4 +1,4 @@
-"""The server opens connections only to its database, webhook endpoints and mail server, each from one module."""
+"""The server connects only to its database, webhook endpoints, mail server and sign-in providers."""
 
 import ast
 
@@ -16,6 +16,7 @@ CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_c
 OUTGOING_MODULES: dict[str, str] = {
     "database.client": "the database",
     "mail.client": "the operator's mail server",
+    "single_sign_on.client": "the sign-in providers that the operator configured",
     "webhooks.client": "webhook endpoints, whose addresses are checked at every attempt",
 }
 

@@ -16,6 +16,7 @@ SECRET_COLUMNS = {
     "accounts.totp_secret",
     "webhook_endpoints.secret",
     "webhook_endpoints.old_secret",
+    "single_sign_on_providers.encrypted_client_secret",
     "idempotency_records.body",
 }
 # Other columns whose names sound like a secret.
@@ -26,6 +27,10 @@ NOT_SECRETS = {
     "account_password_resets.token_hash": "the hash of a random token",
     "account_recovery_codes.code_hash": "the hash of a random code",
     "account_sessions.token_hash": "the hash of a random token",
+    "account_sessions.with_password": "whether the session was signed in with a password",
+    "pending_identities.token_hash": "the hash of a random token",
+    "single_sign_on_flows.token_hash": "the hash of a random token",
+    "single_sign_on_flows.invitation_token_hash": "the hash of a random token",
     "api_keys.key_hash": "the hash of a random key",
     "webhook_endpoints.old_secret_until": "a time",
 }

@@ -20,11 +20,14 @@ GLOBAL = {
     "accounts": "one person may work for several plan managers; the roles are account_roles",
     "account_devices": "belongs to an account",
     "account_failures": "failures are counted before the account is known, or for an unknown account",
+    "account_identities": "belongs to an account; a provider's person is found before the plan manager is known",
     "account_password_resets": "belongs to an account",
     "account_recovery_codes": "belongs to an account",
     "account_sessions": "an account's own; a session selects one of its plan managers",
     "outgoing_mails": "one queue for all; a mail to a person is about an account, which may have several plan managers",
     "alembic_version": "Alembic's",
+    "pending_identities": "a browser's own, which has no session yet",
+    "single_sign_on_flows": "a browser's own, which has no session yet",
 }
 # Foreign keys of tenant tables without a plan manager.
 GLOBAL_REFERENCES = {
@@ -64,6 +67,11 @@ UNBOUND = {
     "request_log.store.purge": "one periodic task serves every plan manager",
     "request_log.store.list_active": "one periodic task serves every plan manager",
     "import_files.store.purge": "one periodic task serves every plan manager",
+    "single_sign_on.store.get_by_domain": "the domain of an email identifies the provider of a plan manager",
+    "single_sign_on.store.get_by_id": "a sign-in in progress knows its provider, whose id is random",
+    "single_sign_on.store.list_all": "the operator's `sso list` covers all plan managers",
+    "single_sign_on.store.list_first": "the sign-in page comes before the plan manager is known",
+    "single_sign_on.store.upsert": "a domain belongs to the provider of one plan manager",
     "participants.store.compact_counts": "one periodic task serves every plan manager",
 }
 

@@ -26,6 +26,8 @@ class Account(NamedTuple):
 class Browser:
     """Sends forms as a browser would: with the page's token, the cookies and the Origin."""
 
+    session_cookie = "plankeeper"
+
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
         self.http = httpx.Client(base_url=url, timeout=60, verify=NO_TLS, limits=LIMITS, transport=transport)
@@ -36,7 +38,7 @@ class Browser:
 
     def csrf(self, page: str | None = None) -> str:
         """The token of a page's forms, or of the session: all pages have the same, so that it is read once."""
-        session = self.http.cookies.get("plankeeper", "")
+        session = self.http.cookies.get(self.session_cookie, "")
         if page or session not in self._tokens:
             path = page or "/console/plan-managers"
             match = re.search(r'name="csrf" value="([^"]+)"', self.get(path).text)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -16,7 +16,7 @@ from plankeeper.accounts.throttling import LoginError
 from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.api_keys import service
 from plankeeper.console.application import page_routes
-from plankeeper.console.routing import Download, PageRoute
+from plankeeper.console.routing import Download, HtmlPage, PageRoute
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.mail import recipient_store
@@ -35,6 +35,12 @@ TextFactory = Callable[[str], str]  # what stands in the field of a name
 
 def is_download(entry: PageRoute) -> bool:
     return get_type_hints(entry.handler)["return"] is Download
+
+
+def is_redirect(entry: PageRoute) -> bool:
+    """Whether a path only leads elsewhere, and has no page of its own."""
+    returned = get_type_hints(entry.handler)["return"]
+    return not {returned, *get_args(returned)} & {HtmlPage, Download}
 
 
 PAGES = [each for each in page_routes() if each.method == "GET"]
@@ -152,7 +158,12 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     client = Client(server.url, key, plan_manager_id)
     ids = _import_rows(server, plan_manager_id, texts) | _create_over_api(client, texts)
     ids |= server.run(_create_accounts(server, plan_manager_id, owner, texts))
-    ids |= {"key_id": str(key_id), "name": "participants.csv", "code": "check_dates"}
+    ids |= {
+        "plan_manager_id": str(plan_manager_id),
+        "key_id": str(key_id),
+        "name": "participants.csv",
+        "code": "check_dates",
+    }
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
     event = "select id from events where plan_manager_id = $1 and type = 'participant.created'"

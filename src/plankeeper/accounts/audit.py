@@ -6,9 +6,11 @@ A sign-in is recorded only for the plan managers that its session acts for.
 from typing import NamedTuple
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from plankeeper.accounts import member_store
 from plankeeper.accounts.policy import single_line
-from plankeeper.accounts.schemas import Account, LoginEvent, Member, MemberEvent, Role
+from plankeeper.accounts.schemas import Account, LoginEvent, Member, MemberEvent, Role, SignInMethod
 from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import Actor, WriteContext
@@ -43,11 +45,14 @@ async def record_account_event(
     client: ClientInfo | None = None,
     *,
     only_for: UUID | None = None,
+    method: SignInMethod | UnsetType = UNSET,
 ) -> None:
     """Record an action of an account, with its client where that is known. `only_for` is one plan manager's id."""
     memberships = await member_store.list_memberships(tx, account.id)
     for membership in [each for each in memberships if only_for in (None, each.plan_manager_id)]:
-        login = LoginEvent(account.id, account.email, account.name, membership.role, *client) if client else None
+        login = (
+            LoginEvent(account.id, account.email, account.name, membership.role, *client, method) if client else None
+        )
         ctx = WriteContext(tx, membership.plan_manager_id, settings, account_actor(account))
         await record_event(ctx, type_, None, login or member_event(account, membership.role))
 

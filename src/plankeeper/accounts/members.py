@@ -109,6 +109,21 @@ async def set_requires_two_factor(ctx: WriteContext, required: bool) -> None:
     await record_event(ctx, "plan_manager.updated", before, after)
 
 
+async def set_requires_single_sign_on(ctx: WriteContext, required: bool, *, has_single_sign_on: bool) -> None:
+    """Require single sign-on of all sessions, or don't. Raises ValidationError.
+
+    `has_single_sign_on` says whether the actor's session was signed in at the plan manager's provider. Otherwise, an
+    owner could lock everybody out.
+    """
+    await require_owner(ctx)
+    if required and not has_single_sign_on:
+        raise ValidationError(form="Sign in with single sign-on yourself first.")
+    before = await plan_managers.select_policy_for_update(ctx.tx, ctx.plan_manager_id)
+    after = await plan_managers.set_requires_single_sign_on(ctx.tx, ctx.plan_manager_id, required)
+    if before != after:
+        await record_event(ctx, "plan_manager.updated", before, after)
+
+
 async def require_owner(ctx: WriteContext) -> None:
     """Raise ApiError if the acting account isn't an owner any more, and lock the roles until the transaction ends."""
     holders = await member_store.select_role_holders_for_update(ctx.tx, ctx.plan_manager_id)

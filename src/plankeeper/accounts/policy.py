@@ -21,6 +21,7 @@ RESET_FREE_REQUESTS = 1  # of a link to reset a password; further ones are delay
 RESET_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
 FAILURES_EXPIRE_AFTER = timedelta(days=1)  # since the last failure
 
+NO_PASSWORD = ""  # the hash of an account that signs in only with single sign-on; it matches no password
 MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH = 12, 128  # characters
 
 

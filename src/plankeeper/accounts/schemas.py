@@ -1,15 +1,23 @@
 """Accounts, members, sessions and invitations: database rows, events and results."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.http.schemas import AwareDatetime
 
 Role = Literal["owner", "manager", "viewer"]
+SignInMethod = Literal["password", "single_sign_on"]
+
+
+class SessionMethods(NamedTuple):
+    """What a session was signed in with: the account's password, and the providers with these ids."""
+
+    with_password: bool = True
+    provider_ids: tuple[UUID, ...] = ()
 
 
 class LoginResult(Struct, frozen=True):
@@ -25,7 +33,11 @@ class LoginResult(Struct, frozen=True):
 
 
 class Session(Struct, kw_only=True):
-    """The session of a request. It has no roles while `two_factor_pending` is true."""
+    """The session of a request. It has no roles while `two_factor_pending` is true.
+
+    The last three members are names of plan managers by id. They are not among the roles until the person does what is
+    required.
+    """
 
     account_id: UUID
     email: str
@@ -37,8 +49,11 @@ class Session(Struct, kw_only=True):
     plan_manager_names: dict[UUID, str]
     token_hash: bytes
     totp: bool
-    # The names of plan managers that require two-factor authentication, while it is off: they are not among the roles.
-    two_factor_required_by: dict[UUID, str]
+    has_password: bool
+    single_sign_on_ids: list[UUID]  # the plan managers whose provider the person signed in at
+    two_factor_required_by: dict[UUID, str]  # while two-factor authentication is off
+    single_sign_on_required_by: dict[UUID, str]
+    password_required_by: dict[UUID, str]  # a provider signs in only to its own plan manager
 
 
 class Membership(Struct):
@@ -49,6 +64,18 @@ class Membership(Struct):
     role: Role
     requires_two_factor: bool = False
     last_seen_at: datetime | None = None  # when the account last used the console for the plan manager
+
+
+class SessionMembership(Struct):
+    """A role for a plan manager, with what the plan manager requires of a session."""
+
+    plan_manager_id: UUID
+    name: str
+    role: Role
+    requires_two_factor: bool
+    requires_single_sign_on: bool
+    has_single_sign_on: bool  # whether the session was signed in at the plan manager's provider
+    last_seen_at: datetime | None
 
 
 class Account(Struct, kw_only=True):
@@ -70,16 +97,19 @@ class SessionRow(Struct):
     email: str
     name: str
     totp: bool
+    has_password: bool
     two_factor_pending: bool
+    with_password: bool  # whether the session was signed in with the account's password
     chosen_plan_manager_id: UUID | None
-    memberships: list[Membership]
+    memberships: list[SessionMembership]
 
 
 class SessionClient(Struct):
-    """The client of a session."""
+    """The client of a session, and how it was signed in to a plan manager."""
 
     address: str
     user_agent: str
+    method: SignInMethod
 
 
 class NewSession(Struct, kw_only=True):
@@ -93,6 +123,8 @@ class NewSession(Struct, kw_only=True):
     address: str
     user_agent: str
     two_factor_pending: bool
+    with_password: bool = True
+    provider_ids: list[UUID] = []
 
 
 class OpenSession(Struct):
@@ -169,6 +201,7 @@ class LoginEvent(Struct):
     role: Role
     address: str
     user_agent: str
+    method: SignInMethod | UnsetType = UNSET  # of `account.signed_in`
 
 
 class Invitation(Struct):

@@ -1,6 +1,7 @@
 """Sessions: signing in with a password and two-factor authentication, and signing out."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 from plankeeper.accounts import devices, member_store, passwords, store, totp
@@ -12,7 +13,15 @@ from plankeeper.accounts.credentials import (
     verify_credentials,
 )
 from plankeeper.accounts.policy import SESSION_IDLE_TIMEOUT, SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
-from plankeeper.accounts.schemas import Account, LoginResult, NewSession, Session, SessionRow
+from plankeeper.accounts.schemas import (
+    Account,
+    LoginResult,
+    NewSession,
+    Session,
+    SessionMembership,
+    SessionMethods,
+    SessionRow,
+)
 from plankeeper.accounts.throttling import LoginError, clear_attempt, register_attempt, undo_attempt
 from plankeeper.accounts.tokens import csrf_token, hash_token, new_token, parse_recovery_code
 from plankeeper.database.client import Database, Executor, Transaction
@@ -21,6 +30,10 @@ from plankeeper.http.context import or_404
 from plankeeper.mail import store as mail_store
 from plankeeper.mail.schemas import NewDeviceMail
 from plankeeper.settings import Settings
+
+PASSWORD_ONLY = SessionMethods()
+
+_Requirement = Literal["two_factor", "single_sign_on", "password"]
 
 LAST_SEEN_PRECISION = timedelta(minutes=1)
 
@@ -71,7 +84,9 @@ async def verify_two_factor(
         if await use_two_factor_code(tx, settings, account, code):
             await store.delete_session(tx, pending.token_hash)
             await clear_attempt(tx, attempt)
-            return await _complete_sign_in(tx, settings, account, client, pending.chosen_plan_manager_id, device_token)
+            return await complete_sign_in(
+                tx, settings, account, client, pending.chosen_plan_manager_id, device_token, _methods_of(pending)
+            )
         await record_failure(tx, settings, account, attempt, client)
     # After the commit: an error inside the transaction would undo the counted failure.
     raise LoginError(attempt.delay)
@@ -95,7 +110,13 @@ async def verify_session(db: Executor, token: str, *, is_use: bool = True) -> Se
 
 def _build_session(row: SessionRow, token: str) -> Session:
     memberships = [] if row.two_factor_pending else row.memberships
-    active_memberships = [membership for membership in memberships if row.totp or not membership.requires_two_factor]
+    missing = {membership.plan_manager_id: _missing_requirement(row, membership) for membership in memberships}
+    active_memberships = [membership for membership in memberships if not missing[membership.plan_manager_id]]
+
+    def missing_names(requirement: _Requirement) -> dict[UUID, str]:
+        lacking = [each for each in memberships if missing[each.plan_manager_id] == requirement]
+        return {membership.plan_manager_id: membership.name for membership in lacking}
+
     roles: dict[UUID, str] = {membership.plan_manager_id: membership.role for membership in active_memberships}
     plan_manager_id = row.chosen_plan_manager_id if row.chosen_plan_manager_id in roles else next(iter(roles), None)
     return Session(
@@ -109,12 +130,26 @@ def _build_session(row: SessionRow, token: str) -> Session:
         plan_manager_names={membership.plan_manager_id: membership.name for membership in active_memberships},
         token_hash=hash_token(token),
         totp=row.totp,
-        two_factor_required_by={
-            membership.plan_manager_id: membership.name
-            for membership in memberships
-            if membership not in active_memberships
-        },
+        has_password=row.has_password,
+        single_sign_on_ids=[each.plan_manager_id for each in memberships if each.has_single_sign_on],
+        two_factor_required_by=missing_names("two_factor"),
+        single_sign_on_required_by=missing_names("single_sign_on"),
+        password_required_by=missing_names("password"),
     )
+
+
+def _missing_requirement(row: SessionRow, membership: SessionMembership) -> _Requirement | None:
+    """What a session lacks to act for a plan manager.
+
+    A provider confirms people only to its own plan manager, and is responsible for their two-factor authentication.
+    """
+    if membership.has_single_sign_on:
+        return None
+    if membership.requires_single_sign_on:
+        return "single_sign_on"
+    if not row.with_password:
+        return "password"
+    return "two_factor" if membership.requires_two_factor and not row.totp else None
 
 
 async def switch_plan_manager(tx: Transaction, settings: Settings, session: Session, plan_manager_id: UUID) -> None:
@@ -140,10 +175,12 @@ async def _record_sign_in(
     tx: Transaction, settings: Settings, account: Account, token_hash: bytes, plan_manager_id: UUID
 ) -> None:
     """Record a session's sign-in for a plan manager, once."""
-    client = await store.mark_recorded(tx, token_hash, plan_manager_id)
+    client = await store.mark_recorded(tx, plan_manager_id, token_hash)
     if client:
         info = ClientInfo(client.address, client.user_agent)
-        await record_account_event(tx, settings, account, "account.signed_in", info, only_for=plan_manager_id)
+        await record_account_event(
+            tx, settings, account, "account.signed_in", info, only_for=plan_manager_id, method=client.method
+        )
 
 
 async def sign_out(db: Executor, token: str) -> None:
@@ -172,6 +209,7 @@ async def open_session(
     client: ClientInfo,
     plan_manager_id: UUID | None,
     device_token: str,
+    methods: SessionMethods = PASSWORD_ONLY,
 ) -> LoginResult:
     """Open a session for verified credentials. With two-factor authentication it is pending at first."""
     account, attempt = verified.account, verified.attempt
@@ -179,22 +217,24 @@ async def open_session(
     if account.totp_secret is not None:
         if attempt:
             await undo_attempt(tx, attempt, datetime.now(UTC))
-        token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=True)
+        token = await _create_session(tx, account, client, plan_manager_id, methods, two_factor_pending=True)
         return LoginResult(token, two_factor_pending=True)
     if attempt:
         await clear_attempt(tx, attempt)
-    return await _complete_sign_in(tx, settings, account, client, plan_manager_id, device_token)
+    return await complete_sign_in(tx, settings, account, client, plan_manager_id, device_token, methods)
 
 
-async def _complete_sign_in(
+async def complete_sign_in(
     tx: Transaction,
     settings: Settings,
     account: Account,
     client: ClientInfo,
     plan_manager_id: UUID | None,
     device_token: str,
+    methods: SessionMethods = PASSWORD_ONLY,
 ) -> LoginResult:
-    token = await _create_session(tx, account, client, plan_manager_id, two_factor_pending=False)
+    """Open a session after all credentials of the account were verified."""
+    token = await _create_session(tx, account, client, plan_manager_id, methods, two_factor_pending=False)
     if settings.smtp_server and not await devices.is_known(tx, account.email, device_token):
         now = datetime.now(UTC)
         await mail_store.insert(tx, NewDeviceMail(account.id, now, client.address, client.user_agent), now)
@@ -211,7 +251,13 @@ async def _complete_sign_in(
 
 
 async def _create_session(
-    tx: Transaction, account: Account, client: ClientInfo, plan_manager_id: UUID | None, *, two_factor_pending: bool
+    tx: Transaction,
+    account: Account,
+    client: ClientInfo,
+    plan_manager_id: UUID | None,
+    methods: SessionMethods,
+    *,
+    two_factor_pending: bool,
 ) -> str:
     """Insert a session and return its token."""
     now, token = datetime.now(UTC), new_token()
@@ -225,6 +271,12 @@ async def _create_session(
         address=client.address,
         user_agent=client.user_agent,
         two_factor_pending=two_factor_pending,
+        with_password=methods.with_password,
+        provider_ids=list(methods.provider_ids),
     )
     await store.insert_session(tx, new_session)
     return token
+
+
+def _methods_of(session: NewSession) -> SessionMethods:
+    return SessionMethods(session.with_password, tuple(session.provider_ids))

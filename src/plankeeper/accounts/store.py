@@ -173,8 +173,8 @@ async def delete_old_throttles(tx: Transaction, before: datetime) -> None:
 
 INSERT_SESSION = """
     insert into account_sessions (token_hash, account_id, chosen_plan_manager_id, created_at, last_seen_at,
-        expires_at, address, user_agent, two_factor_pending)
-    values ($1, $2, $3, $4, $4, $5, $6, $7, $8)
+        expires_at, address, user_agent, two_factor_pending, with_password, provider_ids)
+    values ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, $10)
 """
 
 
@@ -189,6 +189,8 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
         session.address,
         session.user_agent,
         session.two_factor_pending,
+        session.with_password,
+        session.provider_ids,
     )
 
 
@@ -199,12 +201,16 @@ GET_SESSION = """
             and $4
     )
     select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
-        session.two_factor_pending, session.chosen_plan_manager_id,
+        account.password_hash <> '' as has_password, session.two_factor_pending, session.with_password,
+        session.chosen_plan_manager_id,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
                 'role', role.role, 'requires_two_factor', manager.requires_two_factor,
+                'requires_single_sign_on', manager.requires_single_sign_on,
+                'has_single_sign_on', coalesce(provider.id = any (session.provider_ids), false),
                 'last_seen_at', role.last_seen_at) order by role.created_at, manager.id)
             from account_roles role join plan_managers manager on manager.id = role.plan_manager_id
+            left join single_sign_on_providers provider on provider.plan_manager_id = manager.id
             where role.account_id = account.id
         ), '[]') as memberships
     from account_sessions session join accounts account on account.id = session.account_id
@@ -224,7 +230,7 @@ async def get_session(
 
 SELECT_SESSION_FOR_UPDATE = """
     select token_hash, account_id, chosen_plan_manager_id, created_at, expires_at, address, user_agent,
-        two_factor_pending
+        two_factor_pending, with_password, provider_ids
     from account_sessions
     where token_hash = $1 and expires_at > $2
     for update
@@ -257,15 +263,17 @@ async def replace_session_token(tx: Transaction, old_hash: bytes, new_hash: byte
 
 
 MARK_RECORDED = """
-    update account_sessions set recorded_for = array_append(recorded_for, $2::uuid)
-    where token_hash = $1 and not $2 = any (recorded_for)
-    returning address, user_agent
+    update account_sessions set recorded_for = array_append(recorded_for, $1::uuid)
+    where token_hash = $2 and not $1 = any (recorded_for)
+    returning address, user_agent, case when exists (
+        select from single_sign_on_providers where plan_manager_id = $1 and id = any (provider_ids)
+    ) then 'single_sign_on' else 'password' end as method
 """
 
 
-async def mark_recorded(tx: Transaction, token_hash: bytes, plan_manager_id: UUID) -> SessionClient | None:
+async def mark_recorded(tx: Transaction, plan_manager_id: UUID, token_hash: bytes) -> SessionClient | None:
     """Note that a session's sign-in is recorded for a plan manager, and return its client; None if it was before."""
-    return await tx.one_or_none(SessionClient, MARK_RECORDED, token_hash, plan_manager_id)
+    return await tx.one_or_none(SessionClient, MARK_RECORDED, plan_manager_id, token_hash)
 
 
 SET_CHOSEN_PLAN_MANAGER = "update account_sessions set chosen_plan_manager_id = $2 where token_hash = $1"

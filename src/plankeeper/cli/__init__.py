@@ -15,6 +15,7 @@ from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
+from plankeeper.cli.single_sign_on import sso
 from plankeeper.cli.webhook_worker import webhook_worker
 
 
@@ -34,6 +35,7 @@ for command in (
     plan_managers,
     keys,
     accounts,
+    sso,
     mail,
     secret_key,
     import_,

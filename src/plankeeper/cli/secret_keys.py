@@ -16,7 +16,8 @@ from plankeeper.encryption.service import encrypt_with_first_key
 from plankeeper.settings import Settings
 
 NO_KEY_FILE = (
-    f"{SETTING} is not set, so secrets of webhooks and of two-factor authentication can't be encrypted or decrypted."
+    f"{SETTING} is not set, so secrets of webhooks, two-factor authentication and single sign-on can't be encrypted"
+    " or decrypted."
     " `plankeeper secret-key create FILE` creates a key file."
 )
 

@@ -11,6 +11,7 @@ import click
 from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
+from plankeeper.cli.single_sign_on import require_public_url
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
@@ -75,6 +76,7 @@ async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) 
     """
     async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
         await require_schema(db, dsn, embedded=embedded)
+        await require_public_url(db, settings)
         warnings = await prepare_embedded_keys(db, settings) if embedded else key_file_warnings(settings)
         for each in warnings:
             click.echo(f"Warning: {each}", err=True)

@@ -17,6 +17,7 @@ from plankeeper.console.pages import (
     providers,
     request_log,
     sign_in,
+    single_sign_on,
     team_members,
     view_sessions,
     webhooks,
@@ -26,6 +27,7 @@ from plankeeper.console.static_files import STATIC_PREFIX, ConsoleStaticFiles
 
 PAGE_MODULES = (
     sign_in.pages,
+    single_sign_on.pages,
     password_reset.pages,
     account.pages,
     participants.pages,

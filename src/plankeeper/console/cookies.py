@@ -1,4 +1,4 @@
-"""Cookies of the console: session, known device, flash message, and CSRF token of forms before sign-in."""
+"""Cookies of the console: session, known device, single sign-on in progress, flash message, and CSRF token."""
 
 import base64
 import hashlib
@@ -8,13 +8,14 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
+SINGLE_SIGN_ON_MAX_AGE = 600  # seconds
 FLASH_MAX_AGE = 60  # seconds
 FORM_COOKIE_MAX_AGE = 24 * 3600  # seconds
 
 DEVICE_COOKIE_MAX_AGE = 365 * 24 * 3600  # seconds
 
 # `plankeeper` is the session.
-CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form", "plankeeper-device"]
+CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form", "plankeeper-device", "plankeeper-sso"]
 
 
 class Cookies:

@@ -19,8 +19,23 @@ from plankeeper.console.csrf import CsrfError, verify_csrf
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import MAX_FORM_BYTES, Form, is_upload, parse_form, read_form, read_upload
 from plankeeper.console.origin import Origin
-from plankeeper.console.responses import add_common_headers, download_response, redirect_response, render_page
-from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, PageResult, PageRoute, Redirect
+from plankeeper.console.responses import (
+    add_common_headers,
+    download_response,
+    provider_redirect_response,
+    redirect_response,
+    render_page,
+)
+from plankeeper.console.routing import (
+    PREFIX,
+    Download,
+    HtmlPage,
+    PageRequest,
+    PageResult,
+    PageRoute,
+    ProviderRedirect,
+    Redirect,
+)
 from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.http.admission import Admission, client_network
@@ -31,6 +46,7 @@ from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
 from plankeeper.http.responses import log
 from plankeeper.settings import Settings
+from plankeeper.single_sign_on.service import SingleSignOn
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
 ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
@@ -60,6 +76,7 @@ class ConsoleDependencies:
         self.downloads, self.uploads = DownloadLimit(), ConcurrencyLimit(MAX_UPLOADS)
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
         self.credential_checks = CredentialCheckLimit()
+        self.single_sign_on = SingleSignOn()
 
 
 class PageEndpoint:
@@ -101,12 +118,17 @@ class PageEndpoint:
                 raise RoleRequiredError
             page_request = self._build_page_request(request, state, user, form, origin)
             path_params = _parse_path_params(route, request)
-            if not route.checks_credentials:
+            if not route.checks_credentials and not route.calls_provider:
                 result = await self._run_handler(route, page_request, path_params)
                 return self._build_response(result, request, page_request, user)
             session = None if route.role == "anyone" else user.session  # a session is no help to sign in again
             device = await self._known_device(page_request, session)
         # Outside the API's admission: attempts to sign in never take capacity from API requests.
+        if route.calls_provider:
+            await self._deps.admission.limit_login_attempts(request.scope, None)
+            await self._deps.admission.limit_all_login_attempts(known_device=False)
+            result = await self._run_handler(route, page_request, path_params)
+            return self._build_response(result, request, page_request, user)
         async with self._deps.credential_checks.slot(known=session is not None or device is not None):
             if session is None or session.two_factor_pending:
                 await self._deps.admission.limit_login_attempts(request.scope, device)
@@ -159,12 +181,14 @@ class PageEndpoint:
             session=user.session,
             session_token=user.cookies.get("plankeeper"),
             device_token=user.cookies.get("plankeeper-device"),
+            single_sign_on_token=user.cookies.get("plankeeper-sso"),
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
             origin=origin.url,
             query=parse_form(request.scope["query_string"]),
             import_limit=self._deps.imports,
+            single_sign_on=self._deps.single_sign_on,
             form=form,
         )
 
@@ -189,6 +213,8 @@ class PageEndpoint:
             return result
         if isinstance(result, Redirect):
             return redirect_response(result, user)
+        if isinstance(result, ProviderRedirect):
+            return provider_redirect_response(result, user)
         if isinstance(result, Download):
             self._deps.downloads.require_available(page_request.account.account_id, page_request.plan_manager_id)
             return download_response(result, is_head=request.method == "HEAD")

@@ -10,11 +10,11 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.tokens import csrf_token
-from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, sign
+from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, SINGLE_SIGN_ON_MAX_AGE, sign
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
-from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Redirect
+from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, ProviderRedirect, Redirect
 
 SECURITY_HEADERS = {
     "content-security-policy": (
@@ -83,8 +83,19 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
         cookies.delete(response, "plankeeper-form")
     if redirect.device_token:
         cookies.set(response, "plankeeper-device", redirect.device_token, DEVICE_COOKIE_MAX_AGE)
+    if redirect.single_sign_on_token:
+        cookies.set(response, "plankeeper-sso", redirect.single_sign_on_token, SINGLE_SIGN_ON_MAX_AGE)
+    elif redirect.single_sign_on_token is not None:
+        cookies.delete(response, "plankeeper-sso")
     if redirect.flash and session_token:
         cookies.set(response, "plankeeper-flash", sign(session_token, redirect.flash), FLASH_MAX_AGE)
+    return response
+
+
+def provider_redirect_response(redirect: ProviderRedirect, user: CurrentUser) -> Response:
+    """Redirects to a single sign-on provider, whose address comes from its discovery document."""
+    response = RedirectResponse(redirect.url, status_code=303)
+    user.cookies.set(response, "plankeeper-sso", redirect.single_sign_on_token, SINGLE_SIGN_ON_MAX_AGE)
     return response
 
 

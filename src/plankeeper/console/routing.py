@@ -16,6 +16,7 @@ from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import Actor, WriteContext
 from plankeeper.settings import Settings
+from plankeeper.single_sign_on.service import SingleSignOn
 
 PREFIX = "/console"
 
@@ -34,12 +35,14 @@ class PageRequest:
     session: Session | None
     session_token: str
     device_token: str
+    single_sign_on_token: str
     address: str
     user_agent: str
     request_id: str
     origin: str  # of the console as the browser sees it, such as `https://plans.example`
     query: Form
     import_limit: ConcurrencyLimit
+    single_sign_on: SingleSignOn
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -73,12 +76,14 @@ class PageRequest:
             session=self.session,
             session_token=self.session_token,
             device_token=self.device_token,
+            single_sign_on_token=self.single_sign_on_token,
             address=self.address,
             user_agent=self.user_agent,
             request_id=self.request_id,
             origin=self.origin,
             query=self.query,
             import_limit=self.import_limit,
+            single_sign_on=self.single_sign_on,
             form=self.form,
             errors=self.errors,
             tx=tx,
@@ -111,13 +116,23 @@ class HtmlPage:
 class Redirect:
     """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it.
 
-    `device_token` makes the browser a known device.
+    `device_token` makes the browser a known device. `single_sign_on_token` continues a single sign-on, an empty one
+    ends it.
     """
 
     path: str
     flash: str | None = None
     session_token: str | None = None
     device_token: str | None = None
+    single_sign_on_token: str | None = None
+
+
+@dataclass(slots=True)
+class ProviderRedirect:
+    """The single sign-on provider's page to go to, and the token with which the browser comes back."""
+
+    url: str
+    single_sign_on_token: str
 
 
 @dataclass(slots=True)
@@ -129,7 +144,7 @@ class Download:
     chunks: AsyncIterator[bytes]
 
 
-PageResult = HtmlPage | Redirect | Download | Response
+PageResult = HtmlPage | Redirect | ProviderRedirect | Download | Response
 Handler = Callable[..., Awaitable[PageResult]]
 H = TypeVar("H", bound=Handler)
 
@@ -146,6 +161,7 @@ class PageRoute:
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
     checks_credentials: bool  # whether the handler checks a password or a code, which is slow and could be guessed
+    calls_provider: bool  # whether the handler calls a single sign-on provider, which can be slow
     upload: bool  # whether the form may carry a file
     background: bool  # whether a page sends the request by itself, which doesn't keep a session open
 
@@ -156,8 +172,8 @@ class Pages:
     def __init__(self) -> None:
         self.routes: list[PageRoute] = []
 
-    def get(self, path: str, *, role: RequiredRole) -> Callable[[H], H]:
-        return self._register("GET", path, role)
+    def get(self, path: str, *, role: RequiredRole, calls_provider: bool = False) -> Callable[[H], H]:
+        return self._register("GET", path, role, calls_provider=calls_provider)
 
     def post(
         self,
@@ -180,6 +196,7 @@ class Pages:
         on_error: Handler | None = None,
         *,
         checks_credentials: bool = False,
+        calls_provider: bool = False,
         upload: bool = False,
         background: bool = False,
     ) -> Callable[[H], H]:
@@ -202,6 +219,7 @@ class Pages:
                     path_params,
                     on_error,
                     checks_credentials,
+                    calls_provider,
                     upload,
                     background,
                 )

@@ -19,6 +19,10 @@ _SECRETS: LiteralString = """
     select 'webhook_endpoints.old_secret', array[plan_manager_id::text, id::text], uuid_send(id), old_secret
     from webhook_endpoints where old_secret is not null
     union all
+    select 'single_sign_on_providers.encrypted_client_secret', array[plan_manager_id::text], uuid_send(id),
+        encrypted_client_secret
+    from single_sign_on_providers
+    union all
     -- responses with the secret of a webhook endpoint
     select 'idempotency_records.body', array[plan_manager_id::text, original_key_id::text, path, idempotency_key],
         convert_to(concat_ws(E'\\n', plan_manager_id, original_key_id, path, idempotency_key), 'UTF8'),
@@ -65,6 +69,10 @@ REPLACE = """
         update webhook_endpoints set old_secret = $4
         where $1 = 'webhook_endpoints.old_secret' and plan_manager_id = ($2::text[])[1]::uuid
             and id = ($2::text[])[2]::uuid and old_secret = $3
+    ), provider as (
+        update single_sign_on_providers set encrypted_client_secret = $4
+        where $1 = 'single_sign_on_providers.encrypted_client_secret' and plan_manager_id = ($2::text[])[1]::uuid
+            and encrypted_client_secret = $3
     )
     update idempotency_records set body = convert_to($4, 'UTF8')
     where $1 = 'idempotency_records.body' and plan_manager_id = ($2::text[])[1]::uuid

@@ -1,6 +1,7 @@
 """SQL for plan managers."""
 
 from datetime import datetime
+from typing import LiteralString
 from uuid import UUID
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ class SignInPolicy(Struct):
     id: UUID
     name: str
     requires_two_factor: bool
+    requires_single_sign_on: bool
 
 
 INSERT = """
@@ -51,18 +53,20 @@ async def list_all(db: Executor) -> list[PlanManager]:
     return await db.rows(PlanManager, LIST_ALL)
 
 
-SELECT_POLICY_FOR_UPDATE = "select id, name, requires_two_factor from plan_managers where id = $1 for update"
+POLICY_COLUMNS: LiteralString = "id, name, requires_two_factor, requires_single_sign_on"
+
+GET_POLICY = f"select {POLICY_COLUMNS} from plan_managers where id = $1"
+
+
+async def get_policy(db: Executor, plan_manager_id: UUID) -> SignInPolicy:
+    return await db.one(SignInPolicy, GET_POLICY, plan_manager_id)
+
+
+SELECT_POLICY_FOR_UPDATE = f"select {POLICY_COLUMNS} from plan_managers where id = $1 for update"
 
 
 async def select_policy_for_update(tx: Transaction, plan_manager_id: UUID) -> SignInPolicy:
     return await tx.one(SignInPolicy, SELECT_POLICY_FOR_UPDATE, plan_manager_id)
-
-
-GET_REQUIRES_TWO_FACTOR = "select requires_two_factor from plan_managers where id = $1"
-
-
-async def get_requires_two_factor(db: Executor, plan_manager_id: UUID) -> bool:
-    return await db.one(bool, GET_REQUIRES_TWO_FACTOR, plan_manager_id)
 
 
 SET_REQUIRES_TWO_FACTOR = "update plan_managers set requires_two_factor = $2 where id = $1"
@@ -70,3 +74,17 @@ SET_REQUIRES_TWO_FACTOR = "update plan_managers set requires_two_factor = $2 whe
 
 async def set_requires_two_factor(tx: Transaction, plan_manager_id: UUID, required: bool) -> None:
     await tx.execute(SET_REQUIRES_TWO_FACTOR, plan_manager_id, required)
+
+
+SET_REQUIRES_SINGLE_SIGN_ON = f"""
+    update plan_managers
+    -- Without a provider, nobody could sign in.
+    set requires_single_sign_on = $2 and exists (select from single_sign_on_providers where plan_manager_id = $1)
+    where id = $1
+    returning {POLICY_COLUMNS}
+"""
+
+
+async def set_requires_single_sign_on(tx: Transaction, plan_manager_id: UUID, required: bool) -> SignInPolicy:
+    """Set whether single sign-on is required, and return the policy. It can be required only if there is a provider."""
+    return await tx.one(SignInPolicy, SET_REQUIRES_SINGLE_SIGN_ON, plan_manager_id, required)

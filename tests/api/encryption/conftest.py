@@ -16,7 +16,7 @@ from support.server import RunningServer
 @pytest.fixture(autouse=True)
 def no_leftover_secrets(server: RunningServer) -> Iterator[None]:
     def delete() -> None:
-        for table in ("webhook_endpoints", "idempotency_records"):
+        for table in ("webhook_endpoints", "idempotency_records", "single_sign_on_providers"):
             server.run(server.db.execute(f"delete from {table}"))
         server.run(server.db.execute("update accounts set totp_secret = null"))
 

@@ -18,6 +18,7 @@ from plankeeper.http.errors import SecretKeyMissingError
 from support.accounts import AccountDriver
 from support.client import Client
 from support.server import RunningServer
+from support.single_sign_on import set_up_provider
 
 ENDPOINT = {"url": "https://example.com/hooks"}
 
@@ -40,6 +41,7 @@ def responses(server: RunningServer, api: Client, plan_manager_id: UUID) -> list
     account, secret = AccountDriver(server, plan_manager_id), totp.new_secret()
     encrypted = secret_cipher(server.settings).encrypt(secret, account.id.bytes)
     account.write(lambda ctx: accounts.set_totp(ctx.tx, account.id, encrypted, 0))
+    set_up_provider(server, plan_manager_id, "https://login.example.com", "example.com")
     created = api.post("/webhook-endpoints", ENDPOINT, headers={"Idempotency-Key": "create"})
     path = f"/webhook-endpoints/{created.json()['id']}/rotate-secret"
     return [created, api.post(path, headers={"Idempotency-Key": "rotate"})]
@@ -49,6 +51,7 @@ ALL_LOCATIONS = [
     "accounts.totp_secret",
     "idempotency_records.body",
     "idempotency_records.body",
+    "single_sign_on_providers.encrypted_client_secret",
     "webhook_endpoints.old_secret",
     "webhook_endpoints.secret",
 ]
@@ -64,14 +67,14 @@ def test_every_secret_is_counted_and_encrypted_with_a_new_first_key(
     assert server.settings.secret_key_path
     [old] = read_keys(server.settings.secret_key_path)
     assert locations(server) == ALL_LOCATIONS
-    assert usage_of(server) == {old.id: 5}
+    assert usage_of(server) == {old.id: 6}
     before = decrypted(server, secret_cipher(server.settings))
     path, new = tmp_path / "secret.keys", SecretKey.generate()
     path.touch()
     replace_keys(path, [new, old])
     cipher = SecretCipher(path)
-    assert server.run(encrypt_with_first_key(server.db, cipher)) == 5
-    assert usage_of(server) == {new.id: 5}
+    assert server.run(encrypt_with_first_key(server.db, cipher)) == 6
+    assert usage_of(server) == {new.id: 6}
     replace_keys(path, [new])
     assert decrypted(server, cipher) == before
     assert [each.encode() for each in before[1:3]] == [each.content for each in responses]
@@ -87,11 +90,11 @@ def test_secrets_in_plain_text_are_counted_and_encrypted(
     [key_id] = cipher.key_ids()
     for each, plaintext in zip(all_secrets(server), decrypted(server, cipher), strict=True):
         server.run(store.replace(server.db, each, plaintext))
-    assert [encrypting_key_id(each.stored) for each in all_secrets(server)] == [None] * 5
+    assert [encrypting_key_id(each.stored) for each in all_secrets(server)] == [None] * 6
     assert locations(server) == ALL_LOCATIONS
-    assert usage_of(server) == {None: 5}
-    assert server.run(encrypt_with_first_key(server.db, cipher)) == 5
-    assert usage_of(server) == {key_id: 5}
+    assert usage_of(server) == {None: 6}
+    assert server.run(encrypt_with_first_key(server.db, cipher)) == 6
+    assert usage_of(server) == {key_id: 6}
     again = api.post("/webhook-endpoints", ENDPOINT, headers={"Idempotency-Key": "create"})
     assert again.content == responses[0].content
 
@@ -110,15 +113,15 @@ def test_secrets_that_cannot_be_decrypted_stay_as_they_are(
     assert server.run(encrypt_with_first_key(server.db, SecretCipher(path))) == 0
     assert all_secrets(server) == before
     [(lost_id, count)] = usage_of(server).items()
-    assert (count, lost_id == key.id) == (5, False)
+    assert (count, lost_id == key.id) == (6, False)
     for location in ("accounts.totp_secret", "webhook_endpoints.secret"):
         [damaged] = [each for each in all_secrets(server) if each.location == location]
         server.run(store.replace(server.db, damaged, f"{damaged.stored[:-8]}AAAAAAA="))
     first = SecretKey.generate()
     assert server.settings.secret_key_path
     replace_keys(path, [first, *read_keys(server.settings.secret_key_path)])
-    assert server.run(encrypt_with_first_key(server.db, SecretCipher(path))) == 3
-    assert usage_of(server) == {first.id: 3, lost_id: 2}
+    assert server.run(encrypt_with_first_key(server.db, SecretCipher(path))) == 4
+    assert usage_of(server) == {first.id: 4, lost_id: 2}
 
 
 def test_a_secret_that_changed_since_it_was_read_is_not_replaced(server: RunningServer, responses: list[Any]) -> None:

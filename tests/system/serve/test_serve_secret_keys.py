@@ -13,8 +13,8 @@ from support.folder import temporary_folder
 from support.program import ServeProcess, run_plankeeper
 
 NOT_SET = (
-    "PLANKEEPER_SECRET_KEY_FILE is not set, so secrets of webhooks and of two-factor authentication can't be encrypted"
-    " or decrypted. `plankeeper secret-key create FILE` creates a key file."
+    "PLANKEEPER_SECRET_KEY_FILE is not set, so secrets of webhooks, two-factor authentication and single sign-on can't"
+    " be encrypted or decrypted. `plankeeper secret-key create FILE` creates a key file."
 )
 
 

@@ -12,6 +12,7 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
 from plankeeper.plan_managers import store as plan_managers
+from plankeeper.single_sign_on import store as single_sign_on
 
 pages = Pages()
 
@@ -32,7 +33,8 @@ async def list_(request: PageRequest) -> HtmlPage:
         "members": members,
         "open_invitations": open_invitations,
         "only_owner": find_only_owner(members),
-        "requires_two_factor": await plan_managers.get_requires_two_factor(request.db, request.plan_manager_id),
+        "policy": await plan_managers.get_policy(request.db, request.plan_manager_id),
+        "provider": await single_sign_on.get(request.db, request.plan_manager_id),
         "now": datetime.now(UTC),
     }
     return HtmlPage("members.html", context)
@@ -44,6 +46,16 @@ async def set_requires_two_factor(request: FormRequest) -> Redirect:
     await member_service.set_requires_two_factor(request.write_context, required)
     message = "Two-factor authentication is now required." if required else "Two-factor authentication is now optional."
     return Redirect(MEMBERS_URL, message)
+
+
+@pages.post("/settings/people/single-sign-on", role="owner", on_error=list_)
+async def set_requires_single_sign_on(request: FormRequest) -> Redirect:
+    required = request.form.text("required") == "yes"
+    has_single_sign_on = request.plan_manager_id in request.account.single_sign_on_ids
+    await member_service.set_requires_single_sign_on(
+        request.write_context, required, has_single_sign_on=has_single_sign_on
+    )
+    return Redirect(MEMBERS_URL, f"Single sign-on is now {'required' if required else 'optional'}.")
 
 
 @pages.get("/settings/people/invite", role="owner")

@@ -4,12 +4,13 @@ from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.accounts import invitations, sessions
-from plankeeper.accounts.schemas import LoginResult, Session
+from plankeeper.accounts.schemas import LoginResult, OpenInvitation, Session
 from plankeeper.accounts.throttling import LoginError
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
+from plankeeper.single_sign_on import store as single_sign_on
 
 pages = Pages()
 
@@ -25,9 +26,17 @@ async def home(_request: PageRequest) -> Redirect:
 async def sign_in_form(request: PageRequest) -> HtmlPage | Redirect:
     if request.session and not request.session.two_factor_pending:
         return Redirect(next_url(request.query.text("next")))
-    return HtmlPage(
-        "sign_in.html", {"next": request.query.text("next") or request.form.text("next"), "retry_after": None}
-    )
+    return await sign_in_page(request, request.query.text("next") or request.form.text("next"))
+
+
+async def sign_in_page(request: PageRequest, next_path: str, error: LoginError | None = None) -> HtmlPage:
+    providers = await single_sign_on.list_first(request.db, 1) if request.settings.public_url else []
+    context = {
+        "next": next_path,
+        "retry_after": error.retry_after if error else None,
+        "has_single_sign_on": bool(providers),
+    }
+    return HtmlPage("sign_in.html", context, 401 if error else 200)
 
 
 @pages.post("/sign-in", role="anyone", checks_credentials=True)
@@ -38,7 +47,7 @@ async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
             request.db, request.settings, email, password, request.address, request.user_agent, request.device_token
         )
     except LoginError as error:
-        return HtmlPage("sign_in.html", {"next": next_path, "retry_after": error.retry_after}, 401)
+        return await sign_in_page(request, next_path, error)
     if request.session:  # the browser forgets the token of its previous session
         await sessions.sign_out(request.db, request.session_token)
     if result.two_factor_pending:
@@ -70,10 +79,22 @@ async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
 
 @pages.get("/invitations/{token}", role="anyone")
 async def invitation_form(request: PageRequest, token: str) -> HtmlPage:
-    open_invitation = or_404(await invitations.get_open(request.db, token))
-    return HtmlPage(
-        "invitation.html", {"open_invitation": open_invitation, "invitation_token": token, "retry_after": None}
-    )
+    return await invitation_page(request, token, or_404(await invitations.get_open(request.db, token)))
+
+
+async def invitation_page(
+    request: PageRequest, token: str, open_invitation: OpenInvitation, error: LoginError | None = None
+) -> HtmlPage:
+    provider = await single_sign_on.get(request.db, open_invitation.plan_manager_id)
+    domain = open_invitation.invitation.email.rpartition("@")[2].lower()
+    has_single_sign_on = provider and request.settings.public_url and domain in provider.allowed_domains
+    context = {
+        "open_invitation": open_invitation,
+        "invitation_token": token,
+        "retry_after": error.retry_after if error else None,
+        "has_single_sign_on": bool(has_single_sign_on),
+    }
+    return HtmlPage("invitation.html", context, 401 if error else 200)
 
 
 @pages.post("/invitations/{token}", role="anyone", on_error=invitation_form, checks_credentials=True)
@@ -94,11 +115,7 @@ async def accept(request: PageRequest, token: str) -> HtmlPage | Redirect:
             )
         )
     except LoginError as error:
-        return HtmlPage(
-            "invitation.html",
-            {"open_invitation": open_invitation, "invitation_token": token, "retry_after": error.retry_after},
-            401,
-        )
+        return await invitation_page(request, token, open_invitation, error)
     next_path = f"{PREFIX}/two-factor" if result.two_factor_pending else HOME_URL
     return signed_in_redirect(next_path, result, f"You joined {open_invitation.plan_manager_name}.")
 
