@@ -1,5 +1,6 @@
 """Keys and invitations end with the role of the person who created them; every plan manager can cut a key's access."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from html import unescape
@@ -181,3 +182,42 @@ def test_a_person_who_was_removed_meanwhile_creates_no_key(
 
     with pytest.raises(ApiError):
         server.run(require())
+
+
+BLOCKED = """
+    select exists (
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%account_roles%for share%'
+    )
+"""
+
+
+@pytest.mark.parametrize("action", ["create", "rotate", "remove-plan-manager"])
+def test_a_role_that_is_lowered_during_a_request_changes_no_key(
+    server: RunningServer,
+    plan_manager_id: UUID,
+    new_account: Callable[..., Account],
+    new_browser: Callable[..., Browser],
+    new_key: Callable[..., str],
+    action: str,
+) -> None:
+    person = new_account("manager")
+    browser = new_browser(person)
+    new_key(plan_manager_id)
+    [before] = server.run(store.list_by_plan_manager(server.db, plan_manager_id))
+    path = KEYS if action == "create" else f"{KEYS}/{before.id}/{action}"
+    form = {"name": "Late", "scope": ["read"], "lasts": "30", "overlap": "0"}
+    browser.csrf()
+
+    async def lower_role_during_request() -> int:
+        async with server.db.transaction() as tx:
+            await tx.execute("update account_roles set role = 'viewer' where account_id = $1", person.account_id)
+            request = asyncio.create_task(asyncio.to_thread(browser.submit, path, form))
+            async with asyncio.timeout(30):
+                # The page's roles were read before the change is committed.
+                while not request.done() and not await server.db.one(bool, BLOCKED):
+                    await asyncio.sleep(0.01)
+        return (await request).status_code
+
+    assert server.run(lower_role_during_request()) == 403
+    assert server.run(store.list_by_plan_manager(server.db, plan_manager_id)) == [before]

@@ -28,7 +28,7 @@ MIN_POLL_INTERVAL = 0.005  # seconds between two polls after attempts have finis
 FLUSH_INTERVAL = 0.02  # seconds between two writes of results
 MAX_PER_ENDPOINT = 8  # concurrent attempts to one endpoint: a slow endpoint does not delay the others
 MAX_IN_FLIGHT = 400  # concurrent attempts in all
-MISSING_KEY_LOG_INTERVAL = 60.0  # seconds between two log lines about missing keys
+MISSING_KEY_INTERVAL = 60.0  # seconds until a worker tries an endpoint again whose key it lacks, and logs it again
 DRAIN_TIMEOUT = 10.0  # seconds that a stopping worker waits for attempts in flight
 
 
@@ -52,7 +52,8 @@ class Worker:
         self._client = client
         self._settings = settings
         self._cipher = secret_cipher(settings)
-        self._missing_key_logged_at = -MISSING_KEY_LOG_INTERVAL
+        self._missing_key_logged_at = -MISSING_KEY_INTERVAL
+        self._missing_key_at: dict[UUID, float] = {}  # by endpoint
         self._clock_offset = clock_offset
         self._in_flight: Counter[UUID] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,7 +92,9 @@ class Worker:
         if capacity <= 0:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             return 1
-        keys = await delivery_queue.claim_due(self._db, self._in_flight, MAX_PER_ENDPOINT, capacity, self._clock_offset)
+        keys = await delivery_queue.claim_due(
+            self._db, self._busy_endpoints(), MAX_PER_ENDPOINT, capacity, self._clock_offset
+        )
         for job in await delivery_queue.load_jobs(self._db, keys, self._clock_offset) if keys else []:
             self._in_flight[job.webhook_endpoint_id] += 1
             task = asyncio.create_task(self._send_delivery(job))
@@ -134,7 +137,7 @@ class Worker:
             self._updates.append(build_delivery_update(job, result, datetime.now(UTC) + self._clock_offset))
         # In both cases, the delivery is sent again when its lease of a minute expires.
         except SecretKeyMissingError as error:
-            self._log_missing_key(error)
+            self._leave_to_other_workers(job.webhook_endpoint_id, error)
         except Exception:
             log.exception("a webhook delivery failed")
         finally:
@@ -143,11 +146,19 @@ class Worker:
             if not self._in_flight[job.webhook_endpoint_id]:
                 del self._in_flight[job.webhook_endpoint_id]
 
-    def _log_missing_key(self, error: SecretKeyMissingError) -> None:
+    def _leave_to_other_workers(self, endpoint_id: UUID, error: SecretKeyMissingError) -> None:
+        """Claim no deliveries of an endpoint for a while: another worker may have the key."""
         now = time.monotonic()
-        if now - self._missing_key_logged_at >= MISSING_KEY_LOG_INTERVAL:
+        self._missing_key_at[endpoint_id] = now
+        if now - self._missing_key_logged_at >= MISSING_KEY_INTERVAL:
             self._missing_key_logged_at = now
             log.error("webhook deliveries wait for a secret key: %s", error.detail)
+
+    def _busy_endpoints(self) -> dict[UUID, int]:
+        """The number of attempts in flight by endpoint. Endpoints whose key is missing count as fully busy."""
+        since = time.monotonic() - MISSING_KEY_INTERVAL
+        self._missing_key_at = {id_: at for id_, at in self._missing_key_at.items() if at > since}
+        return {**self._in_flight, **dict.fromkeys(self._missing_key_at, MAX_PER_ENDPOINT)}
 
 
 def decrypt_secrets(job: DeliveryJob, cipher: SecretCipher) -> list[str]:

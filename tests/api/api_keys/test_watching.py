@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -16,6 +17,7 @@ from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.api_keys.format import new_key
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.database.client import Database
+from plankeeper.encryption.key_file import create_key_file
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.plan_managers import store as plan_managers
@@ -224,11 +226,13 @@ def test_a_running_server_reports_expiring_keys(
 
 
 @pytest.fixture
-def run_doctor(dsn: str) -> Callable[[], list[str]]:
+def run_doctor(dsn: str, tmp_path: Path) -> Callable[[], list[str]]:
     """The lines of `plankeeper doctor`, without those about the release of Python; no check fails."""
+    key_file = tmp_path / "secret.key"
+    create_key_file(key_file)
 
     def run() -> list[str]:
-        done = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn)
+        done = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn, PLANKEEPER_SECRET_KEY_FILE=str(key_file))
         assert done.returncode == 0, done
         return [line for line in done.stdout.splitlines() if not line.startswith("warn  Python")]
 

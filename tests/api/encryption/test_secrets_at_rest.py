@@ -1,8 +1,10 @@
 """No secret is stored in plain text, and secrets that an older version stored so are still read."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +17,12 @@ from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.tokens import parse_recovery_code
 from plankeeper.encryption.cipher import SecretDecryptionError, encrypting_key_id, secret_cipher
 from plankeeper.http.errors import SecretKeyMissingError
+from plankeeper.webhooks.worker import MAX_PER_ENDPOINT
 from support.accounts import PASSWORD, AccountDriver
 from support.client import Client
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
-from support.webhooks import emit_events, list_deliveries, poll_once, signature_of, wait_for_deliveries
+from support.webhooks import emit_events, list_deliveries, new_worker, poll_once, signature_of, wait_for_deliveries
 
 NewEndpoint = Callable[[], dict[str, Any]]
 MISSING = "The server has no secret key, which this request needs: set PLANKEEPER_SECRET_KEY_FILE."
@@ -254,6 +257,31 @@ def test_deliveries_wait_for_a_worker_with_the_key(
     server.run(server.db.execute("update webhook_deliveries set next_attempt_at = now()"))
     assert poll_once(server) == 3
     assert len(receiver.received) == 3
+
+
+def test_a_worker_without_the_key_leaves_deliveries_to_others(
+    server: RunningServer,
+    server_without_key: RunningServer,
+    api: Client,
+    new_endpoint: NewEndpoint,
+    receiver: Receiver,
+) -> None:
+    async def poll_three_times() -> list[int]:
+        worker, client = new_worker(server_without_key)
+        claimed: list[int] = []
+        for _ in range(3):
+            claimed.append(await worker.poll())
+            await asyncio.gather(*worker._tasks)  # noqa: SLF001 - the attempts of this poll
+        await client.close()
+        return claimed
+
+    endpoint = new_endpoint()
+    emit_events(server, api, 20)
+    wait_for_deliveries(api, endpoint, 20)
+    assert server_without_key.run(poll_three_times()) == [MAX_PER_ENDPOINT, 0, 0]
+    assert [poll_once(server) for _ in range(3)] == [8, 4, 0]
+    assert poll_once(server, timedelta(seconds=61)) == 8  # the lease of the other worker
+    assert len(receiver.received) == 20
 
 
 def test_a_rotation_helps_when_the_key_of_the_old_secret_is_lost(
