@@ -1,13 +1,20 @@
-"""The limit of sign-in attempts of all addresses together, of which known devices have a share of their own."""
+"""Sign-ins have limits of their own: of all addresses together, and apart from the concurrency of the API."""
 
+import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from plankeeper.accounts import passwords
+from plankeeper.console.concurrency import MAX_CREDENTIAL_CHECKS
+from support.client import Client
 from support.cluster import SharedCluster
 from support.console import PASSWORD, Account, Browser
 from support.quotas import hold_minute
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 
 @pytest.fixture
@@ -52,3 +59,44 @@ def test_all_attempts_together_are_limited_and_known_devices_have_their_own_shar
     for expected in (303, 303, 429):
         known.http.cookies.delete("plankeeper")
         assert known.sign_in(person).status_code == expected
+
+
+def test_password_checks_take_no_capacity_from_the_api(
+    cluster: SharedCluster,
+    new_account: Callable[..., Account],
+    new_key: Callable[..., str],
+    plan_manager_id: UUID,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More sign-ins are being checked, and waiting for it, than the server accepts requests."""
+    running, account, checking = RunningServer(cluster.dsn, max_concurrent_requests=1).start(), new_account(), [0]
+    released = asyncio.Event()
+
+    async def wait_for_release(*_: Any) -> bool:
+        checking[0] += 1
+        await released.wait()
+        return True
+
+    monkeypatch.setattr(passwords, "verify", wait_for_release)
+    client = Client(running.url, new_key(plan_manager_id), plan_manager_id)
+    browsers = [Browser(running.url) for _ in range(4)]
+    for browser in browsers:
+        browser.csrf("/console/sign-in")
+    try:
+        with ThreadPoolExecutor(len(browsers)) as threads:
+            signing_in = [
+                threads.submit(browser.sign_in, Account(f"nobody{number}@example.com", account.account_id))
+                for number, browser in enumerate(browsers)
+            ]
+            try:
+                wait_until(lambda: checking[0] == MAX_CREDENTIAL_CHECKS, 20)
+                assert [client.get("/participants").status_code for _ in range(5)] == [200] * 5
+                assert not any(each.done() for each in signing_in)
+            finally:
+                running.loop.call_soon_threadsafe(released.set)
+            assert {each.result().status_code for each in signing_in} == {401}
+    finally:
+        client.http.close()
+        for browser in browsers:
+            browser.http.close()
+        running.stop()

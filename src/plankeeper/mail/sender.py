@@ -47,6 +47,8 @@ class MailSender:
             except asyncio.CancelledError:
                 # Let it finish: a mail that was sent, but isn't deleted, would be sent again.
                 await asyncio.wait([sending], timeout=DRAIN_TIMEOUT)
+                if sending.done() and not sending.cancelled():
+                    sending.exception()  # marks the exception as retrieved: asyncio logs it otherwise
                 raise
             except Exception as error:
                 if not is_unavailable(error):
