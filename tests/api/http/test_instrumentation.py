@@ -282,6 +282,7 @@ METRIC_FAMILIES = {
     "plankeeper_event_sequencing_lag_seconds": "gauge",
     "plankeeper_events_unsequenced": "gauge",
     "plankeeper_webhook_attempts": "counter",
+    "plankeeper_mail_attempts": "counter",
 }
 
 
