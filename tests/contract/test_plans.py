@@ -130,22 +130,28 @@ def to_sql_literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-# The folders of PostgreSQL's programs: the embedded server's, and the oldest supported version's in Debian.
-SERVERS = {"embedded": None, "15": Path("/usr/lib/postgresql/15/bin")}
+# The programs of the oldest supported version, in Debian.
+POSTGRES_15 = Path("/usr/lib/postgresql/15/bin")
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def large_database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
-    bin_dir = SERVERS[request.param]
-    if bin_dir is None:
-        yield _fill(request.getfixturevalue("cluster"))
-        return
-    if not bin_dir.is_dir() and "CI" not in os.environ:
-        pytest.skip(f"{bin_dir} does not exist: install the package postgresql-15")
+@pytest.fixture(scope="session")
+def postgres_15_cluster(cluster: SharedCluster) -> Iterator[SharedCluster]:
+    """A cluster of PostgreSQL 15 for the whole run.
+
+    It is opened after `cluster` in every process, and therefore closed before it: the process that owns a cluster waits
+    for the others when it closes it, and two that waited for each other would wait forever.
+    """
+    if not POSTGRES_15.is_dir() and "CI" not in os.environ:
+        pytest.skip(f"{POSTGRES_15} does not exist: install the package postgresql-15")
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
-    with shared_cluster(f"{run}-{request.param}", bin_dir) as cluster:
-        yield _fill(cluster)
+    with shared_cluster(f"{run}-15", POSTGRES_15) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
+def large_database(request: pytest.FixtureRequest) -> str:
+    """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
+    return _fill(request.getfixturevalue(request.param))
 
 
 def _fill(cluster: SharedCluster) -> str:
