@@ -20,6 +20,13 @@ async def is_known(db: Executor, email: str, token: str) -> bool:
     return await store.has_device(db, email, hash_token(token), datetime.now(UTC) - DEVICE_LIFETIME)
 
 
+async def is_known_to_any_account(db: Executor, token: str) -> bool:
+    """Whether the browser with a token has completed a sign-in to any account."""
+    if not token:
+        return False
+    return await store.has_device_of_any_account(db, hash_token(token), datetime.now(UTC) - DEVICE_LIFETIME)
+
+
 async def remember(tx: Transaction, account_id: UUID, token: str) -> str:
     """Remember the browser of a complete sign-in, and return its new token, also for its other accounts."""
     now, new = datetime.now(UTC), new_token()

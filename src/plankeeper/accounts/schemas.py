@@ -50,10 +50,20 @@ class Session(Struct, kw_only=True):
     token_hash: bytes
     totp: bool
     has_password: bool
+    with_password: bool  # whether the session was signed in with the account's password
     single_sign_on_ids: list[UUID]  # the plan managers whose provider the person signed in at
     two_factor_required_by: dict[UUID, str]  # while two-factor authentication is off
     single_sign_on_required_by: dict[UUID, str]
     password_required_by: dict[UUID, str]  # a provider signs in only to its own plan manager
+
+    @property
+    def reaches_whole_account(self) -> bool:
+        """Whether the session may see the account's other sessions and plan managers.
+
+        A session of only a provider may not, unless there is no other way into the account.
+        """
+        has_others = self.has_password or self.single_sign_on_required_by or self.password_required_by
+        return self.with_password or not has_others
 
 
 class Membership(Struct):

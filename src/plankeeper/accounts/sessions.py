@@ -131,6 +131,7 @@ def _build_session(row: SessionRow, token: str) -> Session:
         token_hash=hash_token(token),
         totp=row.totp,
         has_password=row.has_password,
+        with_password=row.with_password,
         single_sign_on_ids=[each.plan_manager_id for each in memberships if each.has_single_sign_on],
         two_factor_required_by=missing_names("two_factor"),
         single_sign_on_required_by=missing_names("single_sign_on"),

@@ -1,4 +1,6 @@
-"""Sessions for people whom a provider has confirmed. A password or an invitation links an identity to an account.
+"""Sessions for people whom a provider has confirmed. A password links an identity to an account.
+
+An invitation links only a new account: whoever created an existing one knows its password, but may be somebody else.
 
 A provider confirms a person only to its own plan manager: whoever controls it must not reach the other plan managers of
 an account.
@@ -22,7 +24,7 @@ from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.http.context import WriteContext
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on import store as single_sign_on_store
-from plankeeper.single_sign_on.schemas import Identity, PendingIdentity, Provider
+from plankeeper.single_sign_on.schemas import Flow, Identity, PendingIdentity, Provider
 
 
 class NotAMemberError(Exception):
@@ -51,25 +53,25 @@ async def sign_in(
 ) -> LoginResult | None:
     """Open a session for an identity, or add the provider to the account's open session.
 
-    Accepts the invitation that the sign-in began with. None if the identity isn't linked. Raises NotAMemberError.
+    Accepts the invitation that the sign-in began with. None if the identity isn't linked, and isn't invited or its
+    email has an account: the invitation then waits for `link`. Raises NotAMemberError.
     """
     try:
         async with db.transaction() as tx:
             account_id = await identity_store.get_account_id(tx, identity.issuer, identity.subject)
             invitation = await _get_invitation(tx, provider, identity, invitation_token_hash)
-            if invitation and invitation_token_hash:
-                account = await _join(tx, settings, provider, identity, account_id, invitation)
-                await _accept(tx, provider.plan_manager_id, invitation_token_hash)
+            if account_id:
+                account = await store.select_for_update(tx, account_id)
             else:
-                account = await store.select_for_update(tx, account_id) if account_id else None
+                account = await _create_account(tx, settings, identity, invitation) if invitation else None
+            if account and invitation and invitation_token_hash:
+                await _accept(tx, settings, provider, account, invitation, invitation_token_hash)
             return await _open_session(tx, settings, provider, account, client) if account else None
     except _TakenError:
         raise NotAMemberError from None
 
 
-async def begin_linking(
-    db: Database, provider: Provider, identity: Identity, next_path: str, expires_at: datetime
-) -> str:
+async def begin_linking(db: Database, flow: Flow, provider: Provider, identity: Identity, expires_at: datetime) -> str:
     """Keep an identity that isn't linked until its person enters the account's password, and return its token."""
     token = new_token()
     pending = PendingIdentity(
@@ -78,7 +80,8 @@ async def begin_linking(
         issuer=identity.issuer,
         subject=identity.subject,
         email=identity.email,
-        next_path=next_path,
+        next_path=flow.next_path,
+        invitation_token_hash=flow.invitation_token_hash,
         expires_at=expires_at,
     )
     async with db.transaction() as tx:
@@ -97,7 +100,8 @@ async def link(
 ) -> LoginResult | None:
     """Link an identity to the account with its email, and open a session. None if somebody else did, or it has expired.
 
-    Raises LoginError for a wrong password or code, also if there is no account, and NotAMemberError.
+    Accepts the invitation that the sign-in began with. Raises LoginError for a wrong password or code, also if there
+    is no account, and NotAMemberError.
     """
     counters = await sign_in_counters(db, pending.email, client.info, client.device_token)
     verified = await verify_credentials(db, settings, pending.email, password, client.info, counters)
@@ -124,6 +128,10 @@ async def _link(
     provider = await single_sign_on_store.get_by_id(tx, pending.provider_id)
     if provider is None or not await single_sign_on_store.delete_pending_identity(tx, pending.token_hash):
         return None
+    token_hash = pending.invitation_token_hash
+    invitation = await _get_invitation(tx, provider, pending, token_hash)
+    if invitation and token_hash:
+        await _accept(tx, settings, provider, account, invitation, token_hash)
     await _require_role(tx, account.id, provider.plan_manager_id)
     await _insert_identity(tx, settings, pending, account)
     methods = SessionMethods(with_password=True, provider_ids=(provider.id,))
@@ -149,7 +157,7 @@ async def _open_session(
 
 
 async def _get_invitation(
-    tx: Transaction, provider: Provider, identity: Identity, token_hash: bytes | None
+    tx: Transaction, provider: Provider, identity: Identity | PendingIdentity, token_hash: bytes | None
 ) -> Invitation | None:
     """The open invitation to the provider's plan manager, if it is for the identity's email."""
     if token_hash is None:
@@ -160,28 +168,14 @@ async def _get_invitation(
     return found.invitation if found.invitation.email.lower() == identity.email.lower() else None
 
 
-async def _join(
-    tx: Transaction,
-    settings: Settings,
-    provider: Provider,
-    identity: Identity,
-    account_id: UUID | None,
-    invitation: Invitation,
-) -> Account:
-    """The identity's account, otherwise the email's, otherwise a new one, with the role of the invitation."""
-    by_email = None if account_id else await store.get_by_email(tx, identity.email)
-    existing_id = account_id or (by_email and by_email.id)
-    if existing_id:
-        account = await store.select_for_update(tx, existing_id)
-    else:
-        account = _build_account(identity, invitation)
-        account = account if await store.insert(tx, account) else None
-    if account is None:
-        raise _TakenError
-    ctx = WriteContext(tx, provider.plan_manager_id, settings, account_actor(account))
-    await members.add(ctx, account, invitation.role)
-    if account_id is None:
-        await _insert_identity(tx, settings, identity, account)
+async def _create_account(
+    tx: Transaction, settings: Settings, identity: Identity, invitation: Invitation
+) -> Account | None:
+    """A new account for an invited identity; None if the email has one already."""
+    account = _build_account(identity, invitation)
+    if await store.insert(tx, account) is None:
+        return None
+    await _insert_identity(tx, settings, identity, account)
     return account
 
 
@@ -193,8 +187,18 @@ def _build_account(identity: Identity, invitation: Invitation) -> Account:
     )
 
 
-async def _accept(tx: Transaction, plan_manager_id: UUID, token_hash: bytes) -> None:
-    if not await member_store.accept_invitation(tx, plan_manager_id, token_hash, datetime.now(UTC)):
+async def _accept(
+    tx: Transaction,
+    settings: Settings,
+    provider: Provider,
+    account: Account,
+    invitation: Invitation,
+    token_hash: bytes,
+) -> None:
+    """Give an account the role of an invitation."""
+    ctx = WriteContext(tx, provider.plan_manager_id, settings, account_actor(account))
+    await members.add(ctx, account, invitation.role)
+    if not await member_store.accept_invitation(tx, provider.plan_manager_id, token_hash, datetime.now(UTC)):
         raise _TakenError
 
 

@@ -341,6 +341,14 @@ async def has_device(db: Executor, email: str, token_hash: bytes, used_after: da
     return await db.one(bool, HAS_DEVICE, email, token_hash, used_after)
 
 
+HAS_DEVICE_OF_ANY_ACCOUNT = "select exists (select from account_devices where token_hash = $1 and last_used_at > $2)"
+
+
+async def has_device_of_any_account(db: Executor, token_hash: bytes, used_after: datetime) -> bool:
+    """Whether any account has a device that was used since a time."""
+    return await db.one(bool, HAS_DEVICE_OF_ANY_ACCOUNT, token_hash, used_after)
+
+
 REPLACE_DEVICE_TOKEN = "update account_devices set token_hash = $2 where token_hash = $1"  # noqa: S105 - a statement
 
 

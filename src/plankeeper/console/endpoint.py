@@ -46,10 +46,11 @@ from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
 from plankeeper.http.responses import log
 from plankeeper.settings import Settings
-from plankeeper.single_sign_on.service import SingleSignOn
+from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
 SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
 ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
+EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
 MAX_UPLOADS = 4  # in progress in one worker: they are held in memory
@@ -122,11 +123,12 @@ class PageEndpoint:
                 result = await self._run_handler(route, page_request, path_params)
                 return self._build_response(result, request, page_request, user)
             session = None if route.role == "anyone" else user.session  # a session is no help to sign in again
-            device = await self._known_device(page_request, session)
+            device = await self._known_device(route, page_request, session)
         # Outside the API's admission: attempts to sign in never take capacity from API requests.
         if route.calls_provider:
-            await self._deps.admission.limit_login_attempts(request.scope, None)
-            await self._deps.admission.limit_all_login_attempts(known_device=False)
+            await self._deps.admission.limit_login_attempts(request.scope, device)
+            if route.path != CALLBACK_PATH:  # a sign-in counts once, when it begins
+                await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
         async with self._deps.credential_checks.slot(known=session is not None or device is not None):
@@ -136,10 +138,19 @@ class PageEndpoint:
             result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
 
-    async def _known_device(self, request: PageRequest, session: Session | None) -> str | None:
-        """The token of the device if it is known to the account of the session, or to the one that signs in."""
-        email = session.email if session else sessions.normalize_email(request.form.text("email"))
-        is_known = await devices.is_known(self._deps.db, email, request.device_token)
+    async def _known_device(self, route: PageRoute, request: PageRequest, session: Session | None) -> str | None:
+        """The token of the device if it is known to the account of the session, or to the one that signs in.
+
+        Before a provider names the account, any account will do. A form's email counts only on the pages that check
+        this email.
+        """
+        if route.calls_provider:
+            is_known = await devices.is_known_to_any_account(self._deps.db, request.device_token)
+        elif session or route.path in EMAIL_FORM_PATHS:
+            email = session.email if session else sessions.normalize_email(request.form.text("email"))
+            is_known = await devices.is_known(self._deps.db, email, request.device_token)
+        else:
+            is_known = False
         return request.device_token if is_known else None
 
     def _download_slot(self, user: CurrentUser) -> AbstractContextManager[None]:

@@ -66,6 +66,7 @@ class PendingIdentity(Struct, kw_only=True):
     subject: str
     email: str
     next_path: str
+    invitation_token_hash: bytes | None  # what the sign-in began with
     expires_at: datetime
 
 

@@ -130,9 +130,11 @@ async def delete_old_flows(tx: Transaction, before: datetime) -> None:
     await tx.execute(DELETE_OLD_FLOWS, before)
 
 
-PENDING_COLUMNS: LiteralString = "token_hash, provider_id, issuer, subject, email, next_path, expires_at"
+PENDING_COLUMNS: LiteralString = (
+    "token_hash, provider_id, issuer, subject, email, next_path, invitation_token_hash, expires_at"
+)
 
-INSERT_PENDING_IDENTITY = f"insert into pending_identities ({PENDING_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7)"
+INSERT_PENDING_IDENTITY = f"insert into pending_identities ({PENDING_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8)"
 
 
 async def insert_pending_identity(tx: Transaction, pending: PendingIdentity) -> None:
@@ -144,6 +146,7 @@ async def insert_pending_identity(tx: Transaction, pending: PendingIdentity) -> 
         pending.subject,
         pending.email,
         pending.next_path,
+        pending.invitation_token_hash,
         pending.expires_at,
     )
 

@@ -38,6 +38,14 @@ def enable_totp(server: RunningServer, account: Account) -> TOTP:
     return TOTP(secret)
 
 
+def add_role(server: RunningServer, plan_manager_id: UUID, account: Account) -> None:
+    async def run() -> None:
+        async with server.db.transaction() as tx:
+            await member_store.insert(tx, plan_manager_id, account.account_id, "owner", datetime.now(UTC))
+
+    server.run(run())
+
+
 def test_an_identity_is_linked_with_the_password_once(
     server: RunningServer, provider: OpenIdProvider, new_browser: Callable[..., PublicBrowser],
     plan_manager_id: UUID, person: Account,
@@ -131,19 +139,70 @@ def test_an_invitation_creates_an_account_without_a_password(
     assert new_browser().sign_in_at(provider, plan_manager_id, email.lower()) == HOME
 
 
-def test_an_invitation_links_an_existing_account(
-    server: RunningServer, provider: OpenIdProvider, browser: PublicBrowser, new_account: Callable[..., Account],
+def test_an_invitation_to_an_existing_account_requires_its_password(
+    server: RunningServer, provider: OpenIdProvider, new_browser: Callable[..., PublicBrowser],
+    new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID], plan_manager_id: UUID, domain: str,
+) -> None:  # fmt: skip
+    other, email, browser = new_plan_manager(), f"sam@{domain}", new_browser()
+    account = new_account("owner", other)._replace(email=email)
+    server.run(server.db.execute("update accounts set email = $2 where id = $1", account.account_id, email))
+    codes, token = enable_totp(server, account), invite(server, plan_manager_id, email)
+    url = browser.start(plan_manager_id, invitation=token)
+    assert browser.come_back(provider.authorize(url, email)) == LINK
+    for form in ({"password": "wrong-wrong-wrong", "code": codes.now()}, {"password": PASSWORD, "code": "000000"}):
+        assert browser.submit(LINK, form, LINK).status_code == 401
+    assert server.run(invitations.get_open(server.db, token)) is not None
+    assert server.run(member_store.list_members(server.db, plan_manager_id)) == []
+    server.run(server.db.execute("delete from account_failures"))
+    linked = browser.submit(LINK, {"password": PASSWORD, "code": codes.now()}, LINK)
+    assert linked.headers["location"] == HOME
+    assert server.run(invitations.get_open(server.db, token)) is None
+    [member] = server.run(member_store.list_members(server.db, plan_manager_id))
+    assert (member.id, member.role) == (account.account_id, "viewer")
+    assert new_browser().sign_in_at(provider, plan_manager_id, email) == "/console/two-factor"
+
+
+def test_whoever_took_an_email_first_does_not_reach_the_plan_manager_that_invites_it(
+    server: RunningServer, provider: OpenIdProvider, new_browser: Callable[..., PublicBrowser],
     new_plan_manager: Callable[[], UUID], plan_manager_id: UUID, domain: str,
 ) -> None:  # fmt: skip
-    other, email = new_plan_manager(), f"sam@{domain}"
-    account = new_account("owner", other)
-    server.run(server.db.execute("update accounts set email = $2 where id = $1", account.account_id, email))
-    url = browser.start(plan_manager_id, invitation=invite(server, plan_manager_id, email))
-    assert browser.come_back(provider.authorize(url, email)) == HOME
-    # The provider of one plan manager doesn't open the others of the account.
+    attacker, victim, email = new_browser(), new_browser(), f"sam@{domain}"
+    path = f"/console/invitations/{invite(server, new_plan_manager(), email)}"
+    assert attacker.submit(path, {"name": "Sam", "password": PASSWORD}, path).status_code == 303
+    url = victim.start(plan_manager_id, invitation=invite(server, plan_manager_id, email))
+    assert victim.come_back(provider.authorize(url, email)) == LINK
+    page = attacker.get("/console/plan-managers").text
+    assert f'value="{plan_manager_id}"' not in page
+    response = attacker.submit("/console/plan-managers", {"plan_manager_id": str(plan_manager_id)})
+    assert response.status_code == 422
+
+
+def test_a_session_of_a_provider_does_not_reach_the_rest_of_the_account(
+    server: RunningServer, provider: OpenIdProvider, new_browser: Callable[..., PublicBrowser],
+    new_plan_manager: Callable[[], UUID], plan_manager_id: UUID, person: Account,
+) -> None:  # fmt: skip
+    others = new_plan_manager(), new_plan_manager()
+    for number, other in enumerate(others):
+        statement = "update plan_managers set name = $2, requires_single_sign_on = $3 where id = $1"
+        server.run(server.db.execute(statement, other, f"Confidential {number}", number == 1))
+        add_role(server, other, person)
+    with_password, browser = new_browser(person), new_browser()
+    link(new_browser(), provider, plan_manager_id, person)
+    assert browser.sign_in_at(provider, plan_manager_id, person.email) == HOME
     page = browser.get("/console/plan-managers").text
-    assert ("sign out, and sign in with your password" in page, str(other) in page) == (True, False)
-    assert browser.submit("/console/plan-managers", {"plan_manager_id": str(other)}).status_code == 422
+    assert "To use your other plan managers, sign out, and sign in with your password." in page
+    assert ("Confidential" in page, [str(other) in page for other in others]) == (False, [False, False])
+    assert browser.submit("/console/plan-managers", {"plan_manager_id": str(others[0])}).status_code == 422
+    pages = [each.get("/console/account").text for each in (browser, with_password)]
+    assert [text.count("Sign out the session of") for text in pages] == [0, 2]
+    assert ["Sign out all other sessions" in text for text in pages] == [False, True]
+    [session] = {re.findall(r'name="session" value="([0-9a-f]{64})"', pages[1])[0]}
+    forms = {"end": {"session": session}, "end-others": {}}
+    for action, form in forms.items():
+        assert browser.submit(f"/console/account/sessions/{action}", form).status_code == 404
+    assert with_password.get("/console/account").text.count("Sign out the session of") == 2
+    for action, form in forms.items():
+        assert with_password.submit(f"/console/account/sessions/{action}", form).status_code == 303
 
 
 def test_an_invitation_is_only_for_its_email_and_its_plan_manager(

@@ -40,7 +40,9 @@ _BROWSERS = {
 async def show(request: PageRequest) -> HtmlPage:
     sessions = await store.list_sessions(request.db, request.account.account_id, datetime.now(UTC))
     rows = [
-        (each, describe_browser(each.user_agent), each.token_hash == request.account.token_hash) for each in sessions
+        (each, describe_browser(each.user_agent), each.token_hash == request.account.token_hash)
+        for each in sessions
+        if request.account.reaches_whole_account or each.token_hash == request.account.token_hash
     ]
     rows.sort(key=lambda each: not each[2])
     codes = (
@@ -119,6 +121,7 @@ async def renew_recovery_codes(request: PageRequest) -> HtmlPage:
 
 @pages.post("/account/sessions/end", role="signed_in")
 async def end_session(request: FormRequest) -> Redirect:
+    _require_whole_account(request)
     submitted = request.form.text("session")
     token_hash = re.fullmatch("[0-9a-f]{64}", submitted) and bytes.fromhex(submitted)
     if not token_hash or token_hash == request.account.token_hash:
@@ -130,9 +133,15 @@ async def end_session(request: FormRequest) -> Redirect:
 
 @pages.post("/account/sessions/end-others", role="signed_in")
 async def end_other_sessions(request: FormRequest) -> Redirect:
+    _require_whole_account(request)
     ended = await self_service.revoke_other_sessions(request.tx, request.settings, request.account)
     messages = {0: "There are no other sessions.", 1: "1 other session signed out."}
     return Redirect(ACCOUNT_URL, messages.get(ended, f"{ended} other sessions signed out."))
+
+
+def _require_whole_account(request: FormRequest) -> None:
+    if not request.account.reaches_whole_account:
+        raise NotFound  # as if there were no other sessions
 
 
 async def require_password(request: PageRequest, code: str | None = None) -> VerifiedCredentials:

@@ -107,7 +107,7 @@ async def callback(request: PageRequest) -> Redirect:
         return failed(request, SingleSignOnError("invitation"))
     if result is None:
         expires_at = datetime.now(UTC) + FLOW_LIFETIME
-        token = await identities.begin_linking(request.db, provider, identity, flow.next_path, expires_at)
+        token = await identities.begin_linking(request.db, flow, provider, identity, expires_at)
         return Redirect(f"{PREFIX}{PATH}/link", single_sign_on_token=token)
     await end_previous_session(request)
     redirect = signed_in_redirect(

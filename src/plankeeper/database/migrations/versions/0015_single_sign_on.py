@@ -49,6 +49,7 @@ create table pending_identities (
     subject text not null,
     email text not null,
     next_path text not null,
+    invitation_token_hash bytea,
     expires_at timestamptz not null
 );
 
