@@ -45,7 +45,7 @@ def test_a_provider_is_added_listed_and_removed(
 ) -> None:
     domain = f"{plan_manager_id}.example"
     added = add(settings, plan_manager_id, provider.issuer, domain.upper(), "--domain", f"b.{domain}")
-    assert added == Done(0, f"{PUBLIC_URL}/console/single-sign-on/callback\n", "")
+    assert added == Done(0, f"{PUBLIC_URL}/console/single-sign-on/{plan_manager_id}/callback\n", "")
     assert provider.requests == ["/.well-known/openid-configuration", "/jwks"]
     saved = server.run(store.get(server.db, plan_manager_id))
     assert saved is not None

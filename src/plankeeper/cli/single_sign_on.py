@@ -52,7 +52,7 @@ def add(plan_manager_id: UUID, issuer: str, client_id: str, domains: tuple[str, 
         async with db.transaction() as tx:
             ctx = await system_context(tx, settings, plan_manager_id, "sso add")
             await providers.set_up(ctx, issuer, client_id, secret, domains)
-        return redirect_uri(settings)
+        return redirect_uri(settings, plan_manager_id)
 
     try:
         click.echo(with_database(work))
