@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
+from ipaddress import ip_network
 
 from starlette.types import ASGIApp
 
@@ -163,7 +164,12 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
     }
     if deps.settings.metrics_port is None:
         endpoints["/metrics"] = PublicEndpoint(
-            MetricsEndpoint(metrics.render, metrics.CONTENT_TYPE, deps.settings.metrics_networks)
+            MetricsEndpoint(
+                metrics.render,
+                metrics.CONTENT_TYPE,
+                deps.settings.metrics_networks,
+                [ip_network(each) for each in deps.settings.trusted_proxies],
+            )
         )
     return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url)
 

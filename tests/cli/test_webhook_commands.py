@@ -85,8 +85,10 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
     assert verify(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
     # Its secret is in plain text, so the worker needs no key file.
     ready = "The webhook worker is ready. Press Ctrl-C to stop."
-    assert [line.split(":")[0] for line in worker.lines] == ["Warning", ready], worker.lines
-    assert worker.lines[0].startswith("Warning: PLANKEEPER_SECRET_KEY_FILE is not set")
+    # In the same database, other tests leave endpoints whose secrets are encrypted with the keys of their servers.
+    lines = [line for line in worker.lines if "which PLANKEEPER_SECRET_KEY_FILE does not contain" not in line]
+    assert [line.split(":")[0] for line in lines] == ["Warning", ready], lines
+    assert lines[0].startswith("Warning: PLANKEEPER_SECRET_KEY_FILE is not set")
 
 
 def test_a_worker_without_a_database_reports_it() -> None:

@@ -21,11 +21,16 @@ class MetricsEndpoint:
     """Responds with the text that `render` returns, to clients in `networks` only."""
 
     def __init__(
-        self, render: Callable[[], bytes], content_type: str, networks: Sequence[IPv4Network | IPv6Network]
+        self,
+        render: Callable[[], bytes],
+        content_type: str,
+        networks: Sequence[IPv4Network | IPv6Network],
+        trusted_proxies: Sequence[IPv4Network | IPv6Network],
     ) -> None:
         self._render = render
         self._content_type = content_type
         self._networks = networks
+        self._trusted_proxies = trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_allowed(scope):
@@ -39,18 +44,33 @@ class MetricsEndpoint:
     def _is_allowed(self, scope: Scope) -> bool:
         address: str = scope["client"][0] if scope.get("client") else ""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
         is_proxied = any(name in _PROXY_HEADERS for name, _ in headers)
-        # Behind a trusted proxy, uvicorn replaced the peer's address with one of X-Forwarded-For. Otherwise, the peer
-        # itself is a proxy, and its address says nothing about the client.
-        if is_proxied and address not in [each.strip() for each in forwarded.split(",")]:
+        # Behind a trusted proxy, uvicorn replaced the peer's address with the client's. Otherwise, the peer itself is a
+        # proxy, and its address says nothing about the client.
+        if is_proxied and address != self._forwarded_client(headers):
             return False
-        try:
-            ip = ip_address(address)
-        except ValueError:
-            return False
-        ip = getattr(ip, "ipv4_mapped", None) or ip
-        return any(ip in network for network in self._networks)
+        return _is_in(address, self._networks)
+
+    def _forwarded_client(self, headers: list[tuple[bytes, bytes]]) -> str | None:
+        """The client according to X-Forwarded-For: the last address that isn't a trusted proxy.
+
+        A client can send the addresses before it. If all are trusted proxies, the first one is the client, as in
+        uvicorn. None without trusted proxies, because then anyone can have sent the whole header.
+        """
+        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
+        if not self._trusted_proxies or not forwarded:
+            return None
+        addresses = [each.strip() for each in forwarded.split(",")]
+        return next((each for each in reversed(addresses) if not _is_in(each, self._trusted_proxies)), addresses[0])
+
+
+def _is_in(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return any(ip in network for network in networks)
 
 
 class _HealthCheckFunction(Protocol):

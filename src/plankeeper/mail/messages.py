@@ -16,8 +16,9 @@ from plankeeper.setting_parsers import parse_mail_from
 from plankeeper.settings import Settings
 
 MAX_NAME_LENGTH = 100  # names are chosen by people, who could write a message of their own into them
+MAX_LINE_LENGTH = 998  # octets without the line break, according to RFC 5322
 # Lines are not wrapped, so that links stay whole.
-_POLICY = SMTP.clone(max_line_length=998)
+_POLICY = SMTP.clone(max_line_length=MAX_LINE_LENGTH)
 
 
 class Text(NamedTuple):
@@ -125,7 +126,8 @@ def build_message(settings: Settings, recipient: str, text: Text, at: datetime) 
     message["Message-ID"] = make_msgid("plankeeper", message["From"].addresses[0].domain)
     message["Auto-Submitted"] = "auto-generated"  # asks for no automatic replies
     # Not quoted-printable if possible: it would break the links in the text as it is sent.
-    message.set_content(text.body, cte="7bit" if text.body.isascii() else "quoted-printable")
+    is_plain = text.body.isascii() and all(len(line) <= MAX_LINE_LENGTH for line in text.body.splitlines())
+    message.set_content(text.body, cte="7bit" if is_plain else "quoted-printable")
     return message
 
 

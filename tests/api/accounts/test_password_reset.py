@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from contextvars import Context, ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from plankeeper.accounts.schemas import LoginResult
 from plankeeper.accounts.throttling import LoginError
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.errors import ValidationError
+from plankeeper.mail import sender
 from support.accounts import AccountDriver, recorded_account_events
 from support.logins import FailedLogin
 from support.mail import PUBLIC_URL, MailServer
@@ -177,19 +179,28 @@ def test_an_unknown_token_is_rejected(ada: AccountDriver, token: str) -> None:
 def test_requests_do_the_same_work_for_known_and_unknown_emails(
     ada: AccountDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    statements = list[str]()
+    # Only of the request's own task: the server's periodic tasks delete expired mails and links at any time.
+    is_request, statements = ContextVar("is_request", default=False), list[str]()
     for name in ("rows", "one_or_none", "one", "execute"):
         original = getattr(Executor, name)
 
         async def record(self: Any, *arguments: Any, _original: Any = original) -> Any:
-            statements.append(next(each for each in arguments if isinstance(each, str)))
+            if is_request.get():
+                statements.append(next(each for each in arguments if isinstance(each, str)))
             return await _original(self, *arguments)
 
         monkeypatch.setattr(Executor, name, record)
+
+    async def request(email: str) -> None:
+        is_request.set(True)
+        await password_reset.request_link(ada.server.db, email)
+        if email == ada.email:
+            await asyncio.get_running_loop().create_task(sender.purge(ada.server.db), context=Context())
+
     work = list[list[str]]()
     for email in (ada.email, f"{uuid7().hex}@example.com"):
         statements.clear()
-        ada.server.run(password_reset.request_link(ada.server.db, email))
+        ada.server.run(request(email))
         work.append([each for each in statements if "outgoing_mails" in each or "account" in each])
     assert len(work[0]) >= 4
     assert work[0] == work[1]

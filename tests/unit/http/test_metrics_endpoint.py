@@ -9,11 +9,14 @@ from plankeeper.http.health import MetricsEndpoint
 from plankeeper.settings import Settings
 
 LOOPBACK = Settings.read({}).metrics_networks
+TRUSTED = (ip_network("192.0.2.1"),)
 PRIVATE = (*LOOPBACK, ip_network("10.0.0.0/8"))
 
 
-async def status(networks: Any, client: tuple[str, int] | None, headers: dict[str, str]) -> int:
-    endpoint = MetricsEndpoint(lambda: b"up 1\n", "text/plain", networks)
+async def status(
+    networks: Any, client: tuple[str, int] | None, headers: dict[str, str], trusted_proxies: Any = ()
+) -> int:
+    endpoint = MetricsEndpoint(lambda: b"up 1\n", "text/plain", networks, trusted_proxies)
     messages: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -60,6 +63,9 @@ async def test_a_client_without_an_address_cannot_read_metrics() -> None:
     [
         {"x-forwarded-for": "203.0.113.9"},
         {"x-forwarded-for": "203.0.113.9, 198.51.100.1"},
+        {"x-forwarded-for": "127.0.0.1"},
+        {"x-forwarded-for": "127.0.0.1, 203.0.113.9"},  # the client sent the first address, and the proxy added its own
+        {"x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", "forwarded": "for=127.0.0.1"},
         {"x-forwarded-proto": "https"},
         {"x-forwarded-host": "plans.example"},
         {"x-real-ip": "203.0.113.9"},
@@ -71,8 +77,20 @@ async def test_the_address_of_an_untrusted_proxy_is_not_that_of_the_client(heade
     assert await status(LOOPBACK, ("127.0.0.1", 1), headers) == 404
 
 
+@pytest.mark.parametrize("forwarded", ["127.0.0.1, 203.0.113.9", "127.0.0.1, 203.0.113.9, 192.0.2.1", ""])
+async def test_another_proxy_on_the_same_machine_is_not_trusted(forwarded: str) -> None:
+    headers = {"x-forwarded-for": forwarded}
+    assert await status(LOOPBACK, ("127.0.0.1", 1), headers, TRUSTED) == 404
+
+
 @pytest.mark.parametrize("address, expected", [("127.0.0.1", 200), ("10.1.2.3", 404)])
 async def test_behind_a_trusted_proxy_the_forwarded_address_counts(address: str, expected: int) -> None:
     """By then, uvicorn has replaced the peer's address."""
-    headers = {"x-forwarded-for": f"203.0.113.9, {address}", "x-forwarded-proto": "https"}
-    assert await status(LOOPBACK, (address, 0), headers) == expected
+    for forwarded in (f"203.0.113.9, {address}", f"203.0.113.9, {address}, 192.0.2.1", address):
+        headers = {"x-forwarded-for": forwarded, "x-forwarded-proto": "https"}
+        assert await status(LOOPBACK, (address, 0), headers, TRUSTED) == expected
+
+
+async def test_a_client_on_the_machine_of_the_trusted_proxy_can_read_metrics() -> None:
+    headers = {"x-forwarded-for": "127.0.0.1"}
+    assert await status(LOOPBACK, ("127.0.0.1", 0), headers, LOOPBACK) == 200

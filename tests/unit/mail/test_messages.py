@@ -38,6 +38,15 @@ def test_a_link_is_one_line_of_the_message(name: str) -> None:
         assert f"\r\n{LINK}\r\n" in message.as_bytes().decode()
 
 
+@pytest.mark.parametrize("path", ["x" * 1970, "x" * 968, "x" * 969, "x=%20" * 390, "ï" * 900])
+def test_no_line_of_a_message_is_longer_than_mail_servers_accept(path: str) -> None:
+    endpoint_url = f"https://receiver.example.com/{path}"
+    text = messages.webhook_disabled("https://plans.example.com/console", "Wattlebird Plans", endpoint_url, "it failed")
+    message = messages.build_message(settings(), "sam@example.com", text, NOW)
+    assert max(len(line) for line in message.as_bytes().split(b"\r\n")) <= 998
+    assert f"\n{endpoint_url}\n" in message.get_content()
+
+
 @pytest.mark.parametrize(
     "public_url, more, sender",
     [
