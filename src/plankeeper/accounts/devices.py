@@ -13,18 +13,11 @@ from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.database.client import Executor, Transaction
 
 
-async def is_known(db: Executor, email: str, token: str) -> bool:
-    """Whether the browser with a token has completed a sign-in to the email's account."""
+async def is_known(db: Executor, email: str | None, token: str) -> bool:
+    """Whether the browser with a token has completed a sign-in to the email's account, or to any if it is None."""
     if not token:
         return False
     return await store.has_device(db, email, hash_token(token), datetime.now(UTC) - DEVICE_LIFETIME)
-
-
-async def is_known_to_any_account(db: Executor, token: str) -> bool:
-    """Whether the browser with a token has completed a sign-in to any account."""
-    if not token:
-        return False
-    return await store.has_device_of_any_account(db, hash_token(token), datetime.now(UTC) - DEVICE_LIFETIME)
 
 
 async def remember(tx: Transaction, account_id: UUID, token: str) -> str:

@@ -331,22 +331,15 @@ async def delete_all_sessions_and_devices(tx: Transaction) -> None:
 HAS_DEVICE = """
     select exists (
         select from account_devices device join accounts account on account.id = device.account_id
-        where device.token_hash = $2 and lower(account.email) = lower($1) and device.last_used_at > $3
+        where device.token_hash = $2 and ($1::text is null or lower(account.email) = lower($1))
+            and device.last_used_at > $3
     )
 """
 
 
-async def has_device(db: Executor, email: str, token_hash: bytes, used_after: datetime) -> bool:
-    """Whether the account with an email has a device that was used since a time."""
+async def has_device(db: Executor, email: str | None, token_hash: bytes, used_after: datetime) -> bool:
+    """Whether the account with an email, or any if it is None, has a device that was used since a time."""
     return await db.one(bool, HAS_DEVICE, email, token_hash, used_after)
-
-
-HAS_DEVICE_OF_ANY_ACCOUNT = "select exists (select from account_devices where token_hash = $1 and last_used_at > $2)"
-
-
-async def has_device_of_any_account(db: Executor, token_hash: bytes, used_after: datetime) -> bool:
-    """Whether any account has a device that was used since a time."""
-    return await db.one(bool, HAS_DEVICE_OF_ANY_ACCOUNT, token_hash, used_after)
 
 
 REPLACE_DEVICE_TOKEN = "update account_devices set token_hash = $2 where token_hash = $1"  # noqa: S105 - a statement

@@ -145,7 +145,7 @@ class PageEndpoint:
         this email.
         """
         if route.calls_provider:
-            is_known = await devices.is_known_to_any_account(self._deps.db, request.device_token)
+            is_known = await devices.is_known(self._deps.db, None, request.device_token)
         elif session or route.path in EMAIL_FORM_PATHS:
             email = session.email if session else sessions.normalize_email(request.form.text("email"))
             is_known = await devices.is_known(self._deps.db, email, request.device_token)
