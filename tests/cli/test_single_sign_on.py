@@ -11,7 +11,7 @@ from plankeeper.single_sign_on import store
 from support.accounts import recorded_account_events
 from support.cluster import SharedCluster
 from support.console import Account
-from support.openid_provider import OpenIdProvider
+from support.openid_provider import Claims, OpenIdProvider
 from support.program import Done, run_plankeeper
 from support.server import RunningServer
 
@@ -45,7 +45,7 @@ def test_a_provider_is_added_listed_and_removed(
 ) -> None:
     domain = f"{plan_manager_id}.example"
     added = add(settings, plan_manager_id, provider.issuer, domain.upper(), "--domain", f"b.{domain}")
-    assert added == Done(0, f"{PUBLIC_URL}/console/single-sign-on/callback\n", "")
+    assert added == Done(0, f"{PUBLIC_URL}/console/single-sign-on/{plan_manager_id}/callback\n", "")
     assert provider.requests == ["/.well-known/openid-configuration", "/jwks"]
     saved = server.run(store.get(server.db, plan_manager_id))
     assert saved is not None
@@ -67,6 +67,21 @@ def test_a_provider_is_added_listed_and_removed(
     ]
     data = "select coalesce(data, previous)::text from events where plan_manager_id = $1"
     assert not [each for each in server.run(server.db.rows(str, data, plan_manager_id)) if "secret" in each]
+
+
+def test_the_check_of_a_provider_locks_no_table(
+    server: RunningServer, provider: OpenIdProvider, settings: dict[str, str], plan_manager_id: UUID
+) -> None:
+    statement = "select count(*) from pg_locks where relation = 'single_sign_on_providers'::regclass and granted"
+    locks: list[int] = []
+
+    def change(metadata: Claims) -> Claims:
+        locks.append(server.run(server.db.one(int, statement)))
+        return metadata
+
+    provider.change_metadata = change
+    assert add(settings, plan_manager_id, provider.issuer, f"{plan_manager_id}.example").returncode == 0
+    assert locks == [0]
 
 
 def test_single_sign_on_becomes_optional_again(

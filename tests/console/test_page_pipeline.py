@@ -30,7 +30,7 @@ PUBLIC = {
     "GET /console/single-sign-on",
     "POST /console/single-sign-on",
     "GET /console/single-sign-on/{plan_manager_id}/start",
-    "GET /console/single-sign-on/callback",
+    "GET /console/single-sign-on/{plan_manager_id}/callback",
     "GET /console/single-sign-on/failed",
     "GET /console/single-sign-on/link",
     "POST /console/single-sign-on/link",
@@ -75,7 +75,7 @@ CREDENTIAL_CHECKS = {
     "POST /console/reset-password/{reset_token}",
 }  # fmt: skip
 # What calls a sign-in provider.
-PROVIDER_CALLS = {"GET /console/single-sign-on/{plan_manager_id}/start", "GET /console/single-sign-on/callback"}
+PROVIDER_CALLS = {f"GET /console/single-sign-on/{{plan_manager_id}}/{name}" for name in ("start", "callback")}
 
 HEADERS = {
     "content-security-policy": (

@@ -37,9 +37,12 @@ async def delete_all_of_account(tx: Transaction, account_id: UUID) -> int:
     return await tx.one(int, DELETE_ALL_OF_ACCOUNT, account_id)
 
 
-ADD_TO_SESSION = "update account_sessions set provider_ids = array_append(provider_ids, $2) where token_hash = $1"
+ADD_TO_SESSION = """
+    update account_sessions set provider_ids = array_append(provider_ids, $2)
+    where token_hash = $1 and not $2 = any (provider_ids)
+"""
 
 
 async def add_to_session(tx: Transaction, token_hash: bytes, provider_id: UUID) -> None:
-    """Note that an open session was also signed in at a provider."""
+    """Note that an open session was also signed in at a provider. The second time changes nothing."""
     await tx.execute(ADD_TO_SESSION, token_hash, provider_id)

@@ -46,12 +46,13 @@ def add(plan_manager_id: UUID, issuer: str, client_id: str, domains: tuple[str, 
 
     async def work(db: Database, settings: Settings) -> str:
         _require_public_url(settings)
+        providers.validate(issuer, client_id, secret, domains)
+        if not skip_check:  # before the transaction, which locks the table of providers
+            await providers.check_discovery(issuer)
         async with db.transaction() as tx:
             ctx = await system_context(tx, settings, plan_manager_id, "sso add")
             await providers.set_up(ctx, issuer, client_id, secret, domains)
-            if not skip_check:
-                await providers.check_discovery(issuer)
-        return redirect_uri(settings)
+        return redirect_uri(settings, plan_manager_id)
 
     try:
         click.echo(with_database(work))

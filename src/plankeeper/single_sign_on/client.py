@@ -36,6 +36,14 @@ def is_allowed_url(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))
 
 
+def is_allowed_endpoint(url: str, issuer: str) -> bool:
+    """Whether the discovery document of an issuer may contain a URL: http only if the operator chose http for it.
+
+    Otherwise the provider of one organisation could make the server call services on its own machine.
+    """
+    return is_allowed_url(url) and (urlsplit(url).scheme == "https" or urlsplit(issuer).scheme == "http")
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
@@ -106,10 +114,12 @@ def _encode(form: Mapping[str, str]) -> bytes:
 def _decode(document_type: type[S], content: bytes) -> S:
     try:
         return msgspec.json.decode(content, type=document_type)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ProviderError(f"a response of the provider is invalid: {_describe(error)}") from None
 
 
 def _describe(error: Exception) -> str:
     """The member that is invalid; the text of a document that isn't JSON stays out of the log."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
     return str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"

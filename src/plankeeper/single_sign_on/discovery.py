@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from joserfc.jwk import KeySet
 
-from plankeeper.single_sign_on.client import TIMEOUT, ProviderError, ProviderHttpClient, is_allowed_url
+from plankeeper.single_sign_on.client import ProviderError, ProviderHttpClient, is_allowed_endpoint
 from plankeeper.single_sign_on.id_token import parse_keys
 from plankeeper.single_sign_on.schemas import KeySetDocument, ProviderMetadata
 
@@ -43,9 +43,12 @@ class ProviderDirectory:
             if cached.metadata is None or cached.metadata_expires_at < now:
                 if cached.failed_until > now:
                     raise ProviderError("the provider failed a moment ago")
-                cached.failed_until = now + TIMEOUT + FAILURE_LIFETIME
-                cached.metadata = await self._fetch_metadata(issuer)
-                cached.metadata_expires_at, cached.failed_until = time.monotonic() + LIFETIME, 0.0
+                try:
+                    cached.metadata = await self._fetch_metadata(issuer)
+                except ProviderError:
+                    cached.failed_until = time.monotonic() + FAILURE_LIFETIME
+                    raise
+                cached.metadata_expires_at = time.monotonic() + LIFETIME
             return cached.metadata
 
     async def get_keys(self, metadata: ProviderMetadata, *, refresh: bool = False) -> KeySet:
@@ -71,6 +74,6 @@ class ProviderDirectory:
             metadata.jwks_uri,
             metadata.userinfo_endpoint or metadata.jwks_uri,
         )
-        if not all(is_allowed_url(url) for url in urls):
+        if not all(is_allowed_endpoint(url, issuer) for url in urls):
             raise ProviderError("a URL of the discovery document doesn't start with https://")
         return metadata

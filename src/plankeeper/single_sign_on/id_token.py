@@ -76,13 +76,13 @@ def verify_id_token(token: str, keys: KeySet, expected: ExpectedClaims, now: int
         decoded = _decode(token, keys)
         _claims_registry(expected, now).validate(decoded.claims)
         claims = msgspec.convert(decoded.claims, Claims)
+        _verify_audience(decoded.claims, expected.client_id)
+        _verify_age(decoded.claims, now)
+        _verify_nonce(decoded.claims, expected.nonce)
     except errors.InvalidKeyIdError:
         raise UnknownKeyError("no key of the provider has the key id of the token") from None
-    except (errors.JoseError, msgspec.ValidationError, ValueError, TypeError) as error:
+    except (errors.JoseError, msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
         raise IdTokenError(_describe(error)) from None
-    _verify_audience(decoded.claims, expected.client_id)
-    _verify_age(decoded.claims, now)
-    _verify_nonce(decoded.claims, expected.nonce)
     if not 0 < len(claims.sub) <= MAX_SUBJECT_LENGTH or not claims.sub.isascii():
         raise IdTokenError("`sub` is not a valid subject")
     return claims

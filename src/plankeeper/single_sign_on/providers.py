@@ -26,8 +26,7 @@ async def set_up(
 
     Sessions of a previous provider lose their access.
     """
-    allowed_domains = sorted({domain.strip().lower() for domain in domains})
-    _validate(issuer, client_id, client_secret, allowed_domains)
+    allowed_domains = validate(issuer, client_id, client_secret, domains)
     before = await store.get(ctx.tx, ctx.plan_manager_id)
     provider_id = uuid7()
     provider = Provider(
@@ -66,14 +65,17 @@ def _event(provider: Provider) -> ProviderEvent:
     return ProviderEvent(provider.id, provider.issuer, provider.client_id, provider.allowed_domains)
 
 
-def _validate(issuer: str, client_id: str, client_secret: str, domains: list[str]) -> None:
+def validate(issuer: str, client_id: str, client_secret: str, domains: Sequence[str]) -> list[str]:
+    """The allowed domains in lower case, each once. Raises ValidationError for an invalid provider."""
+    allowed_domains = sorted({domain.strip().lower() for domain in domains})
     errors: dict[str, str] = {}
     if not is_allowed_url(issuer) or "?" in issuer:
         errors["issuer"] = "must be a URL that starts with https://, without a query and a fragment"
     for name, text in (("client_id", client_id), ("client_secret", client_secret)):
         if not text.isprintable() or not 0 < len(text) <= MAX_LENGTH:
             errors[name] = f"must be one line of 1 to {MAX_LENGTH} characters"
-    if not domains or not all(_DOMAIN.fullmatch(domain) for domain in domains):
+    if not allowed_domains or not all(_DOMAIN.fullmatch(domain) for domain in allowed_domains):
         errors["domain"] = "must be the part of an email after the @, such as example.com"
     if errors:
         raise ValidationError(**errors)
+    return allowed_domains

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 from urllib.parse import quote_plus, urlencode
+from uuid import UUID
 
 from plankeeper.accounts.policy import single_line
 from plankeeper.accounts.tokens import hash_token, new_token
@@ -30,7 +31,7 @@ from plankeeper.single_sign_on.schemas import (
 )
 from plankeeper.single_sign_on.tokens import code_challenge_of, code_verifier_of, nonce_of, state_of
 
-CALLBACK_PATH = "/console/single-sign-on/callback"
+CALLBACK_PATH = "/console/single-sign-on/{plan_manager_id}/callback"
 FLOW_LIFETIME = timedelta(minutes=10)
 MAX_CALLS = 4  # of a provider, in progress in one worker: a slow provider doesn't use up all connections
 MAX_CODE_LENGTH = 4096
@@ -104,7 +105,7 @@ class SingleSignOn:
         parameters = {
             "response_type": "code",
             "client_id": provider.client_id,
-            "redirect_uri": redirect_uri(settings),
+            "redirect_uri": redirect_uri(settings, provider.plan_manager_id),
             "scope": SCOPE,
             "state": state_of(token),
             "nonce": nonce_of(token),
@@ -115,15 +116,21 @@ class SingleSignOn:
         return AuthorizationRequest(metadata.authorization_endpoint + separator + urlencode(parameters), token)
 
     async def finish(
-        self, db: Database, settings: Settings, token: str, response: AuthorizationResponse
+        self, db: Database, settings: Settings, plan_manager_id: UUID, token: str, response: AuthorizationResponse
     ) -> ConfirmedIdentity:
-        """Verify the response of a provider, which is accepted once. Raises SingleSignOnError."""
+        """Verify the response that came to a plan manager's redirect address. It is accepted once.
+
+        Raises SingleSignOnError.
+        """
         if not token or not hmac.compare_digest(response.state.encode(), state_of(token).encode()):
             raise SingleSignOnError("expired", "the state is not the browser's")
         flow = await store.use_flow(db, hash_token(token), datetime.now(UTC))
         provider = await store.get_by_id(db, flow.provider_id) if flow else None
         if flow is None or provider is None:
             raise SingleSignOnError("expired", "the sign-in has expired, or was completed before")
+        if provider.plan_manager_id != plan_manager_id:
+            # The code was issued by another provider than this one, which must not receive it.
+            raise SingleSignOnError("invalid", "the response came to the redirect address of another plan manager")
         with self._call(provider.issuer):
             metadata = await self._directory.get_metadata(provider.issuer)
             _verify_response(response, metadata)
@@ -153,7 +160,7 @@ class SingleSignOn:
         form = {
             "grant_type": "authorization_code",
             "code": code,
-            "redirect_uri": redirect_uri(settings),
+            "redirect_uri": redirect_uri(settings, provider.plan_manager_id),
             "code_verifier": code_verifier_of(token),
         }
         headers: dict[str, str] = {}
@@ -181,11 +188,15 @@ class SingleSignOn:
             return verify_id_token(id_token, keys, expected, int(time.time()))
 
 
-def redirect_uri(settings: Settings) -> str:
-    """The address that providers send browsers back to. It begins with the public URL, never with a request's host."""
+def redirect_uri(settings: Settings, plan_manager_id: UUID) -> str:
+    """The address that the provider of a plan manager sends browsers back to.
+
+    It begins with the public URL, never with a request's host. No other provider has it registered, so the address
+    tells which provider a response comes from, even if the response names no issuer (RFC 9700, section 4.4.2).
+    """
     if settings.public_url is None:
         raise SingleSignOnError("unavailable", "single sign-on requires PLANKEEPER_PUBLIC_URL")
-    return settings.public_url + CALLBACK_PATH
+    return settings.public_url + CALLBACK_PATH.format(plan_manager_id=plan_manager_id)
 
 
 def _verify_response(response: AuthorizationResponse, metadata: ProviderMetadata) -> None:

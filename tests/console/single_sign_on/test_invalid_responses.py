@@ -307,7 +307,7 @@ def test_the_request_has_pkce_state_nonce_and_the_public_redirect_address(
     fixed = {"response_type", "client_id", "redirect_uri", "scope", "code_challenge_method"}
     assert {name: queries[0][name] for name in fixed} == {
         "response_type": ["code"], "client_id": [CLIENT_ID], "scope": ["openid email profile"],
-        "redirect_uri": ["https://plans.example.com/console/single-sign-on/callback"],
+        "redirect_uri": [f"https://plans.example.com/console/single-sign-on/{plan_manager_id}/callback"],
         "code_challenge_method": ["S256"],
     }  # fmt: skip
     for name in ("state", "nonce", "code_challenge"):
@@ -351,7 +351,7 @@ def test_attempts_are_counted_by_address(
         path = f"{START}/{plan_manager_id}/start"
         # At most three in each of two clock minutes.
         assert [browser.get(path).status_code for _ in range(8)].count(429) >= 2
-        assert [browser.get(f"{START}/callback").status_code for _ in range(8)].count(429) >= 2
+        assert [browser.get(f"{START}/{plan_manager_id}/callback").status_code for _ in range(8)].count(429) >= 2
         browser.http.close()
     finally:
         limited.stop()

@@ -65,6 +65,9 @@ def test_signing_in_at_the_provider_adds_to_the_open_session(
     assert (f'value="{other}"' in page, f'value="{plan_manager_id}"' in page) == (True, False)
     assert browser.sign_in_at(provider, plan_manager_id, person.email) == HOME
     assert browser.http.cookies["__Host-plankeeper"] != token
+    assert browser.sign_in_at(provider, plan_manager_id, person.email) == HOME
+    count = "select max(cardinality(provider_ids)) from account_sessions where account_id = $1"
+    assert server.run(server.db.one(int, count, person.account_id)) == 1  # noted once
     page = browser.get(CHOOSER).text
     assert (f'value="{other}"' in page, f'value="{plan_manager_id}"' in page) == (True, True)
     stolen = new_browser()

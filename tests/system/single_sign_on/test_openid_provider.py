@@ -22,9 +22,11 @@ import httpx
 import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet
+from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations
 from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.plan_managers import store as plan_managers
 from plankeeper.single_sign_on.tokens import code_challenge_of, code_verifier_of
 from support.client import NO_TLS
 from support.cluster import SharedCluster
@@ -36,9 +38,9 @@ from support.single_sign_on import LINK, PUBLIC_URL, START, PublicBrowser, link_
 
 FOLDER = Path(__file__).parent
 HOME = "/console/participants"
-CALLBACK = f"{PUBLIC_URL}{START}/callback"
-OTHER_CLIENT = {"client_id": "another client", "client_secret": "another secret", "redirect_uris": [CALLBACK]}
-CLIENTS = [{"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "redirect_uris": [CALLBACK]}, OTHER_CLIENT]
+OTHER_CLIENT = ("another client", "another secret")
+OTHER_CALLBACK = f"{PUBLIC_URL}/another-client"
+MAX_TESTS = 30  # the number of plan managers whose redirect addresses are registered
 INVALID = f"{START}/failed?reason=invalid"
 
 
@@ -61,16 +63,23 @@ class RealProvider:
         self.id_tokens: list[str] = []  # those that the provider issued
         self.http = httpx.Client(timeout=60, verify=NO_TLS)
         handler = type("Handler", (_Proxy,), {"provider": self})
+        self.plan_manager_ids = [uuid7() for _ in range(MAX_TESTS)]
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.issuer = f"http://127.0.0.1:{self._server.server_port}"
         keys = json.dumps([KEY.as_dict(private=True)])
         self._process = subprocess.Popen(
-            ["node", "provider.mjs", self.issuer, keys, json.dumps(CLIENTS), claims_in_id_token],
+            ["node", "provider.mjs", self.issuer, keys, self._clients(), claims_in_id_token],
             cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline().removeprefix("port "))
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def _clients(self) -> str:
+        callbacks = [f"{PUBLIC_URL}{START}/{each}/callback" for each in self.plan_manager_ids]
+        clients = ((CLIENT_ID, CLIENT_SECRET, callbacks), (*OTHER_CLIENT, [OTHER_CALLBACK]))
+        names = ("client_id", "client_secret", "redirect_uris")
+        return json.dumps([dict(zip(names, each, strict=True)) for each in clients])
 
     def close(self) -> None:
         self._server.shutdown()
@@ -103,17 +112,16 @@ class RealProvider:
     def token_for_another_client(self, nonce: str, email: str) -> str:
         """A token that the provider issues to another client, with the nonce of the sign-in."""
         query = {
-            "response_type": "code", "client_id": OTHER_CLIENT["client_id"], "redirect_uri": CALLBACK,
+            "response_type": "code", "client_id": OTHER_CLIENT[0], "redirect_uri": OTHER_CALLBACK,
             "scope": "openid email profile", "nonce": nonce, "state": "x", "code_challenge_method": "S256",
             "code_challenge": code_challenge_of("x"),
         }  # fmt: skip
         address = self.authorize(f"{self.issuer}/auth?{urlencode(query)}", email)
         form = {
             "grant_type": "authorization_code", "code": parse_qs(urlsplit(address).query)["code"][0],
-            "redirect_uri": CALLBACK, "code_verifier": code_verifier_of("x"),
+            "redirect_uri": OTHER_CALLBACK, "code_verifier": code_verifier_of("x"),
         }  # fmt: skip
-        client = (str(OTHER_CLIENT["client_id"]), str(OTHER_CLIENT["client_secret"]))
-        response = self.http.post(f"{self.issuer}/token", data=form, auth=client)
+        response = self.http.post(f"{self.issuer}/token", data=form, auth=OTHER_CLIENT)
         return response.json()["id_token"]
 
 
@@ -166,6 +174,19 @@ def server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFactory) -> 
     running = public_server(cluster, tmp_path_factory.mktemp("keys"))
     yield running
     running.stop()
+
+
+@pytest.fixture
+def plan_manager_id(server: RunningServer, provider: RealProvider) -> UUID:
+    """A plan manager whose redirect address is registered at the provider."""
+
+    async def insert() -> UUID:
+        async with server.db.transaction() as tx:
+            inserted = await plan_managers.insert(tx, provider.plan_manager_ids.pop(), "Test plan manager")
+            assert inserted
+            return inserted.id
+
+    return server.run(insert())
 
 
 @pytest.fixture
@@ -283,6 +304,17 @@ def test_a_token_that_was_issued_to_another_client_is_rejected(
     assert (claims["aud"], claims["sub"]) == ("another client", person.email)
     provider.replace = lambda _own: foreign
     assert browser.come_back(provider.authorize(url, person.email)) == INVALID
+
+
+def test_the_redirect_address_of_another_plan_manager_is_refused(
+    server: RunningServer, provider: RealProvider, new_browser: Callable[[], PublicBrowser],
+    new_plan_manager: Callable[[], UUID],
+) -> None:  # fmt: skip
+    other = new_plan_manager()
+    set_up_provider(server, other, provider.issuer, f"{other}.example")
+    response = provider.http.get(new_browser().start(other))
+    provider.http.cookies.clear()
+    assert (response.status_code, "redirect_uri" in response.text) == (400, True)
 
 
 def test_responses_codes_and_tokens_cannot_be_replayed(

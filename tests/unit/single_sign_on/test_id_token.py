@@ -1,9 +1,12 @@
 """ID tokens without a server: keys, times and audiences. `tests/console/single_sign_on` sends invalid tokens."""
 
+import json
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
@@ -16,7 +19,7 @@ from plankeeper.single_sign_on.id_token import (
     parse_keys,
     verify_id_token,
 )
-from support.openid_provider import KEY, sign_token
+from support.openid_provider import KEY, encode_part, sign_token
 
 NOW = 1_800_000_000
 EXPECTED = ExpectedClaims("https://login.example.com", "client", "nonce of the test")
@@ -65,6 +68,28 @@ def is_valid(**changes: Any) -> bool:
 )
 def test_claims_are_checked(changes: dict[str, Any], valid: bool) -> None:
     assert is_valid(**changes) is valid
+
+
+def sign_bytes(header: bytes, claims: bytes) -> str:
+    """A token with JSON that no library would write."""
+    signed = f"{encode_part(header)}.{encode_part(claims)}"
+    return f"{signed}.{encode_part(KEY.private_key.sign(signed.encode(), PKCS1v15(), SHA256()))}"
+
+
+@pytest.mark.parametrize("name", ["iss", "aud", "azp", "nonce", "sub"])
+def test_a_claim_with_a_surrogate_is_invalid(name: str) -> None:
+    header = b'{"alg": "RS256", "kid": "first"}'
+    assert verify_id_token(sign_bytes(header, json.dumps(CLAIMS).encode()), KeySet([KEY]), EXPECTED, NOW)
+    claims = json.dumps(CLAIMS | {name: "\ud800"}).encode()  # escaped, as JSON allows
+    with pytest.raises(IdTokenError):
+        verify_id_token(sign_bytes(header, claims), KeySet([KEY]), EXPECTED, NOW)
+
+
+@pytest.mark.parametrize("header, depth", [(b'{"alg": "RS256", "kid": "first"}', 5000), (b"[" * 1500, 0)])
+def test_json_that_is_nested_too_deeply_is_invalid(header: bytes, depth: int) -> None:
+    claims = json.dumps(CLAIMS)[:-1].encode() + b', "x": ' + b"[" * depth + b"]" * depth + b"}"
+    with pytest.raises(IdTokenError):
+        verify_id_token(sign_bytes(header, claims), KeySet([KEY]), EXPECTED, NOW)
 
 
 def test_only_public_keys_for_signatures_are_used() -> None:

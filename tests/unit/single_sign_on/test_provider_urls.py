@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from plankeeper.single_sign_on import tokens
-from plankeeper.single_sign_on.client import is_allowed_url
+from plankeeper.single_sign_on.client import is_allowed_endpoint, is_allowed_url
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,23 @@ from plankeeper.single_sign_on.client import is_allowed_url
 )
 def test_a_provider_has_https_or_a_loopback_address(url: str, allowed: bool) -> None:
     assert is_allowed_url(url) is allowed
+
+
+@pytest.mark.parametrize(
+    "url, issuer, allowed",
+    [
+        ("https://login.example.com/token", "https://login.example.com", True),
+        ("https://other.example.com/token", "https://login.example.com", True),
+        ("http://127.0.0.1:2375/containers/x/stop", "https://login.example.com", False),
+        ("HTTP://127.0.0.1:2375/containers/x/stop", "https://login.example.com", False),
+        ("http://[::1]:9200/x", "https://127.0.0.1:8080", False),
+        ("http://127.0.0.1:8080/token", "http://127.0.0.1:8080", True),
+        ("https://login.example.com/token", "http://127.0.0.1:8080", True),
+        ("http://login.example.com/token", "http://127.0.0.1:8080", False),
+    ],
+)
+def test_a_discovery_document_has_http_only_if_the_issuer_has(url: str, issuer: str, allowed: bool) -> None:
+    assert is_allowed_endpoint(url, issuer) is allowed
 
 
 def test_the_secrets_of_a_sign_in_differ_and_are_derived() -> None:

@@ -87,7 +87,7 @@ async def start(request: PageRequest, plan_manager_id: UUID) -> Redirect | Provi
 
 
 @pages.get(CALLBACK_PATH.removeprefix(PREFIX), role="anyone", calls_provider=True)
-async def callback(request: PageRequest) -> Redirect:
+async def callback(request: PageRequest, plan_manager_id: UUID) -> Redirect:
     """Where the provider sends the browser. It always redirects, so that the code leaves the address bar."""
     state, code, error, issuer = (
         request.query.text(name)[:MAX_PARAMETER_LENGTH] for name in ("state", "code", "error", "iss")
@@ -95,7 +95,7 @@ async def callback(request: PageRequest) -> Redirect:
     response = AuthorizationResponse(state, code, error, issuer)
     try:
         confirmed = await request.single_sign_on.finish(
-            request.db, request.settings, request.single_sign_on_token, response
+            request.db, request.settings, plan_manager_id, request.single_sign_on_token, response
         )
         flow, provider, identity = confirmed
         result = await identities.sign_in(
