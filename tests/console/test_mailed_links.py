@@ -95,10 +95,11 @@ def test_a_forgotten_password_is_replaced_with_a_mailed_link(
 ) -> None:
     signed_in, browser = new_browser(), new_browser()
     assert sign_in(signed_in, robin).status_code == 303
+    mailing.mail.wait_for(robin.email)  # the notice of the new device
     assert f'href="{FORGOT}"' in browser.get("/console/sign-in").text
     sent = submit(browser, FORGOT, {"email": f" {robin.email.upper()} "})
     assert (sent.status_code, "Look for an email" in sent.text) == (200, True)
-    mail = mailing.mail.wait_for(robin.email, 2)  # after the notice of the new device
+    mail = mailing.mail.wait_for(robin.email, 2)
     assert mail.message["Subject"] == "Reset your Plankeeper password"
     path = only_link(mail)
     for _ in range(2):  # opening it, as mail filters do, doesn't use it
@@ -169,10 +170,15 @@ def test_an_invitation_is_mailed_and_not_shown_to_the_inviter(
     assert mail.message["Subject"] == "Invitation to Wattlebird Plans"
     assert "Robin Hale invites you to join Wattlebird Plans on Plankeeper, with the role manager." in mail.text
     [invitation] = mailing.server.run(member_store.list_pending_invitations(mailing.server.db, plan_manager_id))
-    again = submit(owner, f"{PEOPLE}/invitations/{invitation.id}/again", {}, PEOPLE)
-    assert ("/console/invitations/" in again.text, "Send again" in owner.get(PEOPLE).text) == (False, True)
+    again = f"{PEOPLE}/invitations/{invitation.id}/again"
+    repeated = submit(owner, again, {}, PEOPLE)
+    assert ("/console/invitations/" in repeated.text, "Send again" in owner.get(PEOPLE).text) == (False, True)
     second = only_link(mailing.mail.wait_for(email, 2))
     assert (guest.get(first).status_code, guest.get(second).status_code) == (404, 200)
+    for path, fields, page in ((again, {}, PEOPLE), (PEOPLE, form, f"{PEOPLE}/invite")):
+        too_soon = submit(owner, path, fields, page)
+        assert too_soon.status_code == 422
+        assert "Email: was sent an invitation a moment ago: try again in 1 minute." in too_soon.text
     joined = submit(guest, second, {"name": "Kim", "password": PASSWORD})
     assert (joined.status_code, joined.headers["location"]) == (303, "/console/participants")
 

@@ -4,6 +4,7 @@ The link is mailed, so that accepting it proves the email. Without a mail server
 """
 
 from datetime import UTC, datetime
+from math import ceil
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -11,10 +12,16 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import member_store, members, store
 from plankeeper.accounts.audit import ClientInfo, account_actor
 from plankeeper.accounts.credentials import VerifiedCredentials, sign_in_counters, verify_credentials
-from plankeeper.accounts.policy import INVITATION_LIFETIME
+from plankeeper.accounts.policy import (
+    FAILURES_EXPIRE_AFTER,
+    FREE_INVITATION_MAILS,
+    FREE_INVITATION_MAILS_PER_PERSON,
+    INVITATION_LIFETIME,
+    INVITATION_MAIL_FIRST_DELAY,
+)
 from plankeeper.accounts.schemas import Invitation, LoginResult, OpenInvitation
 from plankeeper.accounts.sessions import open_session
-from plankeeper.accounts.throttling import LoginError
+from plankeeper.accounts.throttling import Counter, LoginError, register_attempt
 from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.database.client import Database, Executor, Transaction
 from plankeeper.events.recorder import record_event
@@ -54,11 +61,14 @@ async def invite(ctx: WriteContext, email: str, role: str, name: str | None = No
     )
     if await member_store.has_role(ctx.tx, ctx.plan_manager_id, invitation.email):
         raise ValidationError(email="belongs to a person who is already a member")
+    sends_mail = ctx.settings.smtp_server is not None
+    if sends_mail:
+        await _count_mail(ctx, invitation.email, now)
     saved_invitation = await member_store.upsert_invitation(ctx.tx, ctx.plan_manager_id, invitation, hash_token(token))
     await record_event(ctx, "account.invited", None, saved_invitation)
-    if ctx.settings.smtp_server is None:
+    if not sends_mail:
         return token
-    await mail_store.insert(ctx.tx, InvitationMail(ctx.plan_manager_id, saved_invitation.id), now)
+    await mail_store.replace_invitation(ctx.tx, InvitationMail(ctx.plan_manager_id, saved_invitation.id), now)
     return None
 
 
@@ -111,6 +121,24 @@ async def revoke(ctx: WriteContext, invitation_id: UUID) -> Invitation:
     before = or_404(await member_store.delete_invitation(ctx.tx, ctx.plan_manager_id, invitation_id))
     await record_event(ctx, "account.invitation_withdrawn", before, None)
     return before
+
+
+async def _count_mail(ctx: WriteContext, email: str, now: datetime) -> None:
+    """Count a mail by its recipient and by the plan manager. Raises ValidationError during the delay of either."""
+    await store.delete_old_throttles(ctx.tx, now - FAILURES_EXPIRE_AFTER)
+    sender = f"invitation by {ctx.plan_manager_id}"
+    limits = (
+        (f"{email}\n{sender}", FREE_INVITATION_MAILS_PER_PERSON, "was sent an invitation a moment ago"),
+        (f"\n{sender}", FREE_INVITATION_MAILS, "can't be invited yet, because many other people were invited"),
+    )
+    for subject, free_mails, reason in limits:
+        counter = Counter(subject, free_mails, first_delay=INVITATION_MAIL_FIRST_DELAY)
+        try:
+            await register_attempt(ctx.tx, (counter,))
+        except LoginError as error:
+            minutes = ceil(error.retry_after / 60)
+            message = f"{reason}: try again in {minutes} minute{'s' if minutes > 1 else ''}"
+            raise ValidationError(email=message) from None
 
 
 async def _join(

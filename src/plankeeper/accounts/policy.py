@@ -19,6 +19,9 @@ ACCOUNT_FREE_FAILURES = 100  # failures without a delay: of an account on all ne
 ACCOUNT_MAX_DELAY = 60.0  # seconds; a distributed attack slows down, and doesn't lock the account
 RESET_FREE_REQUESTS = 1  # of a link to reset a password; further ones are delayed, so that nobody is sent many mails
 RESET_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
+FREE_INVITATION_MAILS = 50  # of a plan manager, to all people together; further ones are delayed
+FREE_INVITATION_MAILS_PER_PERSON = 1  # of a plan manager, to one person; further ones are delayed
+INVITATION_MAIL_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
 FAILURES_EXPIRE_AFTER = timedelta(days=1)  # since the last failure
 
 NO_PASSWORD = ""  # the hash of an account that signs in only with single sign-on; it matches no password

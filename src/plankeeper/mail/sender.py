@@ -57,7 +57,7 @@ class MailSender:
                 await asyncio.sleep(POLL_INTERVAL)
 
     async def send_next(self) -> bool:
-        """Try to send the mail that has been due for the longest time. False if none is due."""
+        """Try to send the mail whose turn it is. False if none is due."""
         mail = await store.claim_due(self._db, self._clock())
         if mail is None:
             return False

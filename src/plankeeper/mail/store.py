@@ -6,7 +6,7 @@ from uuid import UUID
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.json import to_json
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME
-from plankeeper.mail.schemas import MailContent, OutgoingMail, OwnerMail
+from plankeeper.mail.schemas import InvitationMail, MailContent, OutgoingMail, OwnerMail
 
 INSERT = """
     insert into outgoing_mails (content, created_at, next_attempt_at, expires_at) values ($1, $2, $2, $3)
@@ -16,6 +16,17 @@ INSERT = """
 async def insert(tx: Transaction, content: MailContent, at: datetime, lifetime: timedelta = MAIL_LIFETIME) -> None:
     """Insert a mail, which is due immediately. It is deleted at the end of its lifetime, sent or not."""
     await tx.execute(INSERT, to_json(content), at, at + lifetime)
+
+
+REPLACE_INVITATION = """
+    with replaced as (delete from outgoing_mails where content ->> 'invitation_id' = $1)
+    insert into outgoing_mails (content, created_at, next_attempt_at, expires_at) values ($2, $3, $3, $4)
+"""
+
+
+async def replace_invitation(tx: Transaction, content: InvitationMail, at: datetime) -> None:
+    """Insert the mail of an invitation instead of one that is still waiting, whose link would no longer work."""
+    await tx.execute(REPLACE_INVITATION, str(content.invitation_id), to_json(content), at, at + MAIL_LIFETIME)
 
 
 INSERT_FOR_OWNERS = """
@@ -35,7 +46,7 @@ CLAIM_DUE = """
     with due as materialized (
         select id from outgoing_mails
         where next_attempt_at <= $1 and expires_at > $1
-        order by next_attempt_at
+        order by content ->> 'kind' <> 'password_reset', next_attempt_at
         limit 1
         for update skip locked
     )
@@ -46,7 +57,10 @@ CLAIM_DUE = """
 
 
 async def claim_due(db: Executor, at: datetime) -> OutgoingMail | None:
-    """Claim the mail that has been due for the longest time. When the lease ends, another worker claims it again."""
+    """Claim the mail that has been due for the longest time. When the lease ends, another worker claims it again.
+
+    Links to reset a password don't wait for other mails.
+    """
     return await db.one_or_none(OutgoingMail, CLAIM_DUE, at, LEASE)
 
 

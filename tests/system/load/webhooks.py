@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from support.program import environment
+from support.program import environment, shared_key_file
 from system.load.client import Connection, closing
 
 _HEAD = re.compile(rb"POST /(\S*) HTTP/1\.1\r\n(.*?)\r\n\r\n", re.DOTALL)
@@ -108,7 +108,7 @@ class WebhookWorker:
 
     def __init__(self, log: Path, **settings: str) -> None:
         self._log = log
-        self._settings = settings
+        self._settings = {"PLANKEEPER_SECRET_KEY_FILE": str(shared_key_file())} | settings  # as the servers of tests
         self._start()
 
     def _start(self) -> None:

@@ -40,6 +40,10 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("members.html", context)
 
 
+async def list_again(request: PageRequest, **_path_params: object) -> HtmlPage:
+    return await list_(request)
+
+
 @pages.post("/settings/people/two-factor", role="owner", on_error=list_)
 async def set_requires_two_factor(request: FormRequest) -> Redirect:
     required = request.form.text("required") == "yes"
@@ -71,7 +75,7 @@ async def invite(request: FormRequest) -> HtmlPage:
     return await invitation_page(request, request.form.text("email"), request.form.text("role"), name or None)
 
 
-@pages.post("/settings/people/invitations/{invitation_id}/again", role="owner")
+@pages.post("/settings/people/invitations/{invitation_id}/again", role="owner", on_error=list_again)
 async def invite_again(request: FormRequest, invitation_id: UUID) -> HtmlPage:
     invitation = await get_invitation(request, invitation_id)
     return await invitation_page(request, invitation.email, invitation.role, invitation.name)
