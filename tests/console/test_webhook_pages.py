@@ -62,8 +62,8 @@ def test_an_endpoint_is_created_and_its_secret_shown_once(
     assert (made.url, made.description, made.event_types, made.payload) == (
         "https://example.com/hooks", "Ledger", ["note_type.*", "webhook_endpoint.tested"], "thin",
     )  # fmt: skip
-    wait_until(lambda: "Webhook endpoint created" in owner.get("/console/activity").text)
-    for page in (owner.get(PAGE).text, owner.get(f"{PAGE}/{made.id}").text, owner.activity()):
+    activity = owner.activity("?type=webhook_endpoint.created")
+    for page in (owner.get(PAGE).text, owner.get(f"{PAGE}/{made.id}").text, activity):
         assert (secret in page, "https://example.com/hooks" in page) == (False, True)
 
 

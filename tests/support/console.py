@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import members
 from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import LIMITS, NO_TLS
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 PASSWORD = "violet-harbour-93-lantern"
 
@@ -47,8 +47,9 @@ class Browser:
         return self._tokens[session]
 
     def activity(self, query: str = "") -> str:
-        """What the newest events say, each on its page."""
-        paths = re.findall(r'href="(/console/activity/[0-9a-f-]{36})"', self.get(f"/console/activity{query}").text)
+        """What the newest events say, each on its page, once one is listed: it takes the sequencer a moment."""
+        link = re.compile(r'href="(/console/activity/[0-9a-f-]{36})"')
+        paths = wait_until(lambda: link.findall(self.get(f"/console/activity{query}").text))
         return "".join(self.get(path).text for path in dict.fromkeys(paths))
 
     def submit(self, path: str, form: dict[str, Any] | None = None, page: str | None = None, **more: Any) -> Any:

@@ -130,7 +130,8 @@ def test_an_incomplete_body_times_out_and_writes_nothing(strict_server: RunningS
         client.sendall(b'{"first_name":')
         assert read_to_end(client) == b""
     assert api.get("/participants").json()["pagination"]["total"] == 0
-    assert {each["type"] for each in api.get("/events").json()["data"]} == {"api_key.created"}
+    events = wait_until(lambda: api.get("/events").json()["data"])
+    assert {each["type"] for each in events} == {"api_key.created"}
 
 
 def test_a_slow_body_times_out_and_writes_nothing(strict_server: RunningServer, api: Client) -> None:

@@ -33,11 +33,6 @@ def total(api: Client, path: str) -> int:
     return api.get(path, limit=1).json()["pagination"]["total"]
 
 
-def event_resource_ids(api: Client) -> list[str]:
-    """The resources of all events, read past the feed, which is a moment behind."""
-    return [each["resource"]["id"] for each in api.get("/events", limit=1000).json()["data"]]
-
-
 @pytest.mark.parametrize("path", CREATES)
 def test_a_repeated_request_gets_the_same_response_and_writes_nothing(api: Client, path: str) -> None:
     key = str(uuid7())
