@@ -21,6 +21,7 @@ from plankeeper.cli.context import (
     system_context,
     with_database,
 )
+from plankeeper.cli.distribute import citus_lines
 from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -70,7 +71,7 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
                 lines.append(("ok", cluster.note))
             dsn = cluster.dsn if cluster else settings.database_url or ""
             location = f"embedded in {settings.data_dir}" if cluster else "external"
-            server_version, version, expiring, usage = run(_inspect_database(dsn))
+            server_version, version, expiring, usage, citus = run(_inspect_database(dsn))
     except click.ClickException as error:
         return [*lines, ("FAIL", error.message)]
     major = int(server_version) // 10_000
@@ -80,6 +81,7 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
     is_current = version == schema.LATEST_REVISION
     advice = "" if is_current else f", but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
     lines.append(("ok" if is_current else "FAIL", f"schema {version or 'empty'}{advice}"))
+    lines += citus
     lines += secret_key_lines(settings, usage)
     return lines + [("warn", _expiry_warning(key)) for key in expiring]
 
@@ -89,14 +91,17 @@ def _expiry_warning(key: ApiKey) -> str:
     return f"key {key.id} (…{key.last_four}, {key.name}) expires at {expires_at}: run `plankeeper keys rotate`"
 
 
-async def _inspect_database(dsn: str) -> tuple[str, str | None, list[ApiKey], list[KeyUsage]]:
-    """The server's version, the schema's version, and if it is current, the expiring keys and secret keys in use."""
+async def _inspect_database(
+    dsn: str,
+) -> tuple[str, str | None, list[ApiKey], list[KeyUsage], list[tuple[str, str]]]:
+    """The server's version and the schema's. If it is current: expiring keys, secret keys in use, lines about Citus."""
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
         is_current = version == schema.LATEST_REVISION
         expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_current else []
         usage = await count_by_key(db) if is_current else []
-        return await schema.server_version(db), version, expiring, usage
+        citus = await citus_lines(db) if is_current else []
+        return await schema.server_version(db), version, expiring, usage, citus
 
 
 @click.command()

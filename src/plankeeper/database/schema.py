@@ -5,7 +5,8 @@ from pathlib import Path
 
 import asyncpg
 
-from plankeeper.database.client import Executor
+from plankeeper.database import citus
+from plankeeper.database.client import Database, Executor
 
 LATEST_REVISION = "0016"
 
@@ -34,11 +35,16 @@ def migrate(dsn: str) -> None:
     command.upgrade(config, "head")
 
 
-async def migrate_if_needed(db: Executor, dsn: str) -> bool:
-    """Migrate if the schema isn't the expected one, and return whether it did."""
-    if await current_revision(db) == LATEST_REVISION:
+async def migrate_if_needed(db: Database, dsn: str) -> bool:
+    """Migrate if the schema isn't the expected one, and return whether it did. Tables stay distributed with Citus."""
+    revision = await current_revision(db)
+    if revision == LATEST_REVISION:
         return False
+    is_distributed = revision is not None and await citus.is_citus(db) and await citus.is_distributed(db)
     await asyncio.to_thread(migrate, dsn)
+    if is_distributed:
+        async with db.transaction() as tx:
+            await citus.distribute(tx)
     return True
 
 
