@@ -133,8 +133,8 @@ class DedicatedConnection(Executor):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A transaction; an exception rolls it back."""
-        async with self._connection.transaction():
+        """A transaction in which each statement sees what was committed before it; an exception rolls it back."""
+        async with self._connection.transaction(isolation="read_committed"):
             yield Transaction(self._connection)
 
 

@@ -168,6 +168,13 @@ async def try_lead(db: Executor) -> bool:
     return await db.one(bool, TRY_LEAD)
 
 
+LIST_PLAN_MANAGERS = "select id from plan_managers"
+
+
+async def list_plan_managers(db: Executor) -> list[UUID]:
+    return await db.rows(UUID, LIST_PLAN_MANAGERS)
+
+
 # The newest position stays without its event, because the next one is counted from it.
 LIST_EXPIRED = """
     select event_id from event_order placed

@@ -7,7 +7,6 @@ from uuid import UUID
 from plankeeper.database.client import Database
 from plankeeper.events import order_store
 from plankeeper.http.parsing import uuid7_lower_bound
-from plankeeper.plan_managers import store as plan_managers
 
 CHECK_INTERVAL = 60.0  # seconds between two looks at all plan managers
 BATCH_SIZE = 1000  # events in one transaction
@@ -25,7 +24,7 @@ class EventRetention:
     async def __call__(self, db: Database) -> None:
         now = time.monotonic()
         if not self._due and (self._checked_at is None or now - self._checked_at >= CHECK_INTERVAL):
-            self._due, self._checked_at = [each.id for each in await plan_managers.list_all(db)], now
+            self._due, self._checked_at = await order_store.list_plan_managers(db), now
         before_id = uuid7_lower_bound(datetime.now(UTC) - self._retention)
         full_batches = 0
         while self._due and full_batches < MAX_BATCHES_PER_RUN:

@@ -94,11 +94,11 @@ class Sequencer:
         return locked
 
     async def _sweep(self, connection: DedicatedConnection) -> None:
-        """Look for events that other processes have committed, and for the leader."""
+        """Try to become the leader, and look for events that other processes have committed."""
         started = time.monotonic()
         try:
-            self.notify(await order_store.plan_managers_with_queued_events(connection))
             self.is_leader = self.is_leader or await order_store.try_lead(connection)
+            self.notify(await order_store.plan_managers_with_queued_events(connection))
         except Exception as error:
             # On Citus, the look fails if any node is away: the plan managers of the others go on.
             if not _concerns_some(connection, error):

@@ -50,23 +50,25 @@ class FanOut:
     async def run(self) -> None:
         """Create deliveries until cancelled. Waits out failures of the database."""
         while True:
-            try:
-                await self._run_once()
-            except Exception as error:
-                if not is_unavailable(error):
-                    log.exception("cannot create webhook deliveries")
-                await asyncio.sleep(1)
+            self._notified.clear()
+            now = time.monotonic()
+            for each in [id_ for id_, due_at in self._due_at.items() if due_at <= now]:
+                del self._due_at[each]
+                await self._handle(each)
+            next_due_at = min(self._due_at.values(), default=now + MAX_DELAY)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(next_due_at - time.monotonic()):
+                    await self._notified.wait()
+                    await asyncio.sleep(MIN_DELAY)
 
-    async def _run_once(self) -> None:
-        self._notified.clear()
-        now = time.monotonic()
-        for each in [id_ for id_, due_at in self._due_at.items() if due_at <= now]:
-            del self._due_at[each]
-            self._plan_next(each, await fan_out(self._db, each))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(min(self._due_at.values(), default=now + MAX_DELAY) - time.monotonic()):
-                await self._notified.wait()
-                await asyncio.sleep(MIN_DELAY)
+    async def _handle(self, plan_manager_id: UUID) -> None:
+        """Create the deliveries of one plan manager. A failure, such as of its node on Citus, concerns no other."""
+        try:
+            self._plan_next(plan_manager_id, await fan_out(self._db, plan_manager_id))
+        except Exception as error:
+            if not is_unavailable(error):
+                log.exception("cannot create webhook deliveries")
+            self._due_at.setdefault(plan_manager_id, time.monotonic() + MAX_DELAY)
 
     def _plan_next(self, plan_manager_id: UUID, progress: "Progress") -> None:
         """Try again at once after progress, and else ever later, until the endpoints have read the whole feed."""
