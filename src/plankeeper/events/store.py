@@ -30,6 +30,16 @@ LATERAL_EVENT: LiteralString = f"""
     cross join lateral (
         select {COLUMNS} from events where plan_manager_id = $1 and id = placed.event_id limit 1
     ) event"""
+POSITIONS_AFTER_CURSOR: LiteralString = f"""select position, event_id from event_order
+        where plan_manager_id = $1 and {IS_AFTER_CURSOR}"""
+POSITIONS_BEFORE_CURSOR: LiteralString = f"""select position, event_id from event_order
+        where plan_manager_id = $1 and {IS_BEFORE_CURSOR}"""
+# `changed` has the ids of a resource's events.
+POSITIONS_OF_CHANGES: LiteralString = """select position, event_id
+        from changed
+        cross join lateral (
+            select position, event_id from event_order where plan_manager_id = $1 and event_id = changed.id limit 1
+        ) each_placed"""
 MATCHES_ACTOR: LiteralString = """($4::text is null or actor_kind = $4)
         and ($5::text is null or lower(actor_name) = lower($5))"""
 
@@ -91,8 +101,7 @@ def queue_row(rows: Sequence[EventRow]) -> QueuedEvents:
 LIST_PAGE: LiteralString = f"""
     select {COLUMNS}
     from (
-        select position, event_id from event_order
-        where plan_manager_id = $1 and {IS_AFTER_CURSOR}
+        {POSITIONS_AFTER_CURSOR}
         order by position
         limit $3::bigint + 1
     ) placed {LATERAL_EVENT}
@@ -102,8 +111,7 @@ LIST_PAGE: LiteralString = f"""
 LIST_PAGE_BY_TYPE: LiteralString = f"""
     select {COLUMNS}
     from (
-        select position, event_id from event_order
-        where plan_manager_id = $1 and {IS_AFTER_CURSOR}
+        {POSITIONS_AFTER_CURSOR}
             and type = (select code from event_types where name = $4)
         order by position
         limit $3::bigint + 1
@@ -128,11 +136,7 @@ LIST_PAGE_FOR_RESOURCE: LiteralString = f"""
     )
     select {COLUMNS}
     from (
-        select position, event_id
-        from changed
-        cross join lateral (
-            select position, event_id from event_order where plan_manager_id = $1 and event_id = changed.id limit 1
-        ) each_placed
+        {POSITIONS_OF_CHANGES}
         where {IS_AFTER_CURSOR}
         order by position
         limit $5
@@ -151,8 +155,7 @@ async def list_page_for_resource(
 LATEST: LiteralString = f"""
     select {COLUMNS}
     from (
-        select position, event_id from event_order
-        where plan_manager_id = $1 and {IS_BEFORE_CURSOR}
+        {POSITIONS_BEFORE_CURSOR}
         order by position desc
         limit $3::bigint + 1
     ) placed {LATERAL_EVENT}
@@ -169,8 +172,7 @@ async def latest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit
 SEARCH_LATEST: LiteralString = f"""
     select {COLUMNS}
     from (
-        select position, event_id from event_order
-        where plan_manager_id = $1 and {IS_BEFORE_CURSOR}
+        {POSITIONS_BEFORE_CURSOR}
         order by position desc
         limit $3
     ) placed {LATERAL_EVENT}
@@ -181,8 +183,7 @@ SEARCH_LATEST: LiteralString = f"""
 SEARCH_LATEST_BY_TYPE: LiteralString = f"""
     select {COLUMNS}
     from (
-        select position, event_id from event_order
-        where plan_manager_id = $1 and {IS_BEFORE_CURSOR}
+        {POSITIONS_BEFORE_CURSOR}
             and type = (select code from event_types where name = $7)
         order by position desc
         limit $3
@@ -206,18 +207,13 @@ async def search_latest(
     return await db.rows(Event, SEARCH_LATEST_BY_TYPE, plan_manager_id, before, scan_limit, *actor, limit, filters.type)
 
 
-SCAN_LIMIT_ID: LiteralString = f"""
-    select event_id from event_order
-    where plan_manager_id = $1 and {IS_BEFORE_CURSOR}
-    order by position desc
-    limit 1 offset $3
-"""
-SCAN_LIMIT_ID_BY_TYPE: LiteralString = f"""
-    select event_id from event_order
-    where plan_manager_id = $1 and {IS_BEFORE_CURSOR} and type = (select code from event_types where name = $4)
-    order by position desc
-    limit 1 offset $3
-"""
+SCAN_LIMIT_ID: LiteralString = (
+    f"select event_id from ({POSITIONS_BEFORE_CURSOR} order by position desc limit 1 offset $3) placed"
+)
+SCAN_LIMIT_ID_BY_TYPE: LiteralString = (
+    f"select event_id from ({POSITIONS_BEFORE_CURSOR} and type = (select code from event_types where name = $4)"
+    " order by position desc limit 1 offset $3) placed"
+)
 
 
 async def scan_limit_id(
@@ -236,11 +232,7 @@ LATEST_FOR_RESOURCE: LiteralString = f"""
     )
     select {COLUMNS}
     from (
-        select position, event_id
-        from changed
-        cross join lateral (
-            select position, event_id from event_order where plan_manager_id = $1 and event_id = changed.id limit 1
-        ) each_placed
+        {POSITIONS_OF_CHANGES}
         where {IS_BEFORE_CURSOR}
         order by position desc
         limit $7
@@ -287,12 +279,7 @@ async def get(db: Executor, plan_manager_id: UUID, event_id: UUID) -> Event | No
     return await db.one_or_none(Event, GET, plan_manager_id, event_id)
 
 
-LATEST_ID = """
-    select event_id from event_order
-    where plan_manager_id = $1
-    order by position desc
-    limit 1
-"""
+LATEST_ID = "select event_id from event_order where plan_manager_id = $1 order by position desc limit 1"
 
 
 async def latest_id(db: Executor, plan_manager_id: UUID) -> UUID | None:
