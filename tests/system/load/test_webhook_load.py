@@ -22,8 +22,8 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
-from system.load.client import Connection, closing, create_plan_manager_and_key, percentile
-from system.load.webhooks import Receivers, WebhookWorker, create_for, post_request, wait_for
+from system.load.client import Connection, closing, create_plan_manager_and_key, percentile, write_request
+from system.load.webhooks import Receivers, WebhookWorker, create_for, wait_for
 
 HEALTHY = [f"healthy-{number}" for number in range(7)]
 UNHEALTHY = ["dead", "slow", "third"]
@@ -39,7 +39,7 @@ class SoakTenant:
         self.id = plan_manager_id
         self._dsn = dsn
         self._client = Client(url, key, plan_manager_id)
-        self.create_request = post_request("/providers", key, plan_manager_id, b'{"entity_name": "Soaked"}')
+        self.create_request = write_request("POST", "/providers", key, plan_manager_id, b'{"entity_name": "Soaked"}')
         self.endpoints: dict[str, UUID] = {}
 
     def close(self) -> None:
