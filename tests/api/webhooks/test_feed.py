@@ -170,11 +170,12 @@ async def test_deliveries_are_deleted_by_age(
     found = wait_for_deliveries(api, endpoint, 6)
     aged = [UUID(each["id"]) for each in found[:3]]
     older = "update webhook_deliveries set created_at = created_at - $1 * interval '1 day' where id = any ($2)"
-    await db.execute(older, 31, aged)
-    await db.execute(older, 29, [UUID(found[3]["id"])])
-    await delivery_queue.purge(db, 30, 2)
+    # Younger than the 30 days after which the server itself deletes them.
+    await db.execute(older, 21, aged)
+    await db.execute(older, 19, [UUID(found[3]["id"])])
+    await delivery_queue.purge(db, 20, 2)
     assert len(list_deliveries(api, endpoint)) == 4
-    await delivery_queue.purge(db, 30)
+    await delivery_queue.purge(db, 20)
     left = list_deliveries(api, endpoint)
     assert [each["id"] for each in left] == [each["id"] for each in found[3:]]
     assert poll_once(server) == 2
