@@ -152,7 +152,7 @@ class Worker:
         self._missing_key_at[endpoint_id] = now
         if now - self._missing_key_logged_at >= MISSING_KEY_INTERVAL:
             self._missing_key_logged_at = now
-            log.error("webhook deliveries wait for a secret key: %s", error.detail)
+            log.error("webhook deliveries wait for a secret key", extra={"reason": error.detail})
 
     def _busy_endpoints(self) -> dict[UUID, int]:
         """The number of attempts in flight by endpoint. Endpoints whose key is missing count as fully busy."""
