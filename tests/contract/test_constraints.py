@@ -11,6 +11,7 @@ _VALIDATED_BY_SCHEMA = "the shape of the request takes no other value"
 _GENERATED_ID = "the id was made for this row, or a conflict on it is an update"
 _NOT_IN_API = "no request of the API writes accounts"
 _NO_HTTP_WRITES = "written by import or the command line alone"
+_SEQUENCER = "written by the sequencer, or by the recorder with ids that it just made"
 
 # Constraints that no request can break.
 UNBREAKABLE = {
@@ -69,6 +70,13 @@ UNBREAKABLE = {
             "account_invitations_role_check", "account_roles_role_check",
         ],
         _NOT_IN_API,
+    ),
+    **dict.fromkeys(
+        [
+            "event_queue_pkey", "event_queue_check", "event_queue_event_ids_check", "event_order_pkey",
+            "event_order_by_event", "event_marks_pkey", "event_types_pkey", "event_types_name_key",
+        ],
+        _SEQUENCER,
     ),
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",
     "users_email_key": "the one insert takes the user that has the email; the console answers its update",
