@@ -14,12 +14,7 @@ from plankeeper.events.sequencer import CONNECTION_SETTINGS, assign_positions
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
-
-
-class Subject(Struct):
-    """The resource of an event."""
-
-    id: UUID
+from support.webhooks import EventSubject
 
 
 @dataclass
@@ -39,7 +34,7 @@ class QuietDatabase:
         """Record the events of one request, and answer their ids."""
         async with self.db.transaction() as tx:
             ctx = WriteContext(tx, plan_manager_id, Settings.read({}), SYSTEM, notify=notify)
-            subjects = [Subject(uuid7()) for _ in types]
+            subjects = [EventSubject(uuid7()) for _ in types]
             await record_events(ctx, [(type_, None, subject) for type_, subject in zip(types, subjects, strict=True)])
             statement = "select id from events where plan_manager_id = $1 and resource_id = any ($2) order by id"
             return await tx.rows(UUID, statement, plan_manager_id, [str(each.id) for each in subjects])
