@@ -87,9 +87,10 @@ def openapi_document() -> str:
 
 def create_app() -> ASGIApp:
     """The application that a worker of the server runs, with the settings of its environment."""
-    logs.configure()
+    settings = Settings.read()
+    logs.configure(settings.log_level)
     passwords.use_process()
-    return build_app(Settings.read())
+    return build_app(settings)
 
 
 def build_app(settings: Settings) -> ASGIApp:
@@ -145,7 +146,8 @@ def _build_services(settings: Settings) -> _Services:
     api_key_cache, rate_limiter = ApiKeyCache(db), LeasedRateLimiter(db)
     request_log_buffer = RequestLogBuffer(db) if settings.request_log_retention else None
     instrumentation = RequestInstrumentation(
-        log=settings.access_log, on_record=request_log_buffer.append if request_log_buffer else None
+        log=settings.access_log and logs.is_request_logged(settings.log_level),
+        on_record=request_log_buffer.append if request_log_buffer else None,
     )
     admission = Admission(api_key_cache.authenticate, rate_limiter, settings)
     api = ApiDependencies(db, admission, service, instrumentation, settings)

@@ -1,18 +1,17 @@
-"""Background tasks of API and webhook workers: one of them is the event sequencer and runs the periodic tasks."""
+"""Background tasks of API and webhook workers: all sequence events, and one of them runs the periodic tasks."""
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable, Sequence
 
 from plankeeper import metrics
 from plankeeper.api_keys import service
-from plankeeper.database.client import Database, Executor
-from plankeeper.events import sequencer
-from plankeeper.events import store as event_store
-from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.database.client import Database, is_unavailable
+from plankeeper.events.retention import EventRetention
+from plankeeper.events.sequencer import Sequencer
 from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
 from plankeeper.invoice_view_sessions import service as viewing
@@ -24,6 +23,12 @@ from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 
+log = logging.getLogger("plankeeper")
+
+PERIODIC_TASK_INTERVAL = 1.0  # seconds
+
+PeriodicTask = Callable[[Database], Awaitable[object]]
+
 
 def exit_with_parent() -> None:
     """Stop this process when its supervisor dies, so that it does not keep the port."""
@@ -33,7 +38,9 @@ def exit_with_parent() -> None:
 
 
 async def run_background_tasks(db: Database, settings: Settings) -> None:
-    """Run the event sequencer and its periodic tasks, or stand by to take over, until cancelled."""
+    """Sequence events, create deliveries, and run the periodic tasks or stand by to take over, until cancelled."""
+    fan_out = FanOut(db)
+    sequencer = Sequencer(db, fan_out.notify)
 
     async def warn_of_expiry(_db: object) -> None:
         await service.record_expiry_warnings(db, settings)
@@ -42,6 +49,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         await viewing.end_stale(db, settings)
 
     periodic_tasks = [
+        fan_out.find_behind,
         compact_counts,
         purge_idempotency_records,
         purge_rate_limits,
@@ -49,18 +57,33 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         purge_mails,
         warn_of_expiry,
         end_views,
-        metrics.watch_events,
         *_purge_tasks(settings),
     ]
-    await sequencer.run(db, periodic_tasks, FanOut())
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sequencer.run())
+        group.create_task(fan_out.run())
+        group.create_task(metrics.watch_events(db))
+        group.create_task(_run_periodic_tasks(db, sequencer, periodic_tasks))
 
 
-def _purge_tasks(settings: Settings) -> list[Callable[[Executor], Awaitable[object]]]:
+async def _run_periodic_tasks(db: Database, sequencer: Sequencer, tasks: Sequence[PeriodicTask]) -> None:
+    """Run the tasks every second while this process is the leader of all servers' processes, until cancelled."""
+    while True:
+        await asyncio.sleep(PERIODIC_TASK_INTERVAL)
+        try:
+            if sequencer.is_leader:
+                for task in tasks:
+                    await task(db)
+        except Exception as error:
+            if not is_unavailable(error):
+                log.exception("a periodic task failed")
+
+
+def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     # A retention of 0 days deletes the requests that were logged before the log was disabled.
-    purges: list[Callable[[Executor], Awaitable[object]]] = [RequestLogRetention(settings.request_log_retention or 0)]
+    purges: list[PeriodicTask] = [RequestLogRetention(settings.request_log_retention or 0)]
     if settings.event_retention:
-        retention = timedelta(days=settings.event_retention)
-        purges.append(lambda session: event_store.purge(session, uuid7_lower_bound(datetime.now(UTC) - retention)))
+        purges.append(EventRetention(settings.event_retention))
     if settings.delivery_retention:
         days = settings.delivery_retention
         purges.append(lambda session: delivery_queue.purge(session, days))

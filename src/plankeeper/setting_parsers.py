@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from plankeeper.logs import LEVELS
+
 MIN_RETENTION_DAYS = 7  # deliveries are retried for more than three days, and their events must still exist
 
 SMTP_PORTS = {"smtp": 587, "smtps": 465}
@@ -86,6 +88,12 @@ def parse_flag(value: str) -> bool:
     if value in ("on", "off"):
         return value == "on"
     raise ValueError("on or off")
+
+
+def parse_log_level(value: str) -> str:
+    if value in LEVELS:
+        return value
+    raise ValueError("debug, info, warning or error")
 
 
 def parse_networks(value: str) -> tuple[str, ...]:

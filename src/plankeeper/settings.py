@@ -14,6 +14,7 @@ from plankeeper.setting_parsers import (
     parse_at_least_a_day,
     parse_days,
     parse_flag,
+    parse_log_level,
     parse_mail_from,
     parse_networks,
     parse_optional,
@@ -172,6 +173,13 @@ class Settings:
     )
     access_log: bool = setting(
         "PLANKEEPER_ACCESS_LOG", "on", parse_flag, "Whether each request is logged: `on` or `off`."
+    )
+    log_level: str = setting(
+        "PLANKEEPER_LOG_LEVEL",
+        "info",
+        parse_log_level,
+        "The least level of the log lines that are written: `debug`, `info`, `warning` or `error`. The lines for"
+        " requests have the level `info`.",
     )
     metrics_port: int | None = setting(
         "PLANKEEPER_METRICS_PORT",

@@ -39,7 +39,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def server_url(plankeeper: str, environment: dict[str, str], cluster: SharedCluster, tmp_path: Path) -> Iterator[str]:
-    settings = {"PLANKEEPER_DATABASE_URL": cluster.dsn, "PLANKEEPER_WEBHOOK_WORKER": "off"}
+    settings = {"PLANKEEPER_DATABASE_URL": cluster.new_database(), "PLANKEEPER_WEBHOOK_WORKER": "off"}
     output = tmp_path / "output"
     with output.open("w") as stream:
         process = subprocess.Popen(

@@ -3,14 +3,14 @@
 import subprocess
 import sys
 
-from plankeeper import __version__
+from plankeeper.version import full_version
 from support.client import Client
 from support.cluster import SharedCluster, execute
 from support.program import environment, run_plankeeper, run_program
 
 
 def test_it_names_its_version_and_its_commands() -> None:
-    assert run_program("--version") == (0, f"plankeeper, version {__version__}\n", "")
+    assert run_program("--version") == (0, f"plankeeper, version {full_version()}\n", "")
     shown = run_plankeeper("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "A plan manager's system of record" in shown.stdout

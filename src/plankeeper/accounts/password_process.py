@@ -56,7 +56,7 @@ def main(lock_file: str) -> None:
     # The worker finishes its requests after these signals, and then closes the input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.nice(LOWEST_PRIORITY)
+    os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
     descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) if lock_file else None
     for line in sys.stdin:
         with _exclusive(descriptor):

@@ -4,7 +4,6 @@ import sys
 
 import click
 
-from plankeeper import __version__
 from plankeeper.cli.accounts import accounts
 from plankeeper.cli.api_keys import keys
 from plankeeper.cli.backup import backup, restore
@@ -18,10 +17,11 @@ from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
 from plankeeper.cli.single_sign_on import sso
 from plankeeper.cli.webhook_worker import webhook_worker
+from plankeeper.version import full_version
 
 
 @click.group()
-@click.version_option(__version__, prog_name="plankeeper")
+@click.version_option(full_version(), prog_name="plankeeper")
 @click.option("--traceback", is_flag=True, help="Show the traceback of an unexpected error.")
 def plankeeper(traceback: bool) -> None:  # main() reads the flag from sys.argv
     """A plan manager's system of record with an HTTP JSON API."""

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import click
 
-from plankeeper import __version__
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.api_keys.store import list_expiring
@@ -28,6 +27,7 @@ from plankeeper.database.client import Database
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
 from plankeeper.settings import SettingError, Settings
+from plankeeper.version import full_version
 
 
 @click.command()
@@ -49,7 +49,7 @@ def migrate() -> None:
 @click.command()
 def doctor() -> None:
     """Check the settings, database, schema and versions. Each line is ok, or says what to do."""
-    lines = [("ok", f"Plankeeper {__version__}, Python {platform.python_version()}")]
+    lines = [("ok", f"Plankeeper {full_version()}, Python {platform.python_version()}")]
     lines += python_warnings(sys.version_info[:3])
     try:
         settings = Settings.read()

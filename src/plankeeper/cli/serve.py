@@ -110,7 +110,7 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
     from plankeeper import logs
     from plankeeper.cli.supervisor import DRAIN_SECONDS, Supervisor, WebhookProcess
 
-    logs.configure()
+    logs.configure(settings.log_level)
     config = uvicorn.Config(
         "plankeeper.app:create_app",
         factory=True,

@@ -36,5 +36,5 @@ async def _run_worker(settings: Settings, *, embedded: bool) -> None:
     for each in key_file_warnings(settings):
         click.echo(f"Warning: {each}", err=True)
     click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
-    logs.configure()
+    logs.configure(settings.log_level)
     await run_webhook_worker(settings)

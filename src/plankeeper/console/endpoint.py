@@ -274,10 +274,10 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
             error.status,
         )
     elif is_unavailable(error):
-        log.warning("request %s: the database is not available: %r", request_id, error)
+        log.warning("the database is unavailable", extra={"request_id": request_id}, exc_info=error)
         kind, status = "unavailable", 503
     else:
-        log.error("request %s failed", request_id, exc_info=error)
+        log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
         kind, status = "internal_error", 500
     detail = error.detail if isinstance(error, ApiError) else ""
     return HtmlPage("error.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)

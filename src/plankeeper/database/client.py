@@ -1,9 +1,10 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, NamedTuple, TypeVar
+from uuid import UUID
 
 import asyncpg
 from msgspec import Struct
@@ -103,7 +104,16 @@ class Executor:
 
 
 class Transaction(Executor):
-    """One transaction on one connection. The code that opened it commits it, never a store."""
+    """One transaction on one connection. The code that opened it commits it, never a store.
+
+    `changed_feeds` are the plan managers whose events it records. The database's listener gets them after the commit.
+    """
+
+    __slots__ = ("changed_feeds",)
+
+    def __init__(self, connection: ConnectionLike, *, is_citus: bool = False) -> None:
+        super().__init__(connection, is_citus=is_citus)
+        self.changed_feeds: set[UUID] = set()
 
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
         """Insert many rows at once (COPY). The table's columns are the struct's fields."""
@@ -132,6 +142,24 @@ class Transaction(Executor):
             yield make_row(record)
 
 
+class DedicatedConnection(Executor):
+    """A connection outside the pool."""
+
+    @property
+    def is_closed(self) -> bool:
+        return self._connection.is_closed()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        """A transaction in which each statement sees what was committed before it; an exception rolls it back."""
+        async with self._connection.transaction(isolation="read_committed"):
+            yield Transaction(self._connection, is_citus=self.is_citus)
+
+
+def _ignore(_plan_manager_ids: Collection[UUID]) -> None:
+    """The listener of a database that has none."""
+
+
 class Database(Executor):
     """A pool of connections. Reads run on it directly: one statement, one round trip, no transaction.
 
@@ -139,7 +167,7 @@ class Database(Executor):
     unreachable, and statements succeed again as soon as it is back.
     """
 
-    __slots__ = ("_dsn", "_pool_size", "_pool_timeout", "_statement_timeout")
+    __slots__ = ("_dsn", "_pool_size", "_pool_timeout", "_statement_timeout", "on_feeds_changed")
 
     def __init__(
         self, dsn: str, *, pool_size: int = 10, pool_timeout: float = 5, statement_timeout: float = 30
@@ -149,6 +177,7 @@ class Database(Executor):
         self._pool_size = pool_size
         self._pool_timeout = pool_timeout
         self._statement_timeout = statement_timeout
+        self.on_feeds_changed: Callable[[Collection[UUID]], None] = _ignore
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator["Database"]:
@@ -170,19 +199,24 @@ class Database(Executor):
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
         """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        async with self._connection.acquire() as connection, connection.transaction(**options):
-            yield Transaction(connection, is_citus=self.is_citus)
+        async with self._connection.acquire() as connection:
+            tx = Transaction(connection, is_citus=self.is_citus)
+            async with connection.transaction(**options):
+                yield tx
+        if tx.changed_feeds:
+            self.on_feeds_changed(tx.changed_feeds)
 
     @asynccontextmanager
-    async def dedicated_connection(self) -> AsyncGenerator[Executor]:
-        """A connection outside the pool, for the resources of a session, such as an advisory lock.
+    async def dedicated_connection(self, **settings: str) -> AsyncGenerator[DedicatedConnection]:
+        """A connection outside the pool, for the resources of a session, such as an advisory lock or `settings`.
 
         Use it every few seconds: PostgreSQL closes it after ten idle seconds, so that a machine that has failed
         releases its lock.
         """
-        connection = await self._connect(_options(self._statement_timeout, idle_session_timeout="10s"))
+        options = _options(self._statement_timeout, idle_session_timeout="10s", **settings)
+        connection = await self._connect(options)
         try:
-            yield Executor(connection, is_citus=self.is_citus)
+            yield DedicatedConnection(connection, is_citus=self.is_citus)
         finally:
             connection.terminate()
 

@@ -8,7 +8,7 @@ import asyncpg
 from plankeeper.database import citus
 from plankeeper.database.client import Database, Executor
 
-LATEST_REVISION = "0016"
+LATEST_REVISION = "0017"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 

@@ -110,7 +110,9 @@ class SecretCipher:
         try:
             self._keys = {key.id: AESGCM(key.value) for key in read_keys(self._path)}
         except (KeyFileError, OSError) as error:
-            log.error("%s The keys that were read before remain in use.", error)  # noqa: TRY400 - the message says it all
+            reason = error.reason if isinstance(error, KeyFileError) else error.strerror
+            event = "the key file cannot be used; the keys that were read before remain in use"
+            log.error(event, extra={"reason": reason})  # noqa: TRY400 - the reason is enough
 
 
 def encrypting_key_id(stored: str) -> str | None:

@@ -23,7 +23,11 @@ _OTHERS_PERMISSIONS = 0o077
 
 
 class KeyFileError(Exception):
-    """A key file cannot be read or written, or is invalid. The message is a sentence that names the file."""
+    """A key file cannot be read or written, or is invalid. The reason is a sentence that names the file."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class SecretKey(NamedTuple):

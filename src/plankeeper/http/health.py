@@ -107,7 +107,7 @@ def readiness_check(db: Database) -> _HealthCheckFunction:
         try:
             revision = await schema.current_revision(db)
         except Exception as error:
-            log.warning("not ready: %r", error)
+            log.warning("not ready", exc_info=error)
             raise _not_ready_error("The database does not respond.") from error
         if revision != schema.LATEST_REVISION:
             newer = revision is not None and revision > schema.LATEST_REVISION

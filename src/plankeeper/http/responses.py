@@ -47,9 +47,9 @@ def error_response(error: Exception, request_id: str) -> Response:
     """The response for an exception. Unexpected errors are logged, and the client sees only `internal_error`."""
     if not isinstance(error, ApiError):
         if is_unavailable(error):
-            log.warning("request %s: the database is not available: %r", request_id, error)
+            log.warning("the database is unavailable", extra={"request_id": request_id}, exc_info=error)
             error = ApiError("service_unavailable", headers={"retry-after": "1"})
         else:
-            log.error("request %s failed", request_id, exc_info=error)
+            log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
             error = ApiError("internal_error")
     return Response.from_object(error.status, error.body(request_id), error.headers)

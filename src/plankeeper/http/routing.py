@@ -1,8 +1,8 @@
 """Routing: packages declare their operations in a Router, and PathRouter finds the endpoint of a request."""
 
 import inspect
+import logging
 import re
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ from plankeeper.http.context import ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import BodyParser
 from plankeeper.http.schemas import Query
+
+log = logging.getLogger("plankeeper")
 
 PREFIX = "/api/public/v1"
 
@@ -243,6 +245,7 @@ class PathRouter:
                 phase = "shutdown"
                 await receive()
         except BaseException:
-            await send({"type": f"lifespan.{phase}.failed", "message": traceback.format_exc()})
+            log.exception("the %s failed", phase)
+            await send({"type": f"lifespan.{phase}.failed", "message": ""})
             raise
         await send({"type": "lifespan.shutdown.complete"})

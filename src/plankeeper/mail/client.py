@@ -18,14 +18,14 @@ TIMEOUT = 10.0  # seconds for each step of the conversation with the server
 
 
 class MailError(Exception):
-    """A message that wasn't sent. The text has no address; `reply` is the server's, which can contain one.
+    """A message that wasn't sent. The reason has no address; `reply` is the server's, which can contain one.
 
     A permanent error concerns this message or its recipient: another attempt would fail too.
     """
 
-    def __init__(self, text: str, reply: str = "", *, is_permanent: bool = False) -> None:
-        super().__init__(text)
-        self.reply, self.is_permanent = reply, is_permanent
+    def __init__(self, reason: str, reply: str = "", *, is_permanent: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.reply, self.is_permanent = reason, reply, is_permanent
 
 
 class _ReplyRecorder(smtplib.SMTP):
@@ -128,7 +128,8 @@ def _mail_errors() -> Generator[None]:
     except socket.gaierror:
         raise MailError("the host name has no address") from None
     except (smtplib.SMTPException, OSError, ValueError) as error:
-        raise MailError(f"{type(error).__name__}: {error}") from None
+        cause = error.strerror if isinstance(error, OSError) else None
+        raise MailError(f"{type(error).__name__}{f': {cause}' if cause else ''}") from None
 
 
 def format_reply(code: int, text: bytes | str) -> str:

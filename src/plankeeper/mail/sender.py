@@ -78,14 +78,16 @@ class MailSender:
 
     async def _handle_failure(self, mail: OutgoingMail, content: MailContent, error: Exception) -> None:
         """Log the failure without the server's reply, which can contain an address."""
-        kind = content.__struct_config__.tag
+        members = {"mail": content.__struct_config__.tag, "attempt": mail.attempt_count}
+        if isinstance(error, client.MailError):
+            members["reason"] = error.reason
         if isinstance(error, client.MailError) and not error.is_permanent:
             MAIL_ATTEMPTS.labels("postponed").inc()
-            log.warning("cannot send a mail yet (%s, attempt %d): %s", kind, mail.attempt_count, error)
+            log.warning("cannot send a mail yet", extra=members, exc_info=error)
             await store.postpone(self._db, mail, self._clock() + retry_delay(mail.attempt_count))
         else:
             MAIL_ATTEMPTS.labels("failed").inc()
-            log.warning("cannot send a mail (%s): %s", kind, error)
+            log.warning("cannot send a mail", extra=members, exc_info=error)
             await store.delete(self._db, mail.id)
 
 
@@ -96,4 +98,4 @@ async def purge(session: Executor) -> None:
     expired_count = await store.purge(session, now)
     if expired_count:
         MAIL_ATTEMPTS.labels("failed").inc(expired_count)
-        log.warning("%d mails could not be sent in time, and were deleted", expired_count)
+        log.warning("mails could not be sent in time, and were deleted", extra={"mails": expired_count})

@@ -6,6 +6,7 @@ leases that it does not use, so that all workers know the remaining quota and ca
 
 import asyncio
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -29,12 +30,17 @@ _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class _LeaseState:
-    """A worker's lease of a subject's quota. The minute ends at `expires_at` on this process's monotonic clock."""
+    """A worker's lease of a subject's quota.
+
+    On this process's monotonic clock, the minute ends between `expires_at` and `resets_at`: a query takes time.
+    A lease is not used after the earlier one, and clients are told the later one, so that they never retry too early.
+    """
 
     limit: int
     minute: datetime = _LONG_AGO
     requested_at: float = 0  # when the latest lease was requested
     expires_at: float = 0
+    resets_at: float = 0
     remaining: int = 0  # of the lease
     unreported: int = 0
     used: int = 0  # by all workers, at the latest lease
@@ -43,7 +49,7 @@ class _LeaseState:
     pending_request: asyncio.Task[None] | None = None
 
     def status(self, now: float, *, exceeded: bool = False) -> RateLimitStatus:
-        reset_after = self.expires_at - now
+        reset_after = self.resets_at - now
         remaining = 0 if exceeded else max(0, self.limit - self.used - self.unreported)
         return RateLimitStatus(self.limit, remaining, min(max(reset_after, 0.0), WINDOW_SECONDS), exceeded)
 
@@ -56,16 +62,19 @@ class _LeaseState:
         self.used_since_report = False
         return report
 
-    def update(self, lease: Lease, requested_at: float) -> None:
+    def update(self, lease: Lease, requested_at: float, received_at: float) -> None:
         """Add a new lease. Requests may have used the old one since, or the next minute may have begun."""
         if lease.minute < self.minute and requested_at < self.requested_at:
             return
         if lease.minute != self.minute:
             self.remaining = self.unreported = 0
+            self.expires_at, self.resets_at = 0, math.inf
         self.minute, self.used = lease.minute, lease.used
         self.remaining += lease.lease
         self.requested_at = requested_at
-        self.expires_at = requested_at + lease.seconds  # measured before the query: better too early than too late
+        # Each query bounds the end of the minute from both sides, and the fastest one best.
+        self.expires_at = max(self.expires_at, requested_at + lease.seconds)
+        self.resets_at = min(self.resets_at, received_at + lease.seconds)
 
 
 class LeasedRateLimiter:
@@ -155,5 +164,6 @@ class LeasedRateLimiter:
             new = [report for report in reports if report.subject not in known]
             await store.ensure_rows(db, [report.subject for report in new])
             leases += await store.lease(db, new)
+        received_at = time.monotonic()
         for lease in leases:
-            states[lease.subject].update(lease, requested_at)
+            states[lease.subject].update(lease, requested_at, received_at)

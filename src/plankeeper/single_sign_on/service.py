@@ -41,11 +41,12 @@ FailureReason = Literal["expired", "rejected", "unavailable", "invalid", "email"
 
 
 class SingleSignOnError(Exception):
-    """A sign-in at a provider failed. The message is for the log, the reason selects the text of the page."""
+    """A sign-in at a provider failed. The explanation is for the log, the reason selects the text of the page."""
 
-    def __init__(self, reason: FailureReason, message: str = "") -> None:
-        super().__init__(message or reason)
+    def __init__(self, reason: FailureReason, explanation: str = "") -> None:
+        super().__init__(explanation or reason)
         self.reason: FailureReason = reason
+        self.explanation = explanation
 
 
 class AuthorizationRequest(NamedTuple):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 
 from plankeeper import background, logs
 from plankeeper.database.client import Database
@@ -21,8 +22,13 @@ def run_as_sidecar() -> None:
     import uvloop
 
     os.nice(NICENESS)
-    logs.configure()
-    uvloop.run(_run_until_parent_exits(Settings.read()))
+    settings = Settings.read()
+    logs.configure(settings.log_level)
+    try:
+        uvloop.run(_run_until_parent_exits(settings))
+    except Exception:  # noqa: BLE001 - multiprocessing would print the traceback with the text of the exception
+        logs.log.exception("the webhook worker failed")
+        sys.exit(1)
 
 
 async def _run_until_parent_exits(settings: Settings) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from plankeeper.database import citus
 from plankeeper.database.citus import Nodes, statement_groups
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.encryption.cipher import SecretCipher, secret_cipher
@@ -94,6 +95,8 @@ class Worker:
         if capacity <= 0:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             return 1
+        if not self._db.stats.open:
+            await citus.is_citus(self._db)  # a connection finds out whether the statements below are those for Citus
         due = await delivery_queue.list_due(
             self._db, self._nodes, self._busy_endpoints(), MAX_PER_ENDPOINT, self._clock_offset
         )
@@ -169,7 +172,7 @@ class Worker:
         self._missing_key_at[endpoint_id] = now
         if now - self._missing_key_logged_at >= MISSING_KEY_INTERVAL:
             self._missing_key_logged_at = now
-            log.error("webhook deliveries wait for a secret key: %s", error.detail)
+            log.error("webhook deliveries wait for a secret key", extra={"reason": error.detail})
 
     def _busy_endpoints(self) -> dict[UUID, int]:
         """The number of attempts in flight by endpoint. Endpoints whose key is missing count as fully busy."""

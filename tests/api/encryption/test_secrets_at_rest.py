@@ -249,9 +249,10 @@ def test_deliveries_wait_for_a_worker_with_the_key(
     assert poll_once(server_without_key) == 3
     assert receiver.received == []
     assert {(each["status"], len(each["attempts"])) for each in list_deliveries(api, endpoint)} == {("pending", 0)}
-    [logged] = [each.getMessage() for each in caplog.records if each.name == "plankeeper"]
-    assert logged.startswith("webhook deliveries wait for a secret key: A stored secret is encrypted with the key ")
-    assert logged.endswith(", which PLANKEEPER_SECRET_KEY_FILE does not contain.")
+    [logged] = [each for each in caplog.records if each.name == "plankeeper"]
+    assert logged.getMessage() == "webhook deliveries wait for a secret key"
+    assert vars(logged)["reason"].startswith("A stored secret is encrypted with the key ")
+    assert vars(logged)["reason"].endswith(", which PLANKEEPER_SECRET_KEY_FILE does not contain.")
     assert len(caplog.records) == 1
     wait_until(lambda: poll_once(server) == 0)
     server.run(server.db.execute("update webhook_deliveries set next_attempt_at = now()"))

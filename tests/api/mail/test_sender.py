@@ -1,6 +1,7 @@
 """The queue of mails: retries, expiry, several senders, and what neither the queue nor the log contains."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations, members, password_reset
 from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.logs import JsonFormatter
 from plankeeper.mail import sender, store
 from plankeeper.mail.retry_policy import LEASE, MAIL_LIFETIME, RESET_REQUEST_LIFETIME
 from plankeeper.mail.schemas import NewDeviceMail
@@ -63,9 +65,11 @@ def test_while_the_mail_server_is_down_mails_wait_longer_and_longer(
         outbox.wait(timedelta(seconds=delay) - SECOND)
         assert outbox.send_due() == 0
         outbox.wait(SECOND)
-    assert caplog.messages[0] == (
-        "cannot send a mail yet (new_device, attempt 1): ConnectionRefusedError: [Errno 111] Connection refused"
-    )
+    first = json.loads(JsonFormatter().format(caplog.records[0]))
+    assert {name: first[name] for name in ("event", "mail", "attempt", "error", "reason")} == {
+        "event": "cannot send a mail yet", "mail": "new_device", "attempt": 1, "error": "MailError",
+        "reason": "ConnectionRefusedError: Connection refused",
+    }  # fmt: skip
     outbox.mail.start()
     assert outbox.send_due() == 1
     assert len(outbox.mail.to(ada.email)) == 1
@@ -97,9 +101,9 @@ def test_only_a_permanent_rejection_gives_up_and_no_address_is_logged(
         add_notice(outbox, ada.id)
         assert outbox.send_due() == 1
     assert len(outbox.rows()) == kept
-    [message] = [each.getMessage() for each in caplog.records if each.name == "plankeeper"]
-    assert f"the recipient was rejected ({reply[:3]})" in message
-    assert ada.email not in message
+    [line] = [JsonFormatter().format(each) for each in caplog.records if each.name == "plankeeper"]
+    assert json.loads(line)["reason"] == f"the recipient was rejected ({reply[:3]})"
+    assert ada.email not in line
 
 
 def test_several_senders_send_each_mail_once(outbox: Outbox, ada: AccountDriver) -> None:

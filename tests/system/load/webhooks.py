@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
-from uuid import UUID
 
 from support.program import environment, shared_key_file
 from system.load.client import Connection, closing
@@ -133,15 +132,6 @@ class WebhookWorker:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-
-
-def post_request(path: str, key: str, plan_manager_id: UUID | str, body: bytes) -> bytes:
-    lines = (
-        f"POST /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
-        f"X-Plan-Manager-Id: {plan_manager_id}", "Content-Type: application/json", f"Content-Length: {len(body)}",
-        "", "",
-    )  # fmt: skip
-    return "\r\n".join(lines).encode() + body
 
 
 def create_for(url: str, request: bytes, connections: int, seconds: float) -> float:

@@ -168,7 +168,7 @@ class TwoServers:
 
     def usage(self) -> dict[str, int]:
         """The number of secrets by key."""
-        return {line.split()[0]: int(line.split()[2]) for line in self.command("secret-key", "list")}
+        return {line.split()[0]: int(line.split()[2].replace(",", "")) for line in self.command("secret-key", "list")}
 
     def key_ids(self) -> list[list[str]]:
         return [[key.id for key in read_keys(file)] for file in self.files]

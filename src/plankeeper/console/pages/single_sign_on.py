@@ -157,7 +157,8 @@ async def failure(request: PageRequest) -> HtmlPage:
 
 
 def failed(request: PageRequest, error: SingleSignOnError) -> Redirect:
-    log.warning("request %s: single sign-on failed: %s", request.request_id, error)
+    members = {"request_id": request.request_id, "reason": error.reason, "explanation": error.explanation}
+    log.warning("single sign-on failed", extra=members)
     return Redirect(f"{PREFIX}{PATH}/failed?reason={error.reason}", single_sign_on_token="")
 
 

@@ -1,0 +1,40 @@
+"""Adds the commit to the wheel, so that an installed program can report what it was built from."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CommitHook(BuildHookInterface[Any]):
+    """Writes `plankeeper/commit.txt` from PLANKEEPER_COMMIT, or from git if the project directory is a checkout."""
+
+    _folder = ""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        commit = os.environ.get("PLANKEEPER_COMMIT", "").strip() or _describe(self.root)
+        if version == "editable" or not commit:
+            return
+        self._folder = tempfile.mkdtemp()
+        file = Path(self._folder) / "commit.txt"
+        file.write_text(f"{commit}\n")
+        build_data["force_include"][str(file)] = "plankeeper/commit.txt"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's
+        if self._folder:
+            shutil.rmtree(self._folder)
+
+
+def _describe(root: str) -> str:
+    """The commit, with `-dirty` if files have changed since; empty without git or a repository."""
+    if not (Path(root) / ".git").exists():
+        return ""
+    command = ["git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - fixed
+    except (OSError, subprocess.CalledProcessError):
+        return ""
