@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
@@ -21,7 +22,13 @@ BUILD = Path(__file__).parents[3] / "shared" / "citus"
 PORTS = 11  # from the coordinator's to that of the server beside the trio, which trio.sh starts without Citus
 
 # What the databases hold needn't outlive the machine.
-SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "lock_timeout": "5s",  # as docs/operations.md advises
+}
 
 
 class CitusTrio:
@@ -55,7 +62,7 @@ class CitusTrio:
             pid = int(pid_file.read_text().splitlines()[0])
             os.kill(pid, signal.SIGQUIT)
             while pid_file.exists():
-                os.sched_yield()
+                time.sleep(0.05)
 
     def configure(self, port: int) -> None:
         settings = [f"alter system set {name} = '{value}'" for name, value in SETTINGS.items()]

@@ -83,7 +83,7 @@ LIST_TABLES = """
             when p.logicalrelid is not null then 'local'
         end as placement
     from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
-    where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+    where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and not relation_is_a_known_shard(c.oid)
     order by c.relname
 """
 

@@ -75,7 +75,7 @@ def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> Co
 class Executor:
     """Runs statements. A statement is composed only of literals: values are always parameters.
 
-    `is_citus`: the database has the extension Citus, with which a statement can't write two tables.
+    `is_citus`: the database has the extension Citus, which requires other statements in some places.
     """
 
     __slots__ = ("_connection", "is_citus")
@@ -231,8 +231,10 @@ class Database(Executor):
 
 
 # Citus finds the node of a plan manager only in a plan for the values. A node that doesn't answer fails in 5 seconds.
+# Where Citus hides shards from queries of the catalogue, asyncpg's query about types takes half a minute.
 _CONFIGURE_CITUS = """
-    select set_config('plan_cache_mode', 'auto', false), set_config('citus.node_connection_timeout', '5000', false)
+    select set_config('plan_cache_mode', 'auto', false), set_config('citus.node_connection_timeout', '5000', false),
+        set_config('citus.override_table_visibility', 'off', false)
     from pg_extension where extname = 'citus'
 """
 

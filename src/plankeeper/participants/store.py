@@ -130,28 +130,9 @@ INSERT = f"""
 """
 
 
-# Citus plans no statement that writes two tables.
-INSERT_ONLY = f"""
-    insert into participants (plan_manager_id, id, {COLUMNS})
-    select $1, id, {COLUMNS}
-    from json_populate_recordset(null::participants, $2)
-    returning id -- without this, Citus would copy the rows and report an error without its code
-"""
-
-COUNT_INSERTED = """
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, status, coalesce(state, ''), count(*)
-    from json_populate_recordset(null::participants, $2) group by status, coalesce(state, '')
-"""
-
-
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Insert participants and add them to the totals. `records` is a JSON list of ParticipantRow."""
-    if tx.is_citus:
-        await tx.execute(INSERT_ONLY, plan_manager_id, records)
-        await tx.execute(COUNT_INSERTED, plan_manager_id, records)
-    else:
-        await tx.execute(INSERT, plan_manager_id, records)
+    await tx.execute(INSERT, plan_manager_id, records)
 
 
 UPDATE_MANY = f"""
@@ -164,7 +145,7 @@ UPDATE_MANY = f"""
     ), changed as (
         update participants participant set
             -- the sub-select only turns the columns of `new` into a list
-            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = clock_timestamp()
+            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = statement_timestamp()
         from new
         where participant.plan_manager_id = $1 and participant.id = new.id
         returning participant.status, participant.state
@@ -179,33 +160,9 @@ UPDATE_MANY = f"""
 """
 
 
-COUNT_CHANGED = """
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, change.status, coalesce(change.state, ''), sum(change.difference)
-    from json_populate_recordset(null::participants, $2) new
-    join participants old on old.plan_manager_id = $1 and old.id = new.id
-    cross join lateral (values (new.status, new.state, 1), (old.status, old.state, -1))
-        as change (status, state, difference)
-    group by change.status, coalesce(change.state, '')
-    having sum(change.difference) <> 0
-"""
-
-UPDATE_ONLY = f"""
-    update participants participant set
-        -- the sub-select only turns the columns of `new` into a list
-        ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = statement_timestamp()
-    from json_populate_recordset(null::participants, $2) new
-    where participant.plan_manager_id = $1 and participant.id = new.id
-"""
-
-
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Update participants that the caller has locked, and the totals. `records` is a JSON list of ParticipantRow."""
-    if tx.is_citus:
-        await tx.execute(COUNT_CHANGED, plan_manager_id, records)
-        await tx.execute(UPDATE_ONLY, plan_manager_id, records)
-    else:
-        await tx.execute(UPDATE_MANY, plan_manager_id, records)
+    await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
 DELETE = """
@@ -217,21 +174,8 @@ DELETE = """
 """
 
 
-COUNT_DELETED = """
-    insert into participant_counts (plan_manager_id, status, state, amount)
-    select $1, status, coalesce(state, ''), -1 from participants where plan_manager_id = $1 and id = $2
-"""
-
-DELETE_ONLY = "delete from participants where plan_manager_id = $1 and id = $2"
-
-
 async def delete(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
-    """Delete a participant that the caller has locked, and subtract it from the totals."""
-    if tx.is_citus:
-        await tx.execute(COUNT_DELETED, plan_manager_id, participant_id)
-        await tx.execute(DELETE_ONLY, plan_manager_id, participant_id)
-    else:
-        await tx.execute(DELETE, plan_manager_id, participant_id)
+    await tx.execute(DELETE, plan_manager_id, participant_id)
 
 
 EXPORT = f"select id, {COLUMNS} from participants where plan_manager_id = $1 order by id"

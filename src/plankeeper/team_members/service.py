@@ -88,7 +88,8 @@ async def update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID, 
     if not is_changed(old, new):
         return before
     await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
-    await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    if new.permissions != old.permissions:
+        await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([new]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, new.id))
     await record_event(ctx, "team_member.updated", before, after)
     return after

@@ -30,31 +30,32 @@ from support.server import RunningServer, wait_until
 from support.webhooks import running_worker
 
 SOAK = os.environ.get("PLANKEEPER_SOAK") == "1"
+SHARDS = 8  # of each table: enough for three workers, and quickly distributed
 
-# Statements that PostgreSQL runs in one piece, and Citus in several: the store has others for it.
+# Statements that Citus can't plan: the store has others for it.
 ONLY_WITHOUT_CITUS = {
-    "participants.store.INSERT": "writes two tables",
-    "participants.store.UPDATE_MANY": "writes two tables",
-    "participants.store.DELETE": "writes two tables",
     "webhooks.delivery_queue.LIST_DUE": "has a recursion",
 }
-# Statements that ask all nodes, or that the coordinator takes apart.
+# Statements that ask all nodes.
 ALL_SHARDS = {
     "encryption.store.count_by_key": "the operator's commands read the secrets of all plan managers",
     "encryption.store.list_with_other_keys": "the operator's commands read the secrets of all plan managers",
+    "events.order_store.plan_managers_with_queued_events": "node by node if one has failed",
+    "events.order_store.queue_states": "node by node if one has failed",
     "idempotency.store.purge": "a periodic task",
     "import_files.store.purge": "a periodic task",
     "invoice_view_sessions.store.list_stale": "a periodic task",
     "participants.store.compact_counts": "a periodic task",
     "request_log.store.list_active": "a periodic task",
     "request_log.store.purge": "a periodic task",
-    "webhooks.delivery_queue.list_due": "asks which plan managers have due deliveries, node by node if one has failed",
+    "webhooks.delivery_queue.list_due": "node by node if one has failed",
     "webhooks.delivery_queue.purge": "a periodic task",
+    "webhooks.endpoint_store.plan_managers_behind": "node by node if one has failed",
 }
 VALUES = {
     "uuid": "00000000-0000-0000-0000-000000000007", "text": "00000000-0000-0000-0000-000000000007", "varchar": "a",
     "int4": "1", "int8": "1", "bool": "true", "float8": "1", "numeric": "1", "date": "2026-01-01",
-    "timestamptz": "2026-01-01T00:00:00Z", "interval": "1 day", "bytea": "a", "json": "[]",
+    "timestamptz": "2026-01-01T00:00:00Z", "interval": "1 day", "bytea": "a", "json": "[]", "jsonb": "{}",
 }  # fmt: skip
 
 
@@ -74,9 +75,15 @@ def dsn(trio: CitusTrio) -> str:
         f"insert into plan_managers (id, name) values ('{plan_manager_id}', 'From before')",
         f"insert into users (plan_manager_id, id, email) values ('{plan_manager_id}', '{uuid7()}', 'user@example.com')",
     )
-    done = run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=address)
+    done = run_plankeeper("distribute", "--shards", str(SHARDS), PLANKEEPER_DATABASE_URL=address)
     assert done.returncode == 0, done
     return address
+
+
+@pytest.fixture(scope="module")
+def undistributed(trio: CitusTrio) -> str:
+    """The address of a database with the schema on the coordinator."""
+    return trio.new_database()
 
 
 @pytest.fixture
@@ -86,19 +93,18 @@ async def connection(dsn: str) -> AsyncIterator[Any]:
     await opened.close()
 
 
-def test_distribute_explains_what_is_missing(trio: CitusTrio) -> None:
-    address = trio.new_database()
-    execute(address, *(f"select citus_remove_node('127.0.0.1', {trio.port + each})" for each in (1, 2)))
-    done = run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=address)
+def test_distribute_explains_what_is_missing(trio: CitusTrio, undistributed: str) -> None:
+    execute(undistributed, *(f"select citus_remove_node('127.0.0.1', {trio.port + each})" for each in (1, 2)))
+    done = run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=undistributed)
+    execute(undistributed, *(f"select citus_add_node('127.0.0.1', {trio.port + each})" for each in (1, 2)))
     assert (done.returncode, done.stderr) == (
         1,
         "Error: Citus has no node for the shards: add each worker with `select citus_add_node('HOST', PORT)`.\n",
     )
 
 
-async def test_distribute_places_every_table_once_with_its_rows(trio: CitusTrio, dsn: str, connection: Any) -> None:
-    fresh = trio.new_database()
-    planned = run_plankeeper("distribute", "--dry-run", PLANKEEPER_DATABASE_URL=fresh).stdout.splitlines()
+async def test_distribute_places_every_table_once_with_its_rows(undistributed: str, dsn: str, connection: Any) -> None:
+    planned = run_plankeeper("distribute", "--dry-run", PLANKEEPER_DATABASE_URL=undistributed).stdout.splitlines()
     placed = await connection.fetch(
         "select table_name::text as name, citus_table_type as kind, colocation_id from citus_tables order by 1"
     )
@@ -116,10 +122,10 @@ async def test_distribute_places_every_table_once_with_its_rows(trio: CitusTrio,
     assert distributed == of_plan_managers - set(COORDINATOR_TABLES)
     assert sorted(line.partition(":")[0] for line in planned) == [each["name"] for each in placed]
     assert await connection.fetchval("select email from users") == "user@example.com"
-    assert await connection.fetchval("select count(*) from plan_managers") == 1
+    assert await connection.fetchval("select count(*) from plan_managers where name = 'From before'") == 1
     again = run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=dsn)
     assert again.stdout == "All tables are already distributed.\n"
-    undone = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=fresh)
+    undone = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=undistributed)
     assert undone.returncode == 1
     assert "FAIL  not distributed: account_managers, api_request_batches, " in undone.stdout, undone.stdout
 
@@ -129,8 +135,8 @@ def test_doctor_shows_the_nodes(trio: CitusTrio, dsn: str) -> None:
     nodes = [re.sub(r"[0-9.]+ MB", "MB", each) for each in lines if "Citus" in each]
     assert nodes == [
         f"ok    Citus coordinator 127.0.0.1:{trio.port}",
-        f"ok    Citus worker 127.0.0.1:{trio.port + 1}: 16 shards of each table, MB",
-        f"ok    Citus worker 127.0.0.1:{trio.port + 2}: 16 shards of each table, MB",
+        f"ok    Citus worker 127.0.0.1:{trio.port + 1}: {SHARDS // 2} shards of each table, MB",
+        f"ok    Citus worker 127.0.0.1:{trio.port + 2}: {SHARDS // 2} shards of each table, MB",
     ]
 
 
@@ -171,7 +177,10 @@ async def explain(connection: Any, statement: Statement) -> str:
         else f"'{VALUES[each.name]}'::{each.name}"
         for each in prepared.get_parameters()
     ]
-    text = re.sub(r"\$(\d+)", lambda match: literals[int(match[1]) - 1], statement.sql or "")
+    sql = statement.sql or ""
+    for number in re.findall(r"\$(\d+)::uuid\[\] is null", sql):
+        literals[int(number) - 1] = "null::uuid[]"  # all plan managers, not some
+    text = re.sub(r"\$(\d+)", lambda match: literals[int(match[1]) - 1], sql)
     return "\n".join(record[0] for record in await connection.fetch(f"explain (costs off) {text}"))
 
 
@@ -202,14 +211,12 @@ LONG_RUN = [
 ]
 
 
-def test_the_tests_of_the_api_pass_on_citus(trio: CitusTrio, project: Path) -> None:
-    address = trio.new_database()
-    assert run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=address).returncode == 0
+def test_the_tests_of_the_api_pass_on_citus(dsn: str, project: Path) -> None:
     selected = LONG_RUN if SOAK else SHORT_RUN
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rs", "-n", "0", "-p", "no:cacheprovider", *selected],
         cwd=project,
-        env=os.environ | {ADDRESS: address},
+        env=os.environ | {ADDRESS: dsn},
         capture_output=True,
         text=True,
         check=False,
@@ -319,7 +326,7 @@ def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(trio: CitusTrio
         for each in creating:
             each.result()
     placed = "select count(*) from citus_shards where nodeport = $1 and table_name = 'participants'::regclass"
-    assert server.run(server.db.one(int, placed, trio.third)) >= 10
+    assert server.run(server.db.one(int, placed, trio.third)) >= SHARDS // 4
     for api in clients:
         assert len(acknowledged[api]) > 0
         assert listed(api, "/participants") == acknowledged[api]
