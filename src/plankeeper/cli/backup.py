@@ -14,7 +14,7 @@ import click
 from plankeeper.accounts import store as accounts
 from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
-from plankeeper.cli.progress import progress
+from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -86,7 +86,7 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
         version = await supported_schema_version(db)
         # All rows except those of the migrations belong to a plan manager.
         has_data = bool(await list_all(db)) if version else False
-        return int(await schema.server_version(db)) // 10_000, version, has_data
+        return int(await schema.server_version(db)) // 10_000, version.revision if version else None, has_data
 
 
 async def _finish_restore(dsn: str) -> list[KeyUsage]:
@@ -97,7 +97,7 @@ async def _finish_restore(dsn: str) -> list[KeyUsage]:
     Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
-        await schema.migrate_if_needed(db, dsn)
+        await migrate_with_progress(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions_and_devices(tx)
             await accounts.delete_all_reset_links(tx)
