@@ -15,7 +15,7 @@ import click
 from plankeeper.accounts import store as accounts
 from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
-from plankeeper.cli.progress import progress
+from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
@@ -109,7 +109,8 @@ async def _inspect_database(dsn: str) -> _DatabaseState:
         has_data = bool(await list_all(db)) if version else False
         major_version = int(await schema.server_version(db)) // 10_000
         is_distributed = version is not None and db.is_citus and await citus.is_distributed(db)
-        return _DatabaseState(major_version, version, has_data, db.is_citus, is_distributed)
+        revision = version.revision if version else None
+        return _DatabaseState(major_version, revision, has_data, db.is_citus, is_distributed)
 
 
 # One connection to each node, so that it has one snapshot: all rows of a plan manager are from the same moment.
@@ -134,7 +135,7 @@ async def _finish_restore(dsn: str) -> list[KeyUsage]:
     Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
-        await schema.migrate_if_needed(db, dsn)
+        await migrate_with_progress(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions_and_devices(tx)
             await accounts.delete_all_reset_links(tx)

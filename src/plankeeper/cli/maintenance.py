@@ -22,6 +22,7 @@ from plankeeper.cli.context import (
 )
 from plankeeper.cli.distribute import citus_lines
 from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
+from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.encryption.schemas import KeyUsage
@@ -37,13 +38,18 @@ def migrate() -> None:
     with embedded_cluster(settings) as cluster:
         dsn = cluster.dsn if cluster else settings.database_url or ""
 
-        async def work() -> bool:
+        async def work() -> tuple[schema.SchemaVersion | None, bool]:
             async with Database(dsn, pool_size=1, statement_timeout=3600).open() as db:
-                await supported_schema_version(db)
-                return await schema.migrate_if_needed(db, dsn)
+                return await supported_schema_version(db), await migrate_with_progress(db, dsn)
 
-        migrated = run(work())
-    click.echo(f"The schema is {'now' if migrated else 'already'} {schema.LATEST_REVISION}.")
+        version, migrated = run(work())
+    if version is not None and version.is_newer:
+        click.echo(
+            f"The schema is {version.revision}, which is newer than {schema.LATEST_REVISION}, but compatible with this"
+            " Plankeeper."
+        )
+    else:
+        click.echo(f"The schema is {'now' if migrated else 'already'} {schema.LATEST_REVISION}.")
 
 
 @click.command()
@@ -78,12 +84,18 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
     is_supported = major >= 15
     advice = "" if is_supported else ": upgrade to version 15 or newer"
     lines.append(("ok" if is_supported else "FAIL", f"PostgreSQL {major}, {location}{advice}"))
-    is_current = version == schema.LATEST_REVISION
-    advice = "" if is_current else f", but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
-    lines.append(("ok" if is_current else "FAIL", f"schema {version or 'empty'}{advice}"))
+    lines.append(_schema_line(version))
     lines += citus
     lines += secret_key_lines(settings, usage)
     return lines + [("warn", _expiry_warning(key)) for key in expiring]
+
+
+def _schema_line(version: schema.SchemaVersion | None) -> tuple[str, str]:
+    if version is None or not version.is_compatible:
+        revision = version.revision if version else "empty"
+        return "FAIL", f"schema {revision}, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
+    advice = f", newer than {schema.LATEST_REVISION}, but compatible with this Plankeeper" if version.is_newer else ""
+    return "ok", f"schema {version.revision}{advice}"
 
 
 def _expiry_warning(key: ApiKey) -> str:
@@ -93,14 +105,14 @@ def _expiry_warning(key: ApiKey) -> str:
 
 async def _inspect_database(
     dsn: str,
-) -> tuple[str, str | None, list[ApiKey], list[KeyUsage], list[tuple[str, str]]]:
-    """The server's version and the schema's. If it is current: expiring keys, secret keys in use, lines about Citus."""
+) -> tuple[str, schema.SchemaVersion | None, list[ApiKey], list[KeyUsage], list[tuple[str, str]]]:
+    """The server's version and the schema's. If that is compatible: expiring keys, secret keys, lines about Citus."""
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
-        is_current = version == schema.LATEST_REVISION
-        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_current else []
-        usage = await count_by_key(db) if is_current else []
-        citus = await citus_lines(db) if is_current else []
+        is_compatible = version is not None and version.is_compatible
+        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_compatible else []
+        usage = await count_by_key(db) if is_compatible else []
+        citus = await citus_lines(db) if is_compatible else []
         return await schema.server_version(db), version, expiring, usage, citus
 
 

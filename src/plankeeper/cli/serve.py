@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
-from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
 from plankeeper.database.client import Database
@@ -51,7 +51,9 @@ def serve(
     }
     os.environ.update({name: str(value) for name, value in overrides.items() if value is not None})
     settings = load_settings()
-    with embedded_cluster(settings) as cluster:
+    with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
+        # Each process can report the metrics of all. The library reads the variable when it is imported.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         dsn = cluster.dsn if cluster else settings.database_url or ""
         lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo))
         if cluster and cluster.note:
@@ -63,10 +65,8 @@ def serve(
         if cluster:
             pool_size = max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3)
             os.environ["PLANKEEPER_POOL_SIZE"] = str(min(settings.pool_size, pool_size))
-        with TemporaryDirectory(prefix="plankeeper-") as folder:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # each worker can report the metrics of all
-            os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
-            _serve(settings, cluster, lines)
+        os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
+        _serve(settings, cluster, lines)
 
 
 async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
@@ -109,6 +109,7 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
 
     from plankeeper import logs
     from plankeeper.cli.supervisor import DRAIN_SECONDS, Supervisor, WebhookProcess
+    from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT
 
     logs.configure(settings.log_level)
     config = uvicorn.Config(
@@ -118,6 +119,7 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
         port=settings.port,
         workers=settings.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=IDLE_TIMEOUT,
         access_log=False,
         log_config=None,
         server_header=False,
@@ -130,7 +132,7 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
     )
     sock = _listen(settings)
     if settings.metrics_port is not None:
-        _serve_metrics(settings.host, settings.metrics_port)
+        serve_metrics(settings.host, settings.metrics_port)
     Supervisor(
         config,
         sock,
@@ -138,20 +140,6 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
         WebhookProcess(enabled=settings.webhook_worker),
         lambda: _announce(sock, settings.public_url, lines),
     ).run()
-
-
-def _serve_metrics(host: str, port: int) -> None:
-    from prometheus_client import start_http_server
-
-    from plankeeper import metrics
-
-    try:
-        start_http_server(port, host, metrics.registry())
-    except OSError as error:
-        raise click.ClickException(
-            f"Cannot listen on {host} port {port} for metrics: {error.strerror}."
-            " Choose another with PLANKEEPER_METRICS_PORT."
-        ) from None
 
 
 def _listen(settings: Settings) -> socket.socket:

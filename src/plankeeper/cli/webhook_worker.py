@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
 from plankeeper.cli.secret_keys import key_file_warnings
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
@@ -35,6 +35,8 @@ async def _run_worker(settings: Settings, *, embedded: bool) -> None:
         await require_schema(db, dsn, embedded=embedded)
     for each in key_file_warnings(settings):
         click.echo(f"Warning: {each}", err=True)
+    if settings.metrics_port is not None:
+        serve_metrics(settings.host, settings.metrics_port)
     click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
     logs.configure(settings.log_level)
     await run_webhook_worker(settings)

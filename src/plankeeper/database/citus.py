@@ -196,7 +196,7 @@ def distribute_table(table: LiteralString) -> LiteralString:
 
 
 IS_DISTRIBUTED = """
-    select exists (select from pg_dist_partition where logicalrelid = 'participants'::regclass and partmethod = 'h')
+    select exists (select from pg_dist_partition where logicalrelid = to_regclass('participants') and partmethod = 'h')
 """
 
 

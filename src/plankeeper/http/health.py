@@ -101,17 +101,17 @@ def _not_ready_error(detail: str) -> ApiError:
 
 
 def readiness_check(db: Database) -> _HealthCheckFunction:
-    """200 if the database responds and has the expected schema, otherwise 503 with the reason."""
+    """200 if the database responds and has the expected schema or a compatible one, otherwise 503 with the reason."""
 
     async def check() -> Response:
         try:
-            revision = await schema.current_revision(db)
+            version = await schema.current_version(db)
         except Exception as error:
             log.warning("not ready", exc_info=error)
             raise _not_ready_error("The database does not respond.") from error
-        if revision != schema.LATEST_REVISION:
-            newer = revision is not None and revision > schema.LATEST_REVISION
-            advice = "update this server" if newer else "run plankeeper migrate"
+        if version is None or not version.is_compatible:
+            revision = version.revision if version else None
+            advice = "update this server" if version and version.is_newer else "run plankeeper migrate"
             detail = f"The database has schema {revision}, and this server requires {schema.LATEST_REVISION}: {advice}."
             raise _not_ready_error(detail)
         return Response.from_object(200, {"status": "ok"})
