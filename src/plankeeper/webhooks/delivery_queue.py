@@ -297,18 +297,23 @@ async def cancel_pending(tx: Transaction, plan_manager_id: UUID, endpoint_id: UU
 
 GET_BACKLOG = """
     -- the backlog of all plan managers together
-    select count(*) filter (where failing_since is null and is_due) as waiting,
-        coalesce(extract(epoch from max(waiting_for) filter (where failing_since is null and is_due)), 0)::float8
-            as lag_seconds,
-        count(*) filter (where failing_since is not null) as failing,
-        (select count(*) from webhook_endpoints where active and failing_since is not null) as failing_endpoints
+    select waiting, lag_seconds, failing, failing_endpoints
     from (
-        select plan_manager_id, webhook_endpoint_id, next_attempt_at <= clock_timestamp() as is_due,
-            clock_timestamp() - next_attempt_at as waiting_for
-        from webhook_deliveries where status = 'pending'
-    ) pending
-    join webhook_endpoints endpoint on endpoint.plan_manager_id = pending.plan_manager_id
-        and endpoint.id = pending.webhook_endpoint_id
+        select count(*) filter (where failing_since is null and is_due) as waiting,
+            coalesce(extract(epoch from max(waiting_for) filter (where failing_since is null and is_due)), 0)::float8
+                as lag_seconds,
+            count(*) filter (where failing_since is not null) as failing
+        from (
+            select plan_manager_id, webhook_endpoint_id, next_attempt_at <= statement_timestamp() as is_due,
+                statement_timestamp() - next_attempt_at as waiting_for
+            from webhook_deliveries where status = 'pending'
+        ) pending
+        join webhook_endpoints endpoint on endpoint.plan_manager_id = pending.plan_manager_id
+            and endpoint.id = pending.webhook_endpoint_id
+    ) deliveries
+    cross join (
+        select count(*) as failing_endpoints from webhook_endpoints where active and failing_since is not null
+    ) endpoints
 """
 
 

@@ -48,6 +48,7 @@ ALL_SHARDS = {
     "participants.store.compact_counts": "a periodic task",
     "request_log.store.list_active": "a periodic task",
     "request_log.store.purge": "a periodic task",
+    "webhooks.delivery_queue.get_backlog": "a metric",
     "webhooks.delivery_queue.list_due": "node by node if one has failed",
     "webhooks.delivery_queue.purge": "a periodic task",
     "webhooks.endpoint_store.plan_managers_behind": "node by node if one has failed",
