@@ -19,6 +19,7 @@ _SESSION_SETTINGS = {
     # Citus then changes all shards over one connection for each node, so that a statement sees the changes of the one
     # before. Elsewhere, the setting has no effect.
     "citus.multi_shard_modify_mode": "sequential",
+    "citus.enable_local_reference_table_foreign_keys": "off",
 }
 
 
