@@ -20,7 +20,7 @@ from support.client import PREFIX
 from support.cluster import SharedCluster
 from support.console import PASSWORD
 from support.folder import temporary_folder
-from support.pages import blocks
+from support.pages import blocks, substitute
 from support.program import ServeProcess, run_plankeeper
 from support.receiver import Receiver
 from support.server import wait_until
@@ -61,14 +61,6 @@ def free_port() -> int:
 def documented_block(language: str) -> str:
     """The block of docs/operations.md with the configuration of a proxy in front of Plankeeper."""
     [block] = [each.text for each in blocks("docs/operations.md") if each.language == language and HOST in each.text]
-    return block
-
-
-def substitute(block: str, replacements: dict[str, str]) -> str:
-    """The block with its ports, certificates and servers replaced: each must be there exactly once."""
-    for pattern, replacement in replacements.items():
-        block, count = re.subn(pattern, replacement, block, flags=re.MULTILINE)
-        assert count == 1, (pattern, count)
     return block
 
 
