@@ -24,7 +24,6 @@ from support import next_release
 from support.citus import CitusTrio, citus_trio
 from support.client import Client
 from support.cluster import ADDRESS, execute
-from support.factories import new_client
 from support.program import run_plankeeper, run_program
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
@@ -106,7 +105,7 @@ def test_distribute_explains_what_is_missing(trio: CitusTrio, undistributed: str
 
 
 async def test_distribute_places_every_table_once_with_its_rows(undistributed: str, dsn: str, connection: Any) -> None:
-    planned = run_plankeeper("distribute", "--dry-run", PLANKEEPER_DATABASE_URL=undistributed).stdout.splitlines()
+    planned = run_program("distribute", "--dry-run", PLANKEEPER_DATABASE_URL=undistributed).stdout.splitlines()
     placed = await connection.fetch(
         "select table_name::text as name, citus_table_type as kind, colocation_id from citus_tables order by 1"
     )
@@ -125,9 +124,9 @@ async def test_distribute_places_every_table_once_with_its_rows(undistributed: s
     assert sorted(line.partition(":")[0] for line in planned) == [each["name"] for each in placed]
     assert await connection.fetchval("select email from users") == "user@example.com"
     assert await connection.fetchval("select count(*) from plan_managers where name = 'From before'") == 1
-    again = run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=dsn)
+    again = run_program("distribute", PLANKEEPER_DATABASE_URL=dsn)
     assert again.stdout == "All tables are already distributed.\n"
-    undone = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=undistributed)
+    undone = run_program("doctor", PLANKEEPER_DATABASE_URL=undistributed)
     assert undone.returncode == 1
     assert "FAIL  not distributed: account_managers, api_request_batches, " in undone.stdout, undone.stdout
 
@@ -235,11 +234,11 @@ def server(dsn: str) -> Iterator[RunningServer]:
     running.stop()
 
 
-def clients_by_worker(server: RunningServer, trio: CitusTrio) -> dict[str, Client]:
+def clients_by_worker(server: RunningServer, trio: CitusTrio, new_client: Callable[[], Client]) -> dict[str, Client]:
     """A client for a plan manager on each worker."""
     clients: dict[str, Client] = {}
     while len(clients) < 2:
-        client = server.run(new_client(server))
+        client = new_client()
         port = server.run(
             server.db.one(
                 int,
@@ -262,9 +261,9 @@ def feed(api: Client) -> list[str]:
 
 
 def test_a_failed_node_stops_only_its_own_plan_managers(
-    trio: CitusTrio, server: RunningServer, receivers: Callable[[], Receiver]
+    trio: CitusTrio, server: RunningServer, new_client: Callable[[], Client], receivers: Callable[[], Receiver]
 ) -> None:
-    clients = clients_by_worker(server, trio)
+    clients = clients_by_worker(server, trio, new_client)
     arrived = {name: receivers() for name in clients}
     for name, api in clients.items():
         api.create("/webhook-endpoints", {"url": arrived[name].url, "event_types": ["participant.*"]})
@@ -303,8 +302,10 @@ def listed(api: Client, path: str, **filters: str) -> list[str]:
     return ids
 
 
-def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(trio: CitusTrio, server: RunningServer) -> None:
-    clients = [server.run(new_client(server)) for _ in range(4)]
+def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(
+    trio: CitusTrio, server: RunningServer, new_client: Callable[[], Client]
+) -> None:
+    clients = [new_client() for _ in range(4)]
     trio.start_third(server.dsn)
     acknowledged: dict[Client, list[str]] = {each: [] for each in clients}
     moved = threading.Event()
@@ -343,9 +344,9 @@ def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(trio: CitusTrio
 
 
 def test_a_backup_can_be_restored_to_one_postgresql_and_to_citus(
-    trio: CitusTrio, server: RunningServer, tmp_path: Path
+    trio: CitusTrio, server: RunningServer, api: Client, tmp_path: Path
 ) -> None:
-    api, file = server.run(new_client(server)), tmp_path / "backup.dump"
+    file = tmp_path / "backup.dump"
     ids = sorted(api.create("/participants", {"first_name": "Robin"})["id"] for _ in range(3))
     wait_until(lambda: sorted(feed(api)) == ids)
     done = run_plankeeper("backup", str(file), PLANKEEPER_DATABASE_URL=server.dsn)
@@ -364,6 +365,7 @@ def test_a_backup_can_be_restored_to_one_postgresql_and_to_citus(
             listed = copy.get("/participants").json()
             assert sorted(each["id"] for each in listed["data"]) == ids
             assert listed["pagination"]["total"] == 3
+            copy.http.close()
         finally:
             restored.stop()
 
