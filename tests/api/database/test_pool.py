@@ -207,7 +207,7 @@ async def test_a_slow_statement_is_cancelled_and_the_connection_stays_usable(clu
 async def test_a_connection_that_dies_is_replaced(db: Database, cluster: SharedCluster) -> None:
     pid = await db.one(int, "select pg_backend_pid()")
     async with Database(cluster.dsn).open() as beside:
-        await beside.execute("select pg_terminate_backend($1)", pid)
+        await beside.execute("select pg_terminate_backend($1::int)", pid)
 
     async def is_served() -> bool:
         try:

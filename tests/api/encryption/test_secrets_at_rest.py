@@ -133,8 +133,12 @@ def test_a_secret_of_another_record_is_not_used(
 ) -> None:
     """Somebody who can write to the database could otherwise sign in or sign with a secret that they know."""
     first, _ = new_endpoint(), new_endpoint()
-    copied = "update webhook_endpoints set secret = (select secret from webhook_endpoints where id = $1)"
-    server.run(server.db.execute(copied, UUID(first["id"])))
+    copied = """
+        update webhook_endpoints endpoint set secret = copied.secret
+        from webhook_endpoints copied
+        where endpoint.plan_manager_id = $1 and copied.plan_manager_id = $1 and copied.id = $2
+    """
+    server.run(server.db.execute(copied, plan_manager_id, UUID(first["id"])))
     emit_events(server, api)
     wait_until(lambda: len(list_deliveries(api, first)) == 1)
     assert poll_once(server) == 2
