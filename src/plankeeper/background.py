@@ -4,10 +4,13 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from plankeeper import metrics
+from plankeeper.accounts import store as account_store
+from plankeeper.accounts.policy import SESSION_RETENTION
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database, Executor
 from plankeeper.events import sequencer
@@ -49,10 +52,30 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         purge_mails,
         warn_of_expiry,
         end_views,
+        EveryMinute(purge_ended_sessions),
         metrics.watch_events,
         *_purge_tasks(settings),
     ]
     await sequencer.run(db, periodic_tasks, FanOut())
+
+
+async def purge_ended_sessions(db: Executor) -> None:
+    """Delete sessions that ended long ago. Signing in deletes only those of the same account."""
+    await account_store.purge_sessions(db, datetime.now(UTC) - SESSION_RETENTION)
+
+
+class EveryMinute:
+    """A periodic task that needs no index for its statement, because it runs once a minute instead of every second."""
+
+    def __init__(self, task: Callable[[Executor], Awaitable[object]]) -> None:
+        self._task = task
+        self._next_run = 0.0
+
+    async def __call__(self, db: Executor) -> None:
+        now = time.monotonic()
+        if now >= self._next_run:
+            self._next_run = now + 60
+            await self._task(db)
 
 
 def _purge_tasks(settings: Settings) -> list[Callable[[Executor], Awaitable[object]]]:

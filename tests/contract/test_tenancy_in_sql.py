@@ -61,6 +61,7 @@ UNBOUND = {
     "webhooks.delivery_queue.save_attempts": "workers serve every plan manager; keys identify the rows",
     "webhooks.delivery_queue.update_endpoint_health": "workers serve every plan manager; keys identify the rows",
     "webhooks.delivery_queue.purge": "one periodic task serves every plan manager",
+    "webhooks.endpoint_store.count_unhealthy": "the operator's `doctor` covers all plan managers",
     "webhooks.endpoint_store.plan_managers_with_endpoints": "one sequencer serves every plan manager",
     "idempotency.store.purge": "one periodic task serves every plan manager",
     "invoice_view_sessions.store.select_stale_for_update": "one periodic task serves every plan manager",

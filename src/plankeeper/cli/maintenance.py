@@ -4,6 +4,7 @@ import platform
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import click
@@ -21,8 +22,11 @@ from plankeeper.cli.context import (
     with_database,
 )
 from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
+from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
+from plankeeper.cli.doctor_proxy import proxy_lines
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
 from plankeeper.settings import SettingError, Settings
@@ -53,7 +57,7 @@ def doctor() -> None:
     try:
         settings = Settings.read()
         lines += [("ok", "settings are valid"), *proxy_warnings(settings), *mail_lines(settings)]
-        lines += _database_lines(settings)
+        lines += [*proxy_lines(settings), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))
     for state, text in lines:
@@ -70,18 +74,20 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
                 lines.append(("ok", cluster.note))
             dsn = cluster.dsn if cluster else settings.database_url or ""
             location = f"embedded in {settings.data_dir}" if cluster else "external"
-            server_version, version, expiring, usage = run(_inspect_database(dsn))
+            found = run(_inspect_database(settings, dsn, cluster))
     except click.ClickException as error:
         return [*lines, ("FAIL", error.message)]
-    major = int(server_version) // 10_000
+    major = int(found.server_version) // 10_000
     is_supported = major >= 15
     advice = "" if is_supported else ": upgrade to version 15 or newer"
     lines.append(("ok" if is_supported else "FAIL", f"PostgreSQL {major}, {location}{advice}"))
-    is_current = version == schema.LATEST_REVISION
+    lines += found.server_lines
+    is_current = found.revision == schema.LATEST_REVISION
     advice = "" if is_current else f", but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
-    lines.append(("ok" if is_current else "FAIL", f"schema {version or 'empty'}{advice}"))
-    lines += secret_key_lines(settings, usage)
-    return lines + [("warn", _expiry_warning(key)) for key in expiring]
+    lines.append(("ok" if is_current else "FAIL", f"schema {found.revision or 'empty'}{advice}"))
+    lines += [*found.schema_lines, *secret_key_lines(settings, found.key_usage)]
+    lines += abandoned_lines() if cluster else []
+    return lines + [("warn", _expiry_warning(key)) for key in found.expiring]
 
 
 def _expiry_warning(key: ApiKey) -> str:
@@ -89,14 +95,25 @@ def _expiry_warning(key: ApiKey) -> str:
     return f"key {key.id} (…{key.last_four}, {key.name}) expires at {expires_at}: run `plankeeper keys rotate`"
 
 
-async def _inspect_database(dsn: str) -> tuple[str, str | None, list[ApiKey], list[KeyUsage]]:
-    """The server's version, the schema's version, and if it is current, the expiring keys and secret keys in use."""
+class _Inspection(NamedTuple):
+    """What `doctor` finds in a database. The last three are empty unless the schema is current."""
+
+    server_version: str
+    revision: str | None
+    server_lines: list[tuple[str, str]]
+    schema_lines: list[tuple[str, str]]
+    expiring: list[ApiKey]
+    key_usage: list[KeyUsage]
+
+
+async def _inspect_database(settings: Settings, dsn: str, cluster: Cluster | None) -> _Inspection:
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
-        version = await supported_schema_version(db)
-        is_current = version == schema.LATEST_REVISION
-        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_current else []
-        usage = await count_by_key(db) if is_current else []
-        return await schema.server_version(db), version, expiring, usage
+        revision = await supported_schema_version(db)
+        server_version, lines = await schema.server_version(db), await server_lines(db, settings, dsn, cluster)
+        if revision != schema.LATEST_REVISION:
+            return _Inspection(server_version, revision, lines, [], [], [])
+        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)
+        return _Inspection(server_version, revision, lines, await schema_lines(db), expiring, await count_by_key(db))
 
 
 @click.command()

@@ -6,14 +6,15 @@ from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-import click
 import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess
 
-from plankeeper import metrics
+from plankeeper import logs, metrics
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.webhooks.process import run_as_sidecar
+
+log = logs.log
 
 DRAIN_SECONDS = 10
 _READY_TIMEOUT = 60
@@ -71,6 +72,8 @@ class Supervisor(Multiprocess):
         self._webhook_process.ensure()
         if self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit):
             self._on_ready()
+        elif not self.should_exit.is_set():
+            log.error("no worker is ready yet", extra={"seconds": _READY_TIMEOUT})
 
     def keep_subprocess_alive(self) -> None:
         if self._cluster:
@@ -81,6 +84,7 @@ class Supervisor(Multiprocess):
         super().keep_subprocess_alive()
         for pid in previous_pids - {process.pid for process in self.processes}:
             metrics.forget_worker(pid)
+            log.error("a worker ended unexpectedly and is replaced", extra={"pid": pid})
 
     def terminate_all(self) -> None:
         self._webhook_process.terminate()
@@ -95,6 +99,6 @@ def _ensure_cluster(ensure: Callable[[], Any]) -> None:
     """Restart the cluster if it died. After an error, the next call, half a second later, tries again."""
     try:
         if ensure():
-            click.echo("The embedded PostgreSQL stopped unexpectedly and was restarted.", err=True)
+            log.warning("the embedded PostgreSQL stopped unexpectedly and was restarted")
     except ClusterError as error:
-        click.echo(str(error), err=True)
+        log.error("the embedded PostgreSQL cannot be restarted", extra={"reason": error.reason})  # noqa: TRY400
