@@ -64,11 +64,11 @@ def documented_block(language: str) -> str:
     return block
 
 
-def substitute(block: str, replacements: dict[str, str]) -> str:
-    """The block with its ports, certificates and servers replaced: each must be there exactly once."""
+def substitute(block: str, replacements: dict[str, str], server_lists: int = 1) -> str:
+    """The block with its ports, certificates and servers replaced: each must be there once, or once per server list."""
     for pattern, replacement in replacements.items():
         block, count = re.subn(pattern, replacement, block, flags=re.MULTILINE)
-        assert count == 1, (pattern, count)
+        assert count == (server_lists if "10" in pattern else 1), (pattern, count)
     return block
 
 
@@ -99,6 +99,7 @@ def haproxy_command(folder: Path, ports: Ports, backend: str) -> list[str]:
             r"10\.0\.0\.11:8000": backend,
             r"^    server plankeeper2 10\.0\.0\.12:8000\n?": "",
         },
+        server_lists=2,
     )
     (folder / "haproxy.cfg").write_text(block + "\n")
     return [str(PROGRAMS["haproxy"]), "-db", "-f", str(folder / "haproxy.cfg")]
@@ -310,6 +311,24 @@ def test_clients_cannot_choose_their_address(client: ProxyClient) -> None:
         for number in range(30)
     ]
     assert (statuses[0], statuses[-1]) == (401, 429)
+
+
+def test_haproxy_passes_requests_on_while_no_server_is_ready() -> None:
+    require_program("haproxy")
+    ports = Ports(free_port(), free_port())
+    with temporary_folder() as folder, Receiver() as backend:
+        # Health checks have no user agent.
+        backend.respond = lambda headers, _: (200 if "user-agent" in headers else 503, {}, b"from the server")
+        context = ssl.create_default_context()
+        write_certificates(folder).configure_trust(context)
+        proxy = start_proxy(COMMANDS["haproxy"](folder, ports, f"127.0.0.1:{backend.port}"), ports)
+        # Until three health checks have failed, HAProxy takes the server for ready.
+        wait_until(lambda: sum("user-agent" not in each.headers for each in backend.received) > 4)
+        with httpx.Client(verify=context) as client:
+            response = client.get(f"https://127.0.0.1:{ports.https}/console", extensions={"sni_hostname": HOST})
+        assert (response.status_code, response.content) == (200, b"from the server")
+        proxy.terminate()
+        proxy.wait(30)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
