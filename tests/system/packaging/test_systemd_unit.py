@@ -90,7 +90,7 @@ def running(service: dict[str, str], cluster: SharedCluster, tmp_path: Path) -> 
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
     program, *arguments = service["ExecStart"].split()
     assert program == PROGRAM
-    limited = ["sh", "-c", 'ulimit -n "$0" || true; exec "$@"', service["LimitNOFILE"]]
+    limited = ["sh", "-c", 'ulimit -n "$0" 2>/dev/null || true; exec "$@"', service["LimitNOFILE"]]
     with (tmp_path / "journal").open("wb") as journal:
         process = subprocess.Popen(
             [*limited, str(Path(sys.executable).with_name(Path(program).name)), *arguments],
