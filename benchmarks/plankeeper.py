@@ -75,7 +75,7 @@ class Plankeeper(PostgresPeer):
     def wait_until_idle(self) -> None:
         """Wait until all events of the import are sequenced."""
         with self.running():
-            while int(self.postgres.run("select count(*) from events where position is null")):
+            while int(self.postgres.run("select count(*) from event_queue")):
                 time.sleep(1)
             self.postgres.vacuum()
 

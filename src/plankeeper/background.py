@@ -1,21 +1,18 @@
-"""Background tasks of API and webhook workers: one of them is the event sequencer and runs the periodic tasks."""
+"""Background tasks of API and webhook workers: all sequence events, and one of them runs the periodic tasks."""
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import signal
-import time
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable, Sequence
 
 from plankeeper import metrics
-from plankeeper.accounts import store as account_store
-from plankeeper.accounts.policy import SESSION_RETENTION
+from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
-from plankeeper.database.client import Database, Executor
-from plankeeper.events import sequencer
-from plankeeper.events import store as event_store
-from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.database.client import Database, is_unavailable
+from plankeeper.events.retention import EventRetention
+from plankeeper.events.sequencer import Sequencer
 from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
 from plankeeper.invoice_view_sessions import service as viewing
@@ -27,6 +24,12 @@ from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 
+log = logging.getLogger("plankeeper")
+
+PERIODIC_TASK_INTERVAL = 1.0  # seconds
+
+PeriodicTask = Callable[[Database], Awaitable[object]]
+
 
 def exit_with_parent() -> None:
     """Stop this process when its supervisor dies, so that it does not keep the port."""
@@ -36,7 +39,9 @@ def exit_with_parent() -> None:
 
 
 async def run_background_tasks(db: Database, settings: Settings) -> None:
-    """Run the event sequencer and its periodic tasks, or stand by to take over, until cancelled."""
+    """Sequence events, create deliveries, and run the periodic tasks or stand by to take over, until cancelled."""
+    fan_out = FanOut(db)
+    sequencer = Sequencer(db, fan_out.notify)
 
     async def warn_of_expiry(_db: object) -> None:
         await service.record_expiry_warnings(db, settings)
@@ -45,6 +50,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         await viewing.end_stale(db, settings)
 
     periodic_tasks = [
+        fan_out.find_behind,
         compact_counts,
         purge_idempotency_records,
         purge_rate_limits,
@@ -52,39 +58,36 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         purge_mails,
         warn_of_expiry,
         end_views,
-        EveryMinute(purge_ended_sessions),
-        metrics.watch_events,
         *_purge_tasks(settings),
     ]
-    await sequencer.run(db, periodic_tasks, FanOut())
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sequencer.run())
+        group.create_task(fan_out.run())
+        group.create_task(metrics.watch_events(db))
+        group.create_task(_run_periodic_tasks(db, sequencer, periodic_tasks))
 
 
-async def purge_ended_sessions(db: Executor) -> None:
-    """Delete sessions that ended long ago. Signing in deletes only those of the same account."""
-    await account_store.purge_sessions(db, datetime.now(UTC) - SESSION_RETENTION)
+async def _run_periodic_tasks(db: Database, sequencer: Sequencer, tasks: Sequence[PeriodicTask]) -> None:
+    """Run the tasks every second while this process is the leader of all servers' processes, until cancelled."""
+    while True:
+        await asyncio.sleep(PERIODIC_TASK_INTERVAL)
+        try:
+            if sequencer.is_leader:
+                for task in tasks:
+                    await task(db)
+        except Exception as error:
+            if not is_unavailable(error):
+                log.exception("a periodic task failed")
 
 
-class EveryMinute:
-    """A periodic task that needs no index for its statement, because it runs once a minute instead of every second."""
-
-    def __init__(self, task: Callable[[Executor], Awaitable[object]]) -> None:
-        self._task = task
-        self._next_run = 0.0
-
-    async def __call__(self, db: Executor) -> None:
-        now = time.monotonic()
-        if now >= self._next_run:
-            self._next_run = now + 60
-            await self._task(db)
-
-
-def _purge_tasks(settings: Settings) -> list[Callable[[Executor], Awaitable[object]]]:
+def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     # A retention of 0 days deletes the requests that were logged before the log was disabled.
-    purges: list[Callable[[Executor], Awaitable[object]]] = [RequestLogRetention(settings.request_log_retention or 0)]
+    purges: list[PeriodicTask] = [RequestLogRetention(settings.request_log_retention or 0)]
     if settings.event_retention:
-        retention = timedelta(days=settings.event_retention)
-        purges.append(lambda session: event_store.purge(session, uuid7_lower_bound(datetime.now(UTC) - retention)))
+        purges.append(EventRetention(settings.event_retention))
     if settings.delivery_retention:
         days = settings.delivery_retention
         purges.append(lambda session: delivery_queue.purge(session, days))
+    if settings.session_retention:
+        purges.append(SessionRetention(settings.session_retention))
     return purges

@@ -1,7 +1,9 @@
 """Metrics for Prometheus: counters and gauges of all workers of this server."""
 
 import asyncio
+import logging
 import os
+import time
 from typing import Any, Protocol
 
 from prometheus_client import (
@@ -15,11 +17,15 @@ from prometheus_client import (
 )
 from prometheus_client.registry import Collector
 
-from plankeeper.database.client import Database, Executor
-from plankeeper.events import store as event_store
+from plankeeper.database.client import Database, is_unavailable
+from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.http.instrumentation import DurationHistogramCollector
 
+log = logging.getLogger("plankeeper")
+
 _multiprocess: Any = multiprocess  # the library does not annotate it
+
+REST_PER_MEASUREMENT = 20  # a measurement that takes longer is repeated less often
 
 POOL_OPEN = Gauge("plankeeper_db_pool_connections", "Open database connections.", multiprocess_mode="livesum")
 POOL_IN_USE = Gauge("plankeeper_db_pool_connections_in_use", "Connections in use.", multiprocess_mode="livesum")
@@ -29,7 +35,7 @@ REQUESTS_IN_FLIGHT = Gauge(
 )
 EVENT_LAG = Gauge(
     "plankeeper_event_sequencing_lag_seconds",
-    "The age of the oldest event without a position; 0 if there is none.",
+    "How long events have been waiting for a position without any progress; 0 if none are.",
     multiprocess_mode="livemax",
 )
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
@@ -54,11 +60,22 @@ async def watch(db: Database, admission: InFlightCounter) -> None:
         await asyncio.sleep(1)
 
 
-async def watch_events(db: Executor) -> None:
-    """Update the gauges of the sequencer's backlog."""
-    backlog = await event_store.get_backlog(db)
-    EVENTS_UNSEQUENCED.set(backlog.waiting)
-    EVENT_LAG.set(backlog.oldest_age_seconds)
+async def watch_events(db: Database) -> None:
+    """Update the gauges of the events without a position once a second, until cancelled.
+
+    Every server does this, so that the gauges also show that no sequencer is running anywhere.
+    """
+    monitor = BacklogMonitor()
+    while True:
+        started = time.monotonic()
+        try:
+            backlog = await monitor.measure(db)
+            EVENTS_UNSEQUENCED.set(backlog.event_count)
+            EVENT_LAG.set(backlog.lag_seconds)
+        except Exception as error:
+            if not is_unavailable(error):
+                log.exception("cannot measure the queue of events")
+        await asyncio.sleep(max(1.0, REST_PER_MEASUREMENT * (time.monotonic() - started)))
 
 
 def registry() -> CollectorRegistry:

@@ -232,6 +232,12 @@ class Settings:
         "The retention period of the console's API request log, such as `7d`, or `off` to disable the log. At most"
         " the latest 10,000 requests per plan manager are kept.",
     )
+    session_retention: int | None = setting(
+        "PLANKEEPER_SESSION_RETENTION",
+        "30d",
+        parse_at_least_a_day,
+        "The retention period of the console's sessions after their end, such as `30d`, or `off` to keep them forever.",
+    )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",
         "plankeeper",

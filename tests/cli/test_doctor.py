@@ -66,7 +66,20 @@ def test_a_read_only_database_is_named(dsn: str) -> None:
     assert "FAIL" not in doctor(dsn).stdout
 
 
-def test_events_that_wait_and_failing_webhooks_are_warnings(dsn: str) -> None:
+def test_events_that_no_server_sequences_are_a_warning(dsn: str) -> None:
+    assert "feed" not in doctor(dsn).stdout
+    execute(
+        dsn,
+        f"insert into plan_managers (id, name) values ('{PLAN_MANAGER}', 'Acacia')",
+        f"""insert into event_queue (plan_manager_id, id, event_ids, types, notify)
+        values ('{PLAN_MANAGER}', '{UUID(int=1)}', '{{{UUID(int=1)}, {UUID(int=2)}}}', '{{note.created}}', true)""",
+    )
+    assert (
+        "\nwarn  events wait to get into the feed (2), and none did for 2 seconds: is a server running?\n"
+    ) in doctor(dsn).stdout
+
+
+def test_failing_webhooks_are_warnings(dsn: str) -> None:
     assert "webhook" not in doctor(dsn).stdout.replace("secrets of webhooks", "")
     plan_manager = f"insert into plan_managers (id, name) values ('{PLAN_MANAGER}', 'Acacia')"
     endpoint = """

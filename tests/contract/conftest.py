@@ -10,6 +10,9 @@ from support.client import Client
 from support.factories import Tenant, filled, new_client
 from support.server import RunningServer, wait_until
 
+# A sequencer moves rows from the first to the second, and marks the time in the third.
+SEQUENCING_TABLES = {"event_queue", "event_order", "event_marks"}
+
 
 @pytest.fixture(scope="module")
 def tenant(server: RunningServer) -> Iterator[Tenant]:
@@ -53,15 +56,22 @@ def tenant_tables(server: RunningServer) -> list[str]:
 @pytest.fixture(scope="session")
 def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[..., str]:
     """A digest of what a plan manager has: `contents(plan_manager_id)`, or that of one table. The log of requests is
-    left out.
+    left out. An event that waits for its position counts like one that has it.
     """
 
     def digest_of(tables: Sequence[str]) -> str:
         # The names are the catalogue's own.
         rows = " union all ".join(
-            f"select '{table} ' || (to_jsonb(t) - 'position' - 'last_position')::text as row from {table} t"
-            " where plan_manager_id = $1"
-            for table in tables
+            [
+                *(
+                    f"select '{table} ' || (to_jsonb(t) - 'last_position')::text as row from {table} t"
+                    " where plan_manager_id = $1"
+                    for table in tables
+                    if table not in SEQUENCING_TABLES
+                ),
+                "select 'sequenced ' || event_id from event_order where plan_manager_id = $1",
+                "select 'sequenced ' || unnest(event_ids) from event_queue where plan_manager_id = $1",
+            ]
         )
         return f"select md5(coalesce(string_agg(row, chr(10) order by row), '')) from ({rows}) as rows"
 

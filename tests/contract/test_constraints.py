@@ -11,6 +11,7 @@ _VALIDATED_BY_SCHEMA = "the shape of the request takes no other value"
 _GENERATED_ID = "the id was made for this row, or a conflict on it is an update"
 _NOT_IN_API = "no request of the API writes accounts"
 _NO_HTTP_WRITES = "written by import or the command line alone"
+_SEQUENCER = "written by the sequencer, or by the recorder with ids that it just made"
 
 # Constraints that no request can break.
 UNBREAKABLE = {
@@ -57,8 +58,7 @@ UNBREAKABLE = {
             "account_identities_account_id_fkey", "single_sign_on_providers_pkey", "single_sign_on_flows_pkey",
             "single_sign_on_providers_plan_manager_id_fkey", "pending_identities_pkey",
             "account_password_resets_pkey", "account_password_resets_account_id_fkey",
-            "account_password_resets_token_hash_key", "outgoing_mails_pkey", "account_devices_pkey",
-            "account_devices_account_id_fkey",
+            "account_password_resets_token_hash_key", "outgoing_mails_pkey",
             "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
             "import_files_pkey", "import_files_plan_manager_id_fkey",
             "invoice_ignored_warnings_plan_manager_id_invoice_id_fkey",
@@ -69,6 +69,13 @@ UNBREAKABLE = {
             "account_invitations_role_check", "account_roles_role_check",
         ],
         _NOT_IN_API,
+    ),
+    **dict.fromkeys(
+        [
+            "event_queue_pkey", "event_queue_check", "event_queue_event_ids_check", "event_order_pkey",
+            "event_order_by_event", "event_marks_pkey", "event_types_pkey", "event_types_name_key",
+        ],
+        _SEQUENCER,
     ),
     "webhook_deliveries_webhook_endpoint_id_fkey": "the endpoint is locked in the same transaction",
     "users_email_key": "the one insert takes the user that has the email; the console answers its update",

@@ -69,8 +69,7 @@ def recorded_events(tenant: Tenant, request_id: str) -> list[EventRow]:
 
 def rejecting_writes(tenant: Tenant, how: str, table: str) -> AbstractContextManager[None]:
     """Writes to a table fail in the database: at once, or when the transaction commits."""
-    # Not the update of an event: that is the sequencer's.
-    what = "insert" if table == "events" else "insert or update or delete"
+    what = "insert or update or delete"
     kind, when = {
         "at once": ("trigger", f"before {what} on {table}"),
         "at the commit": ("constraint trigger", f"after {what} on {table} deferrable initially deferred"),

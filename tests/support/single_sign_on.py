@@ -75,6 +75,13 @@ def set_up_provider(server: RunningServer, plan_manager_id: UUID, issuer: str, *
     server.run(run())
 
 
+def move_to_domain(server: RunningServer, account: Account, domain: str) -> Account:
+    """Give an account an email in a provider's domain."""
+    email = f"robin@{domain}"
+    server.run(server.db.execute("update accounts set email = $2 where id = $1", account.account_id, email))
+    return account._replace(email=email)
+
+
 def link(browser: PublicBrowser, provider: OpenIdProvider, plan_manager_id: UUID, person: Account) -> str:
     return link_at(browser, provider.authorize, plan_manager_id, person)
 

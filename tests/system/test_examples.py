@@ -54,7 +54,7 @@ class ExampleServer(NamedTuple):
         )  # fmt: skip
 
     async def _unsequenced_events(self) -> int:
-        return await self.server.db.one(int, "select count(*) from events where position is null")
+        return await self.server.db.one(int, "select count(*) from event_queue")
 
     def statuses(self) -> list[int]:
         """The statuses of the answers since this was asked last."""

@@ -7,7 +7,6 @@ ROLES = ("viewer", "manager", "owner")  # each role includes the permissions of 
 
 SESSION_LIFETIME = timedelta(hours=12)
 SESSION_IDLE_TIMEOUT = timedelta(minutes=60)
-SESSION_RETENTION = timedelta(days=30)  # after its end
 TWO_FACTOR_LIFETIME = timedelta(minutes=10)
 INVITATION_LIFETIME = timedelta(days=7)
 PASSWORD_RESET_LIFETIME = timedelta(minutes=30)

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 import click
+from uuid_utils.compat import uuid7
 
 from plankeeper.cli.context import UUID_TYPE, system_context, with_database
 from plankeeper.cli.progress import progress
@@ -46,7 +47,8 @@ def import_(resource: str, file: BinaryIO, plan_manager_id: UUID, notify: bool) 
         nonlocal report
         with _line_progress(file) as on_progress:
             async with db.transaction() as tx:
-                ctx = replace(await system_context(tx, settings, plan_manager_id, "import"), notify=notify)
+                ctx = await system_context(tx, settings, plan_manager_id, "import")
+                ctx = replace(ctx, notify=notify, import_id=uuid7())
                 report = await import_file(ctx, RESOURCES[resource], _lines(file), CONSTRAINT_ERRORS, on_progress)
                 if report.rejected_lines:
                     raise _RolledBackError

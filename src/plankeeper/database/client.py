@@ -1,8 +1,9 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, NamedTuple, TypeVar
+from uuid import UUID
 
 import asyncpg
 from msgspec import Struct
@@ -13,7 +14,7 @@ from plankeeper.database.row_mapping import row_factory
 T = TypeVar("T")
 # The statements that a connection keeps prepared. It is enough for all statements of the package, including those of
 # each list for every set of filters (a contract test counts them), so no client displaces the statements of others.
-STATEMENT_CACHE_SIZE = 600
+STATEMENT_CACHE_SIZE = 700
 ConnectionLike = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute
 _asyncpg: Any = asyncpg  # its functions have no types that pyright accepts in strict mode
 
@@ -85,7 +86,16 @@ class Executor:
 
 
 class Transaction(Executor):
-    """One transaction on one connection. The code that opened it commits it, never a store."""
+    """One transaction on one connection. The code that opened it commits it, never a store.
+
+    `changed_feeds` are the plan managers whose events it records. The database's listener gets them after the commit.
+    """
+
+    __slots__ = ("changed_feeds",)
+
+    def __init__(self, connection: ConnectionLike) -> None:
+        super().__init__(connection)
+        self.changed_feeds: set[UUID] = set()
 
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
         """Insert many rows at once (COPY). The table's columns are the struct's fields."""
@@ -114,6 +124,24 @@ class Transaction(Executor):
             yield make_row(record)
 
 
+class DedicatedConnection(Executor):
+    """A connection outside the pool."""
+
+    @property
+    def is_closed(self) -> bool:
+        return self._connection.is_closed()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        """A transaction in which each statement sees what was committed before it; an exception rolls it back."""
+        async with self._connection.transaction(isolation="read_committed"):
+            yield Transaction(self._connection)
+
+
+def _ignore(_plan_manager_ids: Collection[UUID]) -> None:
+    """The listener of a database that has none."""
+
+
 class Database(Executor):
     """A pool of connections. Reads run on it directly: one statement, one round trip, no transaction.
 
@@ -121,7 +149,7 @@ class Database(Executor):
     unreachable, and statements succeed again as soon as it is back.
     """
 
-    __slots__ = ("_dsn", "_pool_size", "_pool_timeout", "_statement_timeout")
+    __slots__ = ("_dsn", "_pool_size", "_pool_timeout", "_statement_timeout", "on_feeds_changed")
 
     def __init__(
         self, dsn: str, *, pool_size: int = 10, pool_timeout: float = 5, statement_timeout: float = 30
@@ -131,6 +159,7 @@ class Database(Executor):
         self._pool_size = pool_size
         self._pool_timeout = pool_timeout
         self._statement_timeout = statement_timeout
+        self.on_feeds_changed: Callable[[Collection[UUID]], None] = _ignore
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator["Database"]:
@@ -152,19 +181,24 @@ class Database(Executor):
     async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
         """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        async with self._connection.acquire() as connection, connection.transaction(**options):
-            yield Transaction(connection)
+        async with self._connection.acquire() as connection:
+            tx = Transaction(connection)
+            async with connection.transaction(**options):
+                yield tx
+        if tx.changed_feeds:
+            self.on_feeds_changed(tx.changed_feeds)
 
     @asynccontextmanager
-    async def dedicated_connection(self) -> AsyncGenerator[Executor]:
-        """A connection outside the pool, for the resources of a session, such as an advisory lock.
+    async def dedicated_connection(self, **settings: str) -> AsyncGenerator[DedicatedConnection]:
+        """A connection outside the pool, for the resources of a session, such as an advisory lock or `settings`.
 
         Use it every few seconds: PostgreSQL closes it after ten idle seconds, so that a machine that has failed
         releases its lock.
         """
-        connection = await _asyncpg.connect(self._dsn, **_options(self._statement_timeout, idle_session_timeout="10s"))
+        options = _options(self._statement_timeout, idle_session_timeout="10s", **settings)
+        connection = await _asyncpg.connect(self._dsn, **options)
         try:
-            yield Executor(connection)
+            yield DedicatedConnection(connection)
         finally:
             connection.terminate()
 

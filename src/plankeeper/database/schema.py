@@ -7,7 +7,7 @@ import asyncpg
 
 from plankeeper.database.client import Executor
 
-LATEST_REVISION = "0016"
+LATEST_REVISION = "0017"
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 

@@ -31,7 +31,7 @@ async def record_event(
 async def record_events(ctx: WriteContext, changes: Iterable[tuple[str, Struct | None, Struct | None]]) -> None:
     """Record the event of each change. A change is the type, the resource before and the resource after."""
     rows = [build_event(ctx, *change) for change in changes]
-    await store.insert_many(ctx.tx, [row for row in rows if row])
+    await store.insert_many(ctx.tx, ctx.plan_manager_id, [row for row in rows if row])
 
 
 def is_changed(before: Struct | None, after: Struct | None) -> bool:
@@ -65,6 +65,7 @@ def build_event(
         previous=_to_json_or_none(previous),
         request_id=ctx.request_id,
         notify=ctx.notify,
+        import_id=ctx.import_id,
     )
 
 

@@ -58,6 +58,17 @@ class EventRow(Struct):
     previous: str | None
     request_id: str | None
     notify: bool  # whether webhooks report it
+    import_id: UUID | None
+
+
+class QueuedEvents(Struct):
+    """A row of the queue of events without a position; `types` has one element if all types are the same."""
+
+    plan_manager_id: UUID
+    id: UUID
+    event_ids: list[UUID]
+    types: list[str]
+    notify: bool
 
 
 class EventListQuery(UuidListQuery):
@@ -75,15 +86,27 @@ class EventFilter(Struct, frozen=True):
     actor_name: str | None = None
 
 
-class Backlog(Struct):
-    """The number of events without a position, and the age of the oldest one in seconds."""
+class EventBatch(Struct):
+    """Rows of the queue that get positions in one transaction, and what a sequencer needs to know about them."""
 
-    waiting: int
-    oldest_age_seconds: float
+    queue_ids: list[UUID]
+    event_count: int
+    has_more: bool  # whether more rows are waiting
+    unknown_types: list[str]
 
 
-class PositionsAssigned(Struct):
-    """The number of events of a plan manager that got a position."""
+class QueueState(Struct):
+    """The queue of a plan manager: its first row, and the number of events in its first rows."""
 
     plan_manager_id: UUID
-    events: int
+    first_id: UUID
+    event_count: int
+
+
+class SequencedEvent(Struct):
+    """An event of the feed, as far as the fan-out to webhook endpoints needs it."""
+
+    position: int
+    id: UUID
+    type: str
+    notify: bool

@@ -1,11 +1,13 @@
-"""Events in SQL: inserted in the transaction of their write, sequenced after the commit, read in sequence."""
+"""Events in SQL: inserted in the transaction of their write, read in the order of their positions."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.events.schemas import Backlog, Event, EventFilter, EventRow, PositionsAssigned
+from plankeeper.events.schemas import Event, EventFilter, EventRow, QueuedEvents
+
+QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 
 COLUMNS: LiteralString = """
         id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
@@ -14,26 +16,46 @@ COLUMNS: LiteralString = """
 # Cursors are ids of events ($2), pages are in the order of positions. A cursor whose event has been purged stands for
 # its nearest neighbour.
 IS_AFTER_CURSOR: LiteralString = """position > coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id <= $2 and position is not null
-                order by id desc limit 1),
+            (select position from event_order where plan_manager_id = $1 and event_id = $2),
+            (select position from event_order where plan_manager_id = $1 and event_id <= $2
+                order by event_id desc limit 1),
             0)"""
 IS_BEFORE_CURSOR: LiteralString = """position < coalesce(
-            (select position from events where plan_manager_id = $1 and id = $2),
-            (select position from events where plan_manager_id = $1 and id >= $2 and position is not null
-                order by id limit 1),
+            (select position from event_order where plan_manager_id = $1 and event_id = $2),
+            (select position from event_order where plan_manager_id = $1 and event_id >= $2
+                order by event_id limit 1),
             9223372036854775807)"""
-MATCHES_FILTER: LiteralString = """($3::text is null or type = $3)
-        and ($4::text is null or actor_kind = $4)
+# The event of each position. With the limit, PostgreSQL looks each up by its key, however many rows it expects.
+LATERAL_EVENT: LiteralString = f"""
+    cross join lateral (
+        select {COLUMNS} from events where plan_manager_id = $1 and id = placed.event_id limit 1
+    ) event"""
+POSITIONS_AFTER_CURSOR: LiteralString = f"""select position, event_id from event_order
+        where plan_manager_id = $1 and {IS_AFTER_CURSOR}"""
+POSITIONS_BEFORE_CURSOR: LiteralString = f"""select position, event_id from event_order
+        where plan_manager_id = $1 and {IS_BEFORE_CURSOR}"""
+# `changed` has the ids of a resource's events.
+POSITIONS_OF_CHANGES: LiteralString = """select position, event_id
+        from changed
+        cross join lateral (
+            select position, event_id from event_order where plan_manager_id = $1 and event_id = changed.id limit 1
+        ) each_placed"""
+MATCHES_ACTOR: LiteralString = """($4::text is null or actor_kind = $4)
         and ($5::text is null or lower(actor_name) = lower($5))"""
 
+# Two inserts of values are one round trip, and on Citus one task each.
 INSERT: LiteralString = f"""
-    insert into events (plan_manager_id, {COLUMNS}, notify)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    with queued as (
+        insert into event_queue (plan_manager_id, id, event_ids, types, notify)
+        values ($1, $2, array[$2::uuid], array[$3::text], $13)
+    )
+    insert into events (plan_manager_id, {COLUMNS}, notify, import_id)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:
+    """Insert an event and queue it for its position."""
     await tx.execute(
         INSERT,
         row.plan_manager_id,
@@ -49,38 +71,77 @@ async def insert(tx: Transaction, row: EventRow) -> None:
         row.previous,
         row.request_id,
         row.notify,
+        row.import_id,
     )
+    tx.changed_feeds.add(row.plan_manager_id)
 
 
-async def insert_many(tx: Transaction, rows: Iterable[EventRow]) -> None:
-    await tx.insert_rows("events", EventRow, rows)
+async def insert_many(tx: Transaction, plan_manager_id: UUID, rows: Sequence[EventRow]) -> None:
+    """Insert the events of one write, and queue them in batches."""
+    if len(rows) == 1:
+        await insert(tx, rows[0])
+    elif rows:
+        await tx.insert_rows("events", EventRow, rows)
+        await tx.insert_rows("event_queue", QueuedEvents, [queue_row(each) for each in _batches(rows)])
+        tx.changed_feeds.add(plan_manager_id)
 
 
+def _batches(rows: Sequence[EventRow]) -> list[Sequence[EventRow]]:
+    return [rows[start : start + QUEUE_BATCH_SIZE] for start in range(0, len(rows), QUEUE_BATCH_SIZE)]
+
+
+def queue_row(rows: Sequence[EventRow]) -> QueuedEvents:
+    types = [row.type for row in rows]
+    first = rows[0]
+    unique_types = types if len(set(types)) > 1 else types[:1]
+    return QueuedEvents(first.plan_manager_id, first.id, [row.id for row in rows], unique_types, first.notify)
+
+
+# One position more than the page needs: retention keeps the newest one without its event.
 LIST_PAGE: LiteralString = f"""
     select {COLUMNS}
-    from events
-    where plan_manager_id = $1
-        and {IS_AFTER_CURSOR}
-        and ($3::text is null or type = $3)
+    from (
+        {POSITIONS_AFTER_CURSOR}
+        order by position
+        limit $3::bigint + 1
+    ) placed {LATERAL_EVENT}
     order by position
-    limit $4
+    limit $3
+"""
+LIST_PAGE_BY_TYPE: LiteralString = f"""
+    select {COLUMNS}
+    from (
+        {POSITIONS_AFTER_CURSOR}
+            and type = (select code from event_types where name = $4)
+        order by position
+        limit $3::bigint + 1
+    ) placed {LATERAL_EVENT}
+    order by position
+    limit $3
 """
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
     """The events after a cursor, in the order of their positions."""
-    return await db.rows(Event, LIST_PAGE, plan_manager_id, after, type_, limit)
+    if type_ is None:
+        return await db.rows(Event, LIST_PAGE, plan_manager_id, after, limit)
+    return await db.rows(Event, LIST_PAGE_BY_TYPE, plan_manager_id, after, limit, type_)
 
 
+# All events of the resource are looked up before they are ordered: most resources have few.
 LIST_PAGE_FOR_RESOURCE: LiteralString = f"""
+    with changed as materialized (
+        select id from events
+        where plan_manager_id = $1 and resource_id = $4 and ($3::text is null or type = $3)
+    )
     select {COLUMNS}
-    from events
-    where plan_manager_id = $1
-        and {IS_AFTER_CURSOR}
-        and ($3::text is null or type = $3)
-        and resource_id = $4
+    from (
+        {POSITIONS_OF_CHANGES}
+        where {IS_AFTER_CURSOR}
+        order by position
+        limit $5
+    ) placed {LATERAL_EVENT}
     order by position
-    limit $5
 """
 
 
@@ -93,9 +154,11 @@ async def list_page_for_resource(
 
 LATEST: LiteralString = f"""
     select {COLUMNS}
-    from events
-    where plan_manager_id = $1
-        and {IS_BEFORE_CURSOR}
+    from (
+        {POSITIONS_BEFORE_CURSOR}
+        order by position desc
+        limit $3::bigint + 1
+    ) placed {LATERAL_EVENT}
     order by position desc
     limit $3
 """
@@ -109,58 +172,72 @@ async def latest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit
 SEARCH_LATEST: LiteralString = f"""
     select {COLUMNS}
     from (
-        select * from events
-        where plan_manager_id = $1
-            and {IS_BEFORE_CURSOR}
+        {POSITIONS_BEFORE_CURSOR}
         order by position desc
-        limit $6
-    ) as newest
-    where {MATCHES_FILTER}
+        limit $3
+    ) placed {LATERAL_EVENT}
+    where {MATCHES_ACTOR}
     order by position desc
-    limit $7
+    limit $6
+"""
+SEARCH_LATEST_BY_TYPE: LiteralString = f"""
+    select {COLUMNS}
+    from (
+        {POSITIONS_BEFORE_CURSOR}
+            and type = (select code from event_types where name = $7)
+        order by position desc
+        limit $3
+    ) placed {LATERAL_EVENT}
+    where {MATCHES_ACTOR}
+    order by position desc
+    limit $6
 """
 
 
 async def search_latest(
     db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, scan_limit: int, limit: int
 ) -> list[Event]:
-    """The matching events among the latest `scan_limit`. An index for each filter would make every write slower."""
-    return await db.rows(
-        Event,
-        SEARCH_LATEST,
-        plan_manager_id,
-        before,
-        filters.type,
-        filters.actor_kind,
-        filters.actor_name,
-        scan_limit,
-        limit,
-    )
+    """The matching events among the latest `scan_limit`, which are of the type that the filters name, if any.
+
+    Actors have no index: it would make every write slower.
+    """
+    actor = (filters.actor_kind, filters.actor_name)
+    if filters.type is None:
+        return await db.rows(Event, SEARCH_LATEST, plan_manager_id, before, scan_limit, *actor, limit)
+    return await db.rows(Event, SEARCH_LATEST_BY_TYPE, plan_manager_id, before, scan_limit, *actor, limit, filters.type)
 
 
-SCAN_LIMIT_ID: LiteralString = f"""
-    select id from events
-    where plan_manager_id = $1
-        and {IS_BEFORE_CURSOR}
-    order by position desc
-    limit 1 offset $3
-"""
+SCAN_LIMIT_ID: LiteralString = (
+    f"select event_id from ({POSITIONS_BEFORE_CURSOR} order by position desc limit 1 offset $3) placed"
+)
+SCAN_LIMIT_ID_BY_TYPE: LiteralString = (
+    f"select event_id from ({POSITIONS_BEFORE_CURSOR} and type = (select code from event_types where name = $4)"
+    " order by position desc limit 1 offset $3) placed"
+)
 
 
-async def scan_limit_id(db: Executor, plan_manager_id: UUID, before: UUID | None, scan_limit: int) -> UUID | None:
-    """The id of the oldest event among the latest `scan_limit`; None if there are fewer."""
-    return await db.one_or_none(UUID, SCAN_LIMIT_ID, plan_manager_id, before, scan_limit - 1)
+async def scan_limit_id(
+    db: Executor, plan_manager_id: UUID, before: UUID | None, type_: str | None, scan_limit: int
+) -> UUID | None:
+    """The id of the oldest event among the latest `scan_limit` (of a type); None if there are fewer."""
+    if type_ is None:
+        return await db.one_or_none(UUID, SCAN_LIMIT_ID, plan_manager_id, before, scan_limit - 1)
+    return await db.one_or_none(UUID, SCAN_LIMIT_ID_BY_TYPE, plan_manager_id, before, scan_limit - 1, type_)
 
 
 LATEST_FOR_RESOURCE: LiteralString = f"""
+    with changed as materialized (
+        select id from events
+        where plan_manager_id = $1 and resource_id = $6 and ($3::text is null or type = $3) and {MATCHES_ACTOR}
+    )
     select {COLUMNS}
-    from events
-    where plan_manager_id = $1
-        and {IS_BEFORE_CURSOR}
-        and {MATCHES_FILTER}
-        and resource_id = $6
+    from (
+        {POSITIONS_OF_CHANGES}
+        where {IS_BEFORE_CURSOR}
+        order by position desc
+        limit $7
+    ) placed {LATERAL_EVENT}
     order by position desc
-    limit $7
 """
 
 
@@ -181,20 +258,18 @@ async def latest_for_resource(
     )
 
 
-UPDATES_BY_REQUEST: LiteralString = f"""
+UPDATES_BY_IMPORT: LiteralString = f"""
     select {COLUMNS}
     from events
-    where plan_manager_id = $1 and id >= $2 and request_id = $3 and previous is not null
+    where plan_manager_id = $1 and import_id = $2 and previous is not null
     order by id
-    limit $4
+    limit $3
 """
 
 
-async def updates_by_request(
-    tx: Transaction, plan_manager_id: UUID, first_id: UUID, request_id: str, limit: int
-) -> list[Event]:
-    """The first updates that this transaction has recorded for a request since `first_id`."""
-    return await tx.rows(Event, UPDATES_BY_REQUEST, plan_manager_id, first_id, request_id, limit)
+async def updates_by_import(tx: Transaction, plan_manager_id: UUID, import_id: UUID, limit: int) -> list[Event]:
+    """The first updates that an import has recorded, before their positions are assigned."""
+    return await tx.rows(Event, UPDATES_BY_IMPORT, plan_manager_id, import_id, limit)
 
 
 GET: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and id = $2"
@@ -204,84 +279,9 @@ async def get(db: Executor, plan_manager_id: UUID, event_id: UUID) -> Event | No
     return await db.one_or_none(Event, GET, plan_manager_id, event_id)
 
 
-LATEST_ID = """
-    select id from events
-    where plan_manager_id = $1 and position is not null
-    order by position desc
-    limit 1
-"""
+LATEST_ID = "select event_id from event_order where plan_manager_id = $1 order by position desc limit 1"
 
 
 async def latest_id(db: Executor, plan_manager_id: UUID) -> UUID | None:
     """The id of the last event in the feed; None for an empty feed."""
     return await db.one_or_none(UUID, LATEST_ID, plan_manager_id)
-
-
-TRY_LEAD = "select pg_try_advisory_lock(7526541002)"
-
-
-async def try_lead(db: Executor) -> bool:
-    """Try to become the only sequencer of the database until the session ends."""
-    return await db.one(bool, TRY_LEAD)
-
-
-ASSIGN_POSITIONS = """
-    with waiting as materialized (
-        -- one order serves every feed
-        select ctid as row_id from events where position is null order by id limit $1
-    ), numbered as materialized (
-        select row_id, nextval('event_positions') as position from waiting
-    ), updated as (
-        -- by ctid: a plan by key that was made while the table was empty would read all events of a tenant
-        update events set position = numbered.position
-        from numbered
-        where events.ctid = numbered.row_id
-        returning events.plan_manager_id
-    )
-    select plan_manager_id, count(*) as events from updated group by plan_manager_id
-"""
-
-
-async def assign_positions(db: Executor, limit: int) -> list[PositionsAssigned]:
-    """Assign the next positions to committed events without a position, and count them by plan manager.
-
-    Only one session does this at a time, so a position becomes visible only after all lower ones.
-    """
-    return await db.rows(PositionsAssigned, ASSIGN_POSITIONS, limit)
-
-
-GET_BACKLOG = """
-    -- the backlog of all plan managers together
-    select count(*) as waiting,
-        coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as oldest_age_seconds
-    from events
-    where position is null
-"""
-
-
-async def get_backlog(db: Executor) -> Backlog:
-    """The number of events without a position, and the age of the oldest one."""
-    return await db.one(Backlog, GET_BACKLOG)
-
-
-PURGE = """
-    with deleted as (
-        delete from events where ctid = any (array(
-            -- UUIDs of version 7 are in chronological order, over all plan managers
-            select event.ctid
-            from plan_managers owner cross join lateral (
-                select ctid from events
-                where plan_manager_id = owner.id and id < $1 and position is not null
-                order by id limit $2
-            ) event
-            limit $2
-        ))
-        returning 1
-    )
-    select count(*) from deleted
-"""
-
-
-async def purge(db: Executor, before_id: UUID, limit: int = 5000) -> int:
-    """Delete up to `limit` sequenced events with ids lower than `before_id`, and return their number."""
-    return await db.one(int, PURGE, before_id, limit)

@@ -50,6 +50,7 @@ class WriteContext:
     actor: Actor = SYSTEM
     request_id: str | None = None
     notify: bool = True  # whether webhooks send the events of this write
+    import_id: UUID | None = None  # the import that this write belongs to
 
 
 def or_404(resource: T | None) -> T:

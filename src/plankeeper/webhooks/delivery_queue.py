@@ -6,47 +6,57 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.json import to_json
-from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutProgress
+from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutEndpoint
 
-FAN_OUT = """
-    with endpoint as materialized (
-        select plan_manager_id, id, event_types, last_position from webhook_endpoints
-        where plan_manager_id = any ($1) and active order by plan_manager_id, id for no key update
-    ), ready as materialized (
-        select endpoint.*, $2 - (select count(*) from (select from webhook_deliveries
-            where webhook_endpoint_id = endpoint.id and status = 'pending' and next_attempt_at <= clock_timestamp()
-            limit $2) due) as capacity from endpoint
-    ), new_event as materialized (
-        select ready.plan_manager_id, ready.id as webhook_endpoint_id, event.id, event.type, event.position, notify
-            and event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*'] as subscribed
-        from ready cross join lateral (
-            select id, type, position, notify from events
-            where plan_manager_id = ready.plan_manager_id and position > ready.last_position
-            order by position limit case when ready.capacity > $2 / 2 then ready.capacity else 0 end) event
-    ), inserted as (
-        insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
-            next_attempt_at, created_at)
-        select plan_manager_id, time_ordered_uuid(), webhook_endpoint_id, id, type, 'pending', clock_timestamp(),
-            statement_timestamp() from (select * from new_event where subscribed order by position) matching
-    ), advanced as (
-        update webhook_endpoints target set last_position = newest.position
-        from (select webhook_endpoint_id, max(position) as position from new_event group by 1) newest
-        where target.plan_manager_id = any ($1) and target.id = newest.webhook_endpoint_id returning target.id
-    )
-    select ready.plan_manager_id, bool_or(advanced.id is not null) as has_moved
-    from ready left join advanced on advanced.id = ready.id
-    where advanced.id is not null or ready.capacity <= $2 / 2 group by ready.plan_manager_id
+LOCK_ENDPOINTS = """
+    select id, event_types, last_position, (
+        select count(*)
+        from (
+            select from webhook_deliveries
+            where plan_manager_id = $1 and webhook_endpoint_id = endpoint.id and status = 'pending'
+                and next_attempt_at <= statement_timestamp()
+            limit $2
+        ) due
+    ) as due
+    from webhook_endpoints endpoint
+    where plan_manager_id = $1 and active
+    order by id
+    for no key update skip locked
 """
 
 
-async def fan_out(db: Executor, plan_manager_ids: Sequence[UUID], max_pending: int) -> list[FanOutProgress]:
-    """Create deliveries from events, in the order of the feed. Return the plan managers that may have events left.
+async def lock_endpoints(tx: Transaction, plan_manager_id: UUID, max_due: int) -> list[FanOutEndpoint]:
+    """Lock the active endpoints of a plan manager that nobody else has locked. Counts up to `max_due` deliveries."""
+    return await tx.rows(FanOutEndpoint, LOCK_ENDPOINTS, plan_manager_id, max_due)
 
-    An endpoint has at most `max_pending` due deliveries. Further events stay in the feed, so that neither a burst of
-    writes nor a slow endpoint fills the queue. The endpoint gets new deliveries when half of them are done, so that
-    one statement creates many.
-    """
-    return await db.rows(FanOutProgress, FAN_OUT, plan_manager_ids, max_pending)
+
+INSERT_MANY = """
+    insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
+        next_attempt_at, created_at)
+    select $1, id, webhook_endpoint_id, event_id, event_type, 'pending', clock_timestamp(), statement_timestamp()
+    from unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[])
+        as new_delivery (id, webhook_endpoint_id, event_id, event_type)
+"""
+
+
+async def insert_many(
+    tx: Transaction, plan_manager_id: UUID, deliveries: Sequence[tuple[UUID, UUID, UUID, str]]
+) -> None:
+    """Insert pending deliveries: their ids, and the endpoint, the event and the type of event of each."""
+    columns = [list(column) for column in zip(*deliveries, strict=True)]
+    await tx.execute(INSERT_MANY, plan_manager_id, *columns)
+
+
+ADVANCE_ENDPOINTS = """
+    update webhook_endpoints endpoint set last_position = advanced.position
+    from unnest($2::uuid[], $3::bigint[]) as advanced (id, position)
+    where endpoint.plan_manager_id = $1 and endpoint.id = advanced.id
+"""
+
+
+async def advance_endpoints(tx: Transaction, plan_manager_id: UUID, positions: Mapping[UUID, int]) -> None:
+    """Record up to which position the endpoints have read the feed."""
+    await tx.execute(ADVANCE_ENDPOINTS, plan_manager_id, list(positions), list(positions.values()))
 
 
 CLAIM_DUE = """
@@ -111,10 +121,14 @@ LOAD_JOBS = """
         where plan_manager_id = delivery.plan_manager_id and id = delivery.webhook_endpoint_id limit 1
     ) endpoint
     cross join lateral (
-        select created_at, resource_kind, resource_id, data, position from events
+        select created_at, resource_kind, resource_id, data from events
         where plan_manager_id = delivery.plan_manager_id and id = delivery.event_id limit 1
     ) event
-    order by event.position nulls last, delivery.id
+    left join lateral (
+        select position from event_order
+        where plan_manager_id = delivery.plan_manager_id and event_id = delivery.event_id limit 1
+    ) placed on true
+    order by placed.position nulls last, delivery.id
 """
 
 

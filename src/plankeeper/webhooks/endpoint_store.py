@@ -33,6 +33,13 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
+COUNT_ACTIVE = "select count(*) from webhook_endpoints where plan_manager_id = $1 and active"
+
+
+async def count_active(db: Executor, plan_manager_id: UUID) -> int:
+    return await db.one(int, COUNT_ACTIVE, plan_manager_id)
+
+
 GET: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and id = $2"
 
 
@@ -90,43 +97,55 @@ async def delete(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> W
     return await tx.one_or_none(WebhookEndpoint, DELETE, plan_manager_id, endpoint_id)
 
 
-LATEST_POSITION = "select case when is_called then last_value else 0 end from event_positions"
-
-
-async def latest_position(tx: Transaction) -> int:
-    """The highest position of any event. Events without a position get higher ones."""
-    return await tx.one(int, LATEST_POSITION)
-
-
+# The ids of UUIDv7 say when events were created, but for the clock of the server that created them. Positions are
+# searched from an hour before. Around the time itself, the event is asked.
 FIND_REPLAY_START = """
-    select coalesce(min(event.position) - 1, 0) as position, count(*) as events
-    from events event
-    join webhook_endpoints endpoint on endpoint.plan_manager_id = $1 and endpoint.id = $2
-    where event.plan_manager_id = $1 and event.id >= $4 and event.created_at >= $3
-        and event.position is not null and event.notify
-        and endpoint.event_types && array['*', event.type, split_part(event.type, '.', 1) || '.*']
+    select coalesce(min(position) - 1, 0) as position, count(*) as events
+    from event_order placed
+    where plan_manager_id = $1 and notify and event_id >= $4
+        and position >= (
+            select position from event_marks
+            where plan_manager_id = $1 and minute >= $3::timestamptz - interval '1 hour'
+            order by minute
+            limit 1
+        )
+        and type in (
+            select event_types.code
+            from webhook_endpoints endpoint
+            join event_types on endpoint.event_types
+                && array['*', event_types.name, split_part(event_types.name, '.', 1) || '.*']
+            where endpoint.plan_manager_id = $1 and endpoint.id = $2
+        )
+        and case when event_id < $5 then (
+            select created_at >= $3::timestamptz from events event
+            where event.plan_manager_id = $1 and event.id = placed.event_id
+        ) else true end
 """
 
 
 async def find_replay_start(
-    tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, since: datetime, min_event_id: UUID
+    tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID, since: datetime, min_event_id: UUID, certain_id: UUID
 ) -> ReplayStart:
     """Find the position before the first event since a time, and the number of events for an endpoint.
 
-    `min_event_id` is at most the id of any event since that time.
+    Any event since that time has `min_event_id` or a higher id, and any event from `certain_id` on is since that time.
     """
-    return await tx.one(ReplayStart, FIND_REPLAY_START, plan_manager_id, endpoint_id, since, min_event_id)
+    return await tx.one(ReplayStart, FIND_REPLAY_START, plan_manager_id, endpoint_id, since, min_event_id, certain_id)
 
 
-PLAN_MANAGERS_WITH_ENDPOINTS = """
-    -- the sequencer asks which plan managers have endpoints
-    select distinct plan_manager_id from webhook_endpoints where active
+PLAN_MANAGERS_BEHIND = """
+    -- one task looks for endpoints that have not read the feed to its end
+    select distinct plan_manager_id from webhook_endpoints endpoint
+    where active and exists (
+        select from event_order placed
+        where placed.plan_manager_id = endpoint.plan_manager_id and placed.position > endpoint.last_position
+    )
 """
 
 
-async def plan_managers_with_endpoints(db: Executor) -> list[UUID]:
-    """The plan managers that have an active endpoint."""
-    return await db.rows(UUID, PLAN_MANAGERS_WITH_ENDPOINTS)
+async def plan_managers_behind(db: Executor) -> list[UUID]:
+    """The plan managers with an active endpoint for which there may be events."""
+    return await db.rows(UUID, PLAN_MANAGERS_BEHIND)
 
 
 COUNT_UNHEALTHY = """

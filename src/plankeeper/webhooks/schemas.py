@@ -168,11 +168,13 @@ class DeliveryJob(Struct):
     old_secret: str | None
 
 
-class FanOutProgress(Struct):
-    """A plan manager with endpoints that may have events left; `has_moved`: an endpoint has advanced."""
+class FanOutEndpoint(Struct):
+    """An endpoint that a fan-out has locked, and the number of its deliveries that are due."""
 
-    plan_manager_id: UUID
-    has_moved: bool
+    id: UUID
+    event_types: list[str]
+    last_position: int
+    due: int
 
 
 class DeliveryUpdate(Struct):

@@ -8,6 +8,7 @@ import msgspec
 from uuid_utils.compat import uuid7
 
 from plankeeper.encryption.cipher import secret_cipher
+from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ApiError, ValidationError
@@ -30,6 +31,7 @@ from plankeeper.webhooks.schemas import (
 from plankeeper.webhooks.signing import OLD_SECRET_GRACE_PERIOD, new_secret
 from plankeeper.webhooks.url_policy import validate_url
 
+UUID7_PER_SECOND = 1000 << 80  # the difference of two UUIDs of version 7 that were generated a second apart
 EARLIEST_REPLAY = datetime(2, 1, 1, tzinfo=UTC)  # an earlier time can leave PostgreSQL's range in another time zone
 
 
@@ -54,7 +56,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
         event_types=["*"],
         created_at=datetime.now(UTC),
         secret=secret_cipher(ctx.settings).encrypt(secret, id_.bytes),
-        last_position=await endpoint_store.latest_position(ctx.tx),
+        last_position=await latest_position(ctx.tx, ctx.plan_manager_id),
     )
     endpoint = apply_patch(new, defaults)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([endpoint]))
@@ -72,7 +74,7 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
         return without_secrets(old)
     if new.active and not old.active:
         # Only a replay sends the events of the pause.
-        position = await endpoint_store.latest_position(ctx.tx)
+        position = await latest_position(ctx.tx, ctx.plan_manager_id)
         new = msgspec.structs.replace(new, disabled_reason=None, failing_since=None, last_position=position)
     await endpoint_store.upsert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     if old.active and not new.active:
@@ -116,8 +118,9 @@ async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRe
         raise ValidationError(since="must be a datetime in the year 2 or later")
     endpoint = _require_active(or_404(await select_for_update(ctx, webhook_endpoint_id)))
     min_event_id = uuid7_lower_bound(request.since)
+    certain_id = UUID(int=min_event_id.int + UUID7_PER_SECOND)
     start = await endpoint_store.find_replay_start(
-        ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id
+        ctx.tx, ctx.plan_manager_id, webhook_endpoint_id, request.since, min_event_id, certain_id
     )
     position = min(start.position, endpoint.last_position) if start.events else endpoint.last_position
     await endpoint_store.upsert(

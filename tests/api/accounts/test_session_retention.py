@@ -1,12 +1,10 @@
 """Sessions that ended long ago are deleted, also those of people who don't come back."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from uuid import UUID
 
-from plankeeper.accounts.policy import SESSION_RETENTION
-from plankeeper.background import EveryMinute, purge_ended_sessions
-from plankeeper.database.client import Executor
+from plankeeper.accounts.session_retention import SessionRetention
+from support.accounts import AccountDriver
 from support.server import RunningServer
 
 NEW_SESSION = """
@@ -14,33 +12,38 @@ NEW_SESSION = """
         two_factor_pending, with_password, provider_ids)
     values ($1, $2, $3, $3, $4, '', '', false, true, '{}')
 """
+RETENTION = timedelta(days=3)
+MARGIN = timedelta(minutes=5)
 
 
-def test_sessions_are_deleted_30_days_after_their_end(server: RunningServer, new_account: Callable[..., Any]) -> None:
-    account = new_account()
-    now, margin = datetime.now(UTC), timedelta(minutes=5)
-    sessions = {
-        b"expired long ago": (now, now - SESSION_RETENTION - margin),
-        b"expired": (now, now - SESSION_RETENTION + margin),
-        b"unused for long": (now - SESSION_RETENTION - margin, now + margin),
-        b"in use": (now, now + margin),
-    }
-    for token, (used_at, expires_at) in sessions.items():
-        server.run(server.db.execute(NEW_SESSION, token, account.account_id, used_at, expires_at))
-    server.run(purge_ended_sessions(server.db))
-    kept = server.run(
-        server.db.rows(bytes, "select token_hash from account_sessions where token_hash = any($1)", list(sessions))
-    )
-    assert sorted(kept) == [b"expired", b"in use"]
+def insert_session(
+    server: RunningServer, account_id: object, token: bytes, used: timedelta, expired: timedelta
+) -> None:
+    now = datetime.now(UTC)
+    server.run(server.db.execute(NEW_SESSION, token, account_id, now - used, now - expired))
 
 
-async def test_the_purge_runs_once_a_minute() -> None:
-    runs: list[object] = []
+def kept(server: RunningServer, account_id: object) -> list[bytes]:
+    statement = "select token_hash from account_sessions where account_id = $1 order by token_hash"
+    return server.run(server.db.rows(bytes, statement, account_id))
 
-    async def work(db: Executor) -> None:
-        runs.append(db)
 
-    task = EveryMinute(work)
-    for _ in range(3):
-        await task(Executor(None))
-    assert len(runs) == 1
+def test_sessions_are_deleted_days_after_their_end(server: RunningServer, plan_manager_id: UUID) -> None:
+    id_ = AccountDriver(server, plan_manager_id).id
+    insert_session(server, id_, b"expired", timedelta(0), RETENTION - MARGIN)
+    insert_session(server, id_, b"expired long ago", timedelta(0), RETENTION + MARGIN)
+    insert_session(server, id_, b"in use", timedelta(0), -MARGIN)
+    insert_session(server, id_, b"unused for long", RETENTION + MARGIN, -MARGIN)
+    server.run(SessionRetention(RETENTION.days)(server.db))
+    assert kept(server, id_) == [b"expired", b"in use"]
+
+
+def test_sessions_are_purged_once_a_minute(server: RunningServer, plan_manager_id: UUID) -> None:
+    id_ = AccountDriver(server, plan_manager_id).id
+    retention = SessionRetention(RETENTION.days)
+    server.run(retention(server.db))
+    insert_session(server, id_, b"expired long ago", timedelta(0), RETENTION + MARGIN)
+    server.run(retention(server.db))
+    assert kept(server, id_) == [b"expired long ago"]
+    server.run(SessionRetention(RETENTION.days)(server.db))
+    assert kept(server, id_) == []

@@ -12,7 +12,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, Transaction
-from plankeeper.events import store
+from plankeeper.events import order_store
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
@@ -92,7 +92,7 @@ async def create_provider(tx: Transaction, server: RunningServer, client: Client
 
 
 async def lock_holders(db: Database) -> list[int]:
-    """The sessions that hold the sequencer's lock."""
+    """The sessions that hold the lock of the process that runs the periodic tasks."""
     return await db.rows(
         int,
         """
@@ -175,15 +175,15 @@ def test_a_feed_reader_with_concurrent_writers_reads_each_event_once(server: Run
         assert [ident for ident in walker.seen if ident in each.result()] == each.result()
 
 
-async def test_only_one_sequencer_leads_across_servers(second_server: RunningServer, db: Database) -> None:
+async def test_one_process_of_all_servers_runs_the_periodic_tasks(second_server: RunningServer, db: Database) -> None:
     leading = await wait_for(lambda: lock_holders(db), len)
     assert len(leading) == 1
     async with db.dedicated_connection() as session:
-        assert await store.try_lead(session) is False
+        assert await order_store.try_lead(session) is False
     assert await lock_holders(db) == leading
 
 
-async def test_another_sequencer_takes_over_when_the_leader_loses_its_session(
+async def test_another_process_takes_over_when_the_leader_loses_its_session(
     second_server: RunningServer, server: RunningServer, api: Client, db: Database
 ) -> None:
     leading = await wait_for(lambda: lock_holders(db), len)
@@ -192,29 +192,6 @@ async def test_another_sequencer_takes_over_when_the_leader_loses_its_session(
         written = await create_provider(tx, server, api)
     walker = FeedReader(api)
     wait_until(lambda: walker.has_read(written))
-    now_leading = await lock_holders(db)
+    now_leading = await wait_for(lambda: lock_holders(db), len)
     assert len(now_leading) == 1
     assert now_leading != leading
-
-
-async def test_positions_are_assigned_in_batches_by_ascending_id(
-    server: RunningServer, api: Client, db: Database
-) -> None:
-    async def waiting() -> int:
-        return await db.one(int, "select count(*) from events where position is null")
-
-    await wait_for(waiting, lambda count: count == 0)
-    async with rolled_back(db) as tx:
-        made = [str(await create_provider(tx, server, api)) for _ in range(5)]
-        for size in (2, 2, 1, 0):
-            assert sum(each.events for each in await store.assign_positions(tx, 2)) == size
-            placed = await tx.rows(
-                str,
-                """
-                select resource_id from events
-                where plan_manager_id = $1 and type = 'provider.created' and position is not null order by position
-                """,
-                api.plan_manager_id,
-            )
-            assert placed == made[: len(placed)]
-        assert placed == made

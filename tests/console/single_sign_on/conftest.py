@@ -9,7 +9,7 @@ from support.cluster import SharedCluster
 from support.console import Account
 from support.openid_provider import OpenIdProvider
 from support.server import RunningServer
-from support.single_sign_on import PublicBrowser, public_server, set_up_provider
+from support.single_sign_on import PublicBrowser, move_to_domain, public_server, set_up_provider
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,4 @@ def browser(new_browser: Callable[..., PublicBrowser]) -> PublicBrowser:
 @pytest.fixture
 def person(server: RunningServer, new_account: Callable[..., Account], domain: str) -> Account:
     """An owner with a password and an email in the provider's domain."""
-    account = new_account("owner")
-    email = f"robin@{domain}"
-    server.run(server.db.execute("update accounts set email = $2 where id = $1", account.account_id, email))
-    return account._replace(email=email)
+    return move_to_domain(server, new_account("owner"), domain)

@@ -40,7 +40,7 @@ class Reconciliation:
 
 def assert_consistent(load: Load, dsn: str, label: str) -> None:
     """End the load, compare everything, print the figures; fails where anything is not as it must be."""
-    load.finish(lambda: query(dsn, "select count(*) from events where position is null") == [(0,)])
+    load.finish(lambda: query(dsn, "select count(*) from event_queue") == [(0,)])
     with closing(httpx.Client(base_url=load.address() + PREFIX, headers=load.access.headers, verify=NO_TLS)) as http:
         result = _reconcile(load, dsn, http)
     sys.stdout.write(f"{label}: {result}\n")

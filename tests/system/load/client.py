@@ -61,20 +61,22 @@ class Connection:
 
 
 def get_request(path: str, key: str, plan_manager_id: UUID | str) -> bytes:
-    lines = (
-        f"GET /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
-        f"X-Plan-Manager-Id: {plan_manager_id}", "", "",
-    )  # fmt: skip
-    return "\r\n".join(lines).encode()
+    return _head("GET", path, key, plan_manager_id)
 
 
 def write_request(method: str, path: str, key: str, plan_manager_id: UUID | str, body: bytes) -> bytes:
+    return (
+        _head(method, path, key, plan_manager_id, "Content-Type: application/json", f"Content-Length: {len(body)}")
+        + body
+    )
+
+
+def _head(method: str, path: str, key: str, plan_manager_id: UUID | str, *headers: str) -> bytes:
     lines = (
         f"{method} /api/public/v1{path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}",
-        f"X-Plan-Manager-Id: {plan_manager_id}", "Content-Type: application/json", f"Content-Length: {len(body)}",
-        "", "",
+        f"X-Plan-Manager-Id: {plan_manager_id}", *headers, "", "",
     )  # fmt: skip
-    return "\r\n".join(lines).encode() + body
+    return "\r\n".join(lines).encode()
 
 
 @asynccontextmanager

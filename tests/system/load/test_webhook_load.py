@@ -78,8 +78,9 @@ class SoakTenant:
             union all
             select event.id::text from events event
             join webhook_endpoints endpoint on endpoint.plan_manager_id = event.plan_manager_id and endpoint.id = $2
+            left join event_order placed on placed.plan_manager_id = $1 and placed.event_id = event.id
             where event.plan_manager_id = $1 and event.type = 'provider.created'
-                and coalesce(event.position > endpoint.last_position, true)
+                and coalesce(placed.position > endpoint.last_position, true)
             """,
             self.id, self.endpoints[name],
         )  # fmt: skip

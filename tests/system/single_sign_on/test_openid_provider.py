@@ -34,7 +34,16 @@ from support.console import Account
 from support.openid_provider import CLIENT_ID, CLIENT_SECRET, KEY, Claims, encode_part, join_token, sign_token
 from support.program import run_plankeeper
 from support.server import RunningServer
-from support.single_sign_on import LINK, PUBLIC_URL, START, PublicBrowser, link_at, public_server, set_up_provider
+from support.single_sign_on import (
+    LINK,
+    PUBLIC_URL,
+    START,
+    PublicBrowser,
+    link_at,
+    move_to_domain,
+    public_server,
+    set_up_provider,
+)
 
 FOLDER = Path(__file__).parent
 HOME = "/console/participants"
@@ -198,10 +207,7 @@ def domain(server: RunningServer, provider: RealProvider, plan_manager_id: UUID)
 
 @pytest.fixture
 def person(server: RunningServer, new_account: Callable[..., Account], domain: str) -> Account:
-    account = new_account("owner")
-    email = f"robin@{domain}"
-    server.run(server.db.execute("update accounts set email = $2 where id = $1", account.account_id, email))
-    return account._replace(email=email)
+    return move_to_domain(server, new_account("owner"), domain)
 
 
 @pytest.fixture

@@ -150,14 +150,17 @@ async def find_events(
 ) -> tuple[list[Event], UUID | None]:
     """A page of events, and the id before which older events may follow; null if there are none."""
     event_filter = EventFilter(filters["type"] or None, filters["actor"] or None, filters["name"] or None)
-    position, next_before = (request.db, request.plan_manager_id, before), None
+    feed, next_before = (request.db, request.plan_manager_id, before), None
     if filters["resource_id"]:
-        rows = await store.latest_for_resource(*position, event_filter, filters["resource_id"], limit + 1)
-    elif any(filters.values()):
-        rows = await store.search_latest(*position, event_filter, SCAN_LIMIT, limit + 1)
-        next_before = await store.scan_limit_id(*position, SCAN_LIMIT) if len(rows) <= limit else None
+        rows = await store.latest_for_resource(*feed, event_filter, filters["resource_id"], limit + 1)
+    elif filters["actor"] or filters["name"]:
+        rows = await store.search_latest(*feed, event_filter, SCAN_LIMIT, limit + 1)
+        if len(rows) <= limit:
+            next_before = await store.scan_limit_id(*feed, event_filter.type, SCAN_LIMIT)
+    elif filters["type"]:
+        rows = await store.search_latest(*feed, event_filter, limit + 2, limit + 1)
     else:
-        rows = await store.latest(*position, limit + 1)
+        rows = await store.latest(*feed, limit + 1)
     return rows[:limit], rows[limit - 1].id if len(rows) > limit else next_before
 
 

@@ -68,11 +68,7 @@ async def preview_import(
     that cannot be read.
     """
     require_size(content)
-    ctx = (
-        replace(request.write_context, notify=notify)
-        if commit
-        else replace(request.write_context, request_id=str(uuid7()))
-    )
+    ctx = replace(request.write_context, notify=notify and commit, import_id=uuid7())
     preview = ImportPreview(ImportReport())
     timeout = asyncio.timeout(MAX_SECONDS)
     try:
@@ -97,14 +93,15 @@ async def _import_into(
     ctx: WriteContext, resource: str, content: bytes, preview: ImportPreview, *, commit: bool
 ) -> None:
     """Raises _RollbackError for a preview, and for a file with invalid lines."""
-    since = uuid7()
     preview.report = await import_file(
         ctx, _resource(resource), io.BytesIO(content), CONSTRAINT_ERRORS, _ignore_progress, exclusive=False
     )
     if commit and not preview.report.rejected_lines:
         return
-    updates = await event_store.updates_by_request(
-        ctx.tx, ctx.plan_manager_id, since, ctx.request_id or "", MAX_RECORDS_SHOWN
+    updates = (
+        await event_store.updates_by_import(ctx.tx, ctx.plan_manager_id, ctx.import_id, MAX_RECORDS_SHOWN)
+        if ctx.import_id
+        else []
     )
     preview.changed = _record_changes(updates, ctx.settings.time_zone)
     raise _RollbackError
