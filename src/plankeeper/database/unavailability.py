@@ -63,12 +63,14 @@ def find_cause(error: Exception) -> Cause:
 CHECK_INTERVAL = 2.0  # seconds
 
 _IS_READ_ONLY = "select current_setting('transaction_read_only') = 'on'"
-# Sorts 400 kB with the least memory, so that PostgreSQL writes them to temporary files. Unlike a write to a table, this
-# leaves nothing behind.
-_USE_LITTLE_MEMORY = "select set_config('work_mem', '64kB', true)"
-_WRITE_TEMPORARY_FILE = """
-    select count(*)
-    from (select repeat('x', 1000) || number as filler from generate_series(1, 400) as number order by filler) as sorted
+# PostgreSQL materialises 400 kB with the least memory, so it writes them to a temporary file, on the disk of the
+# database. Unlike a write to a table, this leaves nothing behind.
+USE_LITTLE_MEMORY = """
+    select set_config('work_mem', '64kB', true) || set_config('temp_tablespaces', '', true)
+"""
+WRITE_TEMPORARY_FILE = """
+    with filler as materialized (select repeat('x', 8000) as text from generate_series(1, 50))
+    select count(text) from filler
 """
 
 
@@ -79,8 +81,8 @@ async def check_writes(db: Database) -> Cause | None:
             if await tx.one(bool, _IS_READ_ONLY):
                 # As a write would. The pool closes the connection, because it could stay read-only for ever.
                 raise asyncpg.ReadOnlySQLTransactionError  # noqa: TRY301 - inside the transaction
-            await tx.one(str, _USE_LITTLE_MEMORY)
-            await tx.one(int, _WRITE_TEMPORARY_FILE)
+            await tx.one(str, USE_LITTLE_MEMORY)
+            await tx.one(int, WRITE_TEMPORARY_FILE)
     except (asyncpg.ReadOnlySQLTransactionError, asyncpg.DiskFullError) as error:
         return find_cause(error)
     return None

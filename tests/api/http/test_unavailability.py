@@ -1,6 +1,7 @@
 """A database that can't write, accepts no connection or has another schema: clients and operators learn which it is."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +11,13 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service
-from plankeeper.database.unavailability import CHECK_INTERVAL, SENTENCES, WriteCheck
+from plankeeper.database.unavailability import (
+    CHECK_INTERVAL,
+    SENTENCES,
+    USE_LITTLE_MEMORY,
+    WRITE_TEMPORARY_FILE,
+    WriteCheck,
+)
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.logs import JsonFormatter
 from plankeeper.plan_managers import store as plan_managers
@@ -161,6 +168,19 @@ def test_the_console_explains_it_too(faulty: Faulty) -> None:
     page = httpx.get(f"{faulty.server.url}/console/participants", cookies={"plankeeper": "x" * 43})
     assert page.status_code == 503
     assert "The database accepts no more connections. Try again in a moment." in page.text
+
+
+async def _explain(server: RunningServer, statement: Any) -> str:
+    async with server.db.transaction() as tx:
+        await tx.one(str, USE_LITTLE_MEMORY)
+        return "\n".join(await tx.rows(str, f"explain (analyze, buffers) {statement}"))
+
+
+def test_the_check_writes_a_temporary_file(server: RunningServer) -> None:
+    plan = server.run(_explain(server, WRITE_TEMPORARY_FILE))
+    blocks = re.search(r"Buffers:.* temp written=(\d+)", plan)
+    assert blocks, plan
+    assert int(blocks[1]) > 40
 
 
 async def test_however_often_clients_ask_writes_are_checked_rarely(
