@@ -135,9 +135,10 @@ async def supported_schema_version(db: Database) -> str | None:
 
 def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
     """Run a coroutine. Errors of the database become a ClickException that explains them."""
+    work_until_signal = _until_signal(work)
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(_until_signal(work))
+            return runner.run(work_until_signal)
     except _SignalReceivedError as received:
         if received.number == signal.SIGINT:
             raise KeyboardInterrupt from None
@@ -152,6 +153,10 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
         if is_unavailable(error):
             raise DatabaseUnavailableError(error) from None
         raise
+    finally:
+        # A signal can come before they start. Python would print a warning about coroutines that nothing awaited.
+        work_until_signal.close()
+        work.close()
 
 
 class _SignalReceivedError(Exception):

@@ -1,7 +1,9 @@
 """Supervises the processes of a server: uvicorn's workers, the webhook process, the embedded PostgreSQL."""
 
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -68,20 +70,22 @@ class Supervisor(Multiprocess):
         self._on_ready = on_ready
 
     def init_processes(self) -> None:
-        super().init_processes()
-        self._webhook_process.ensure()
+        with _interrupts_blocked():
+            super().init_processes()
+            self._webhook_process.ensure()
         if self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit):
             self._on_ready()
         elif not self.should_exit.is_set():
-            log.error("no worker is ready yet", extra={"seconds": _READY_TIMEOUT})
+            log.error("no worker is ready yet")
 
     def keep_subprocess_alive(self) -> None:
         if self._cluster:
             _ensure_cluster(self._cluster.ensure)
-        if not self.should_exit.is_set():
-            self._webhook_process.ensure()
         previous_pids = {process.pid for process in self.processes}
-        super().keep_subprocess_alive()
+        with _interrupts_blocked():
+            if not self.should_exit.is_set():
+                self._webhook_process.ensure()
+            super().keep_subprocess_alive()
         for pid in previous_pids - {process.pid for process in self.processes}:
             metrics.forget_worker(pid)
             log.error("a worker ended unexpectedly and is replaced", extra={"pid": pid})
@@ -93,6 +97,19 @@ class Supervisor(Multiprocess):
     def join_all(self) -> None:
         super().join_all()
         self._webhook_process.join()
+
+
+@contextmanager
+def _interrupts_blocked() -> Generator[None]:
+    """Processes that start meanwhile never get SIGINT, which a terminal sends to all processes at Ctrl-C.
+
+    The supervisor stops them with SIGTERM. A process that is still loading its modules would print a traceback.
+    """
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def _ensure_cluster(ensure: Callable[[], Any]) -> None:
