@@ -185,7 +185,7 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
 ) -> None:
     older, newer = tmp_path / "older.dump", tmp_path / "newer.dump"
     dsn = cluster.new_database(migrated=False)
-    _upgrade(dsn, "0003")
+    schema.migrate(dsn, "0003")
     # A backup before an upgrade is taken by either version.
     assert run_plankeeper("backup", str(older), **{DATABASE_URL: dsn}).stdout.endswith("schema 0003\n")
     assert run_plankeeper("restore", str(older), **{DATABASE_URL: target_dsn}).stdout == (
@@ -201,16 +201,6 @@ def test_an_older_schema_is_migrated_and_a_newer_one_is_rejected(
     assert error_message(run_plankeeper("restore", str(newer), **{DATABASE_URL: target_dsn})).startswith(
         f"{newer} has schema 9999, but this Plankeeper supports no newer schema than"
     )
-
-
-def _upgrade(dsn: str, version: str) -> None:
-    from alembic import command  # it takes half a second to load
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(schema.__file__).with_name("migrations")))
-    config.attributes["dsn"] = dsn
-    command.upgrade(config, version)
 
 
 def test_obstacles_are_reported_and_nothing_is_left_behind(

@@ -155,6 +155,7 @@ def test_links_and_warnings_follow_the_public_url(dsn: str) -> None:
 def test_a_database_with_a_newer_schema_is_left_unchanged(cluster: SharedCluster) -> None:
     address = cluster.new_database()
     execute(address, "update alembic_version set version_num = '9999'")
+    execute(address, "update schema_compatibility set oldest_compatible = '9999'")
     rejected = run_plankeeper("serve", PLANKEEPER_DATABASE_URL=address)
     assert rejected.returncode == 1
     assert "The database's schema is 9999, but this Plankeeper supports no newer schema than" in rejected.stderr

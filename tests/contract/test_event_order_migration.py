@@ -8,7 +8,6 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from contract.sources import ROOT
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.events import store
@@ -38,20 +37,10 @@ values ($1, $1, 'https://example.com', '{*}', 'thin', true, now(), '', $2)
 """
 
 
-def migrate_to(dsn: str, revision: str) -> None:
-    from alembic import command  # it takes half a second to load
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(ROOT / "database" / "migrations"))
-    config.attributes["dsn"] = dsn
-    command.upgrade(config, revision)
-
-
 @pytest.fixture(scope="module")
 def dsn(cluster: SharedCluster) -> Iterator[str]:
     created = cluster.new_database(migrated=False)
-    migrate_to(created, "0016")
+    schema.migrate(created, "0016")
     asyncio.run(fill(created))
     schema.migrate(created)
     yield created

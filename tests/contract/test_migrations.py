@@ -18,6 +18,7 @@ from plankeeper.accounts import invitations, member_store
 from plankeeper.accounts.schemas import Invitation
 from plankeeper.api_keys import service as api_keys
 from plankeeper.api_keys import store as api_keys_store
+from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
@@ -84,11 +85,11 @@ def test_the_code_expects_the_newest_migration() -> None:
 async def test_an_empty_database_is_migrated_once_and_then_unchanged(empty_dsn: str) -> None:
     async with Database(empty_dsn).open() as db:
         assert await schema.current_revision(db) is None
-        assert await schema.migrate_if_needed(db, empty_dsn) is True
+        assert await migrate_with_progress(db, empty_dsn) is True
         assert await schema.current_revision(db) == schema.LATEST_REVISION
         made = await schema_objects(empty_dsn)
         assert len(made) > 50
-        assert await schema.migrate_if_needed(db, empty_dsn) is False
+        assert await migrate_with_progress(db, empty_dsn) is False
         schema_is_current = start_migration(empty_dsn)
         output, _ = schema_is_current.communicate(timeout=120)
         assert (schema_is_current.returncode, await schema_objects(empty_dsn)) == (0, made), output
@@ -98,9 +99,10 @@ async def test_of_two_concurrent_migrations_one_runs_and_the_other_waits(empty_d
     connection: Any = await asyncpg.connect(empty_dsn)
     await connection.execute("select pg_advisory_lock($1)", LOCK)
     programs = [start_migration(empty_dsn), start_migration(empty_dsn)]
+    # They ask for the lock again and again: a statement that waits would block `create index concurrently`.
     waiting = """
-        select count(*) from pg_locks join pg_stat_activity using (pid)
-        where locktype = 'advisory' and not granted and datname = current_database()
+        select count(*) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and query like '%pg_try_advisory_lock%'
     """
     while await connection.fetchval(waiting) < 2:
         assert [program.poll() for program in programs] == [None, None]

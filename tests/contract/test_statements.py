@@ -59,7 +59,7 @@ OTHER_STORES = {
 CONNECTING_MODULES = {
     "database.client": "the function that the pool connects with",
     "database.pool": "the pool, which receives that function",
-    "database.migrations.env": "Alembic uses an engine of its own",
+    "database.schema": "migrations use an engine of their own",
 }
 # The types of PostgreSQL, and the types of the values that asyncpg returns for them.
 PYTHON_TYPES: dict[str, Any] = {

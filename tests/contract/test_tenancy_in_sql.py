@@ -26,6 +26,7 @@ GLOBAL = {
     "account_sessions": "an account's own; a session selects one of its plan managers",
     "outgoing_mails": "one queue for all; a mail to a person is about an account, which may have several plan managers",
     "alembic_version": "Alembic's",
+    "schema_compatibility": "one schema for all plan managers",
     "event_types": "the codes of the types of events are the same for all",
     "pending_identities": "a browser's own, which has no session yet",
     "single_sign_on_flows": "a browser's own, which has no session yet",

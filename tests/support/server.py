@@ -12,7 +12,7 @@ import uvicorn
 
 from plankeeper.app import build_app
 from plankeeper.database.client import Database
-from plankeeper.http.uvicorn_protocol import LimitedHttpProtocol
+from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT, LimitedHttpProtocol
 from plankeeper.settings import Settings
 from support.secret_keys import shared_key_file
 
@@ -22,8 +22,9 @@ T = TypeVar("T")
 class RunningServer:
     """A server with its own event loop; `run` runs a coroutine there, beside it, on a pool of its own (`db`)."""
 
-    def __init__(self, dsn: str, **changes: Any) -> None:
+    def __init__(self, dsn: str, idle_timeout: int = IDLE_TIMEOUT, **changes: Any) -> None:
         self.dsn = dsn
+        self.idle_timeout = idle_timeout
         # All tests come from one address, and some send more in a minute than a client should.
         defaults: dict[str, Any] = {
             "auth_failure_rate_limit": 0,
@@ -63,7 +64,7 @@ class RunningServer:
     async def _serve(self) -> None:
         config = uvicorn.Config(
             build_app(self.settings), loop="none", log_level="warning", lifespan="on", access_log=False,
-            timeout_graceful_shutdown=2, http=LimitedHttpProtocol,
+            timeout_graceful_shutdown=2, timeout_keep_alive=self.idle_timeout, http=LimitedHttpProtocol,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         async with self.db.open():

@@ -14,7 +14,7 @@ import click
 from plankeeper.accounts import store as accounts
 from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
 from plankeeper.cli.pg_tools import PgTools, find_tools
-from plankeeper.cli.progress import progress
+from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -68,12 +68,10 @@ def restore(file: Path) -> None:
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
         # `migrate` and a first start leave a schema without data: the backup's schema replaces it.
         options += ["--clean", "--if-exists"] if version else []
-        with progress(lambda: _size_of(content)) as report:
+        with progress(lambda: _size_of(content)) as report, _restore_errors(file):
             report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
-            with _restore_errors(file):
-                tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
-            report("collecting statistics", _size_of(content))
-            usage = run(_finish_restore(dsn))
+            tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
+        usage = run(_finish_restore(dsn))
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
     click.echo(f"It contains {describe_usage(usage)}.")
     for each in missing_key_warnings(settings, usage):
@@ -86,7 +84,7 @@ async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
         version = await supported_schema_version(db)
         # All rows except those of the migrations belong to a plan manager.
         has_data = bool(await list_all(db)) if version else False
-        return int(await schema.server_version(db)) // 10_000, version, has_data
+        return int(await schema.server_version(db)) // 10_000, version.revision if version else None, has_data
 
 
 async def _finish_restore(dsn: str) -> list[KeyUsage]:
@@ -97,12 +95,14 @@ async def _finish_restore(dsn: str) -> list[KeyUsage]:
     Returns the keys that the stored secrets need.
     """
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
-        await schema.migrate_if_needed(db, dsn)
+        await migrate_with_progress(db, dsn)
         async with db.transaction() as tx:
             await accounts.delete_all_sessions_and_devices(tx)
             await accounts.delete_all_reset_links(tx)
             await mail_store.delete_all(tx)
-            await tx.analyze()
+            with progress(lambda: None) as report:
+                report("collecting statistics", 0)
+                await tx.analyze()
         return await count_by_key(db)
 
 

@@ -14,6 +14,7 @@ from uuid import UUID
 import asyncpg
 import click
 
+from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor, Transaction, is_unavailable
 from plankeeper.database.unavailability import SENTENCES, find_cause
@@ -111,23 +112,27 @@ async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
     """Migrate an embedded database. Raises ClickException if another database has a different schema."""
     version = await supported_schema_version(db)
     if embedded:
-        await schema.migrate_if_needed(db, dsn)
-    elif version != schema.LATEST_REVISION:
+        await migrate_with_progress(db, dsn)
+    elif version is None or not version.is_compatible:
+        revision = version.revision if version else "empty"
         raise click.ClickException(
-            f"The database's schema is {version or 'empty'}, but this Plankeeper requires {schema.LATEST_REVISION}."
+            f"The database's schema is {revision}, but this Plankeeper requires {schema.LATEST_REVISION}."
             " Run `plankeeper migrate`."
         )
 
 
-async def supported_schema_version(db: Database) -> str | None:
-    """The schema's version. Raises ClickException if it is newer than this program, or if the address is invalid."""
+async def supported_schema_version(db: Database) -> schema.SchemaVersion | None:
+    """The schema's version. Raises ClickException if it is newer than this program, unless it is compatible.
+
+    Also raises ClickException if the address is invalid.
+    """
     try:
-        version = await schema.current_revision(db)
+        version = await schema.current_version(db)
     except (ValueError, OverflowError) as error:  # an invalid port or option in the address
         raise DatabaseError("Cannot connect with PLANKEEPER_DATABASE_URL", str(error), error) from None
-    if version is not None and version > schema.LATEST_REVISION:
+    if version is not None and version.is_newer and not version.is_compatible:
         raise click.ClickException(
-            f"The database's schema is {version}, but this Plankeeper supports no newer schema than"
+            f"The database's schema is {version.revision}, but this Plankeeper supports no newer schema than"
             f" {schema.LATEST_REVISION}. Run the newer version of Plankeeper, or restore an older backup."
         )
     return version

@@ -24,6 +24,7 @@ from plankeeper.cli.context import (
 from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
 from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
 from plankeeper.cli.doctor_proxy import proxy_lines
+from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
@@ -40,13 +41,18 @@ def migrate() -> None:
     with embedded_cluster(settings) as cluster:
         dsn = cluster.dsn if cluster else settings.database_url or ""
 
-        async def work() -> bool:
+        async def work() -> tuple[schema.SchemaVersion | None, bool]:
             async with Database(dsn, pool_size=1, statement_timeout=3600).open() as db:
-                await supported_schema_version(db)
-                return await schema.migrate_if_needed(db, dsn)
+                return await supported_schema_version(db), await migrate_with_progress(db, dsn)
 
-        migrated = run(work())
-    click.echo(f"The schema is {'now' if migrated else 'already'} {schema.LATEST_REVISION}.")
+        version, migrated = run(work())
+    if version is not None and version.is_newer:
+        click.echo(
+            f"The schema is {version.revision}, which is newer than {schema.LATEST_REVISION}, but compatible with this"
+            " Plankeeper."
+        )
+    else:
+        click.echo(f"The schema is {'now' if migrated else 'already'} {schema.LATEST_REVISION}.")
 
 
 @click.command()
@@ -82,12 +88,18 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
     advice = "" if is_supported else ": upgrade to version 15 or newer"
     lines.append(("ok" if is_supported else "FAIL", f"PostgreSQL {major}, {location}{advice}"))
     lines += found.server_lines
-    is_current = found.revision == schema.LATEST_REVISION
-    advice = "" if is_current else f", but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
-    lines.append(("ok" if is_current else "FAIL", f"schema {found.revision or 'empty'}{advice}"))
+    lines.append(_schema_line(found.version))
     lines += [*found.schema_lines, *secret_key_lines(settings, found.key_usage)]
     lines += abandoned_lines() if cluster else []
     return lines + [("warn", _expiry_warning(key)) for key in found.expiring]
+
+
+def _schema_line(version: schema.SchemaVersion | None) -> tuple[str, str]:
+    if version is None or not version.is_compatible:
+        revision = version.revision if version else "empty"
+        return "FAIL", f"schema {revision}, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
+    advice = f", newer than {schema.LATEST_REVISION}, but compatible with this Plankeeper" if version.is_newer else ""
+    return "ok", f"schema {version.revision}{advice}"
 
 
 def _expiry_warning(key: ApiKey) -> str:
@@ -96,10 +108,10 @@ def _expiry_warning(key: ApiKey) -> str:
 
 
 class _Inspection(NamedTuple):
-    """What `doctor` finds in a database. The last three are empty unless the schema is current."""
+    """What `doctor` finds in a database. The last three are empty unless the schema is compatible."""
 
     server_version: str
-    revision: str | None
+    version: schema.SchemaVersion | None
     server_lines: list[tuple[str, str]]
     schema_lines: list[tuple[str, str]]
     expiring: list[ApiKey]
@@ -108,12 +120,12 @@ class _Inspection(NamedTuple):
 
 async def _inspect_database(settings: Settings, dsn: str, cluster: Cluster | None) -> _Inspection:
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
-        revision = await supported_schema_version(db)
+        version = await supported_schema_version(db)
         server_version, lines = await schema.server_version(db), await server_lines(db, settings, dsn, cluster)
-        if revision != schema.LATEST_REVISION:
-            return _Inspection(server_version, revision, lines, [], [], [])
+        if version is None or not version.is_compatible:
+            return _Inspection(server_version, version, lines, [], [], [])
         expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)
-        return _Inspection(server_version, revision, lines, await schema_lines(db), expiring, await count_by_key(db))
+        return _Inspection(server_version, version, lines, await schema_lines(db), expiring, await count_by_key(db))
 
 
 @click.command()

@@ -147,6 +147,7 @@ def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement)
 
     from plankeeper import logs
     from plankeeper.cli.supervisor import DRAIN_SECONDS, Supervisor, WebhookProcess
+    from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT
 
     logs.configure(settings.log_level)
     config = uvicorn.Config(
@@ -156,6 +157,7 @@ def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement)
         port=settings.port,
         workers=settings.workers,
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=IDLE_TIMEOUT,
         access_log=False,
         log_config=None,
         server_header=False,

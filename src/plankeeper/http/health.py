@@ -102,20 +102,23 @@ def _not_ready_error(detail: str) -> ApiError:
 
 
 def readiness_check(db: Database) -> _HealthCheckFunction:
-    """200 if the database responds, can write and has the expected schema, otherwise 503 with the reason."""
+    """200 if the database responds, can write and has the expected schema or a compatible one.
+
+    Otherwise 503 with the reason.
+    """
     write_check = WriteCheck(db)
 
     async def check() -> Response:
         try:
-            revision = await schema.current_revision(db)
+            version = await schema.current_version(db)
             cause = await write_check.cause()
         except Exception as error:
             cause = find_cause(error)
             log.warning("not ready", extra={"reason": cause}, exc_info=error)
             raise _not_ready_error(SENTENCES[cause]) from error
-        if revision != schema.LATEST_REVISION:
-            newer = revision is not None and revision > schema.LATEST_REVISION
-            advice = "update this server" if newer else "run plankeeper migrate"
+        if version is None or not version.is_compatible:
+            revision = version.revision if version else None
+            advice = "update this server" if version and version.is_newer else "run plankeeper migrate"
             detail = f"The database has schema {revision}, and this server requires {schema.LATEST_REVISION}: {advice}."
             raise _not_ready_error(detail)
         if cause:

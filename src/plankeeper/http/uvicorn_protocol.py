@@ -9,6 +9,10 @@ from plankeeper.http.peers import Peers
 
 MAX_HEADER_BYTES = 32 * 1024  # of the request line and the headers
 
+# Seconds for which an idle connection stays open. HTTP clients keep idle connections for 5 to 15 seconds by default: if
+# the server closed them at the same moment, requests would fail.
+IDLE_TIMEOUT = 20
+
 
 class LimitedHttpProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits.

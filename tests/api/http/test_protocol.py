@@ -294,7 +294,7 @@ def test_a_client_that_leaves_the_end_of_a_response_unread_is_disconnected(
     """The rest fits into the socket's buffer, so the server cannot notice that the client does not read."""
     ids = [f"017a5f00-0000-7000-8000-{number:012}" for number in range(1, 6)]
     import_rows(api, "participants", [{"id": each, "reason_for_leaving": "x" * 10_000} for each in ids])
-    small = RunningServer(cluster.dsn, client_io_timeout=CLIENT_TIMEOUT)
+    small = RunningServer(cluster.dsn, idle_timeout=1, client_io_timeout=CLIENT_TIMEOUT)
     small._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # noqa: SLF001
     small.start()
     with connected(small, receive_buffer=4096) as client:

@@ -1,4 +1,4 @@
-"""Several programs and one schema: two that migrate at once, and one that is older than the schema."""
+"""Several programs and one schema: two that migrate at once, and servers that are older than the schema."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
 from support.cluster import SharedCluster
 from support.program import ServeProcess, environment, run_program
-from system.faults.access import create_credentials, query
+from system.faults.access import Credentials, create_credentials, query
 
 NEWER_REVISION = "9999"
 
@@ -67,7 +67,30 @@ def test_two_servers_starting_concurrently_on_a_new_folder_share_its_database(
     assert [server.stop() for server in servers] == [0, 0]
 
 
-def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
+def test_a_server_older_than_a_compatible_schema_stays_ready_and_restarts(
+    empty_dsn: str, serve: Callable[..., ServeProcess]
+) -> None:
+    migrated = run_program("migrate", PLANKEEPER_DATABASE_URL=empty_dsn)
+    assert migrated.returncode == 0, migrated.stderr
+    access = create_credentials(empty_dsn)
+    first = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
+    assert httpx.get(f"{first.url}/readyz").json() == {"status": "ok"}
+    query(empty_dsn, "update alembic_version set version_num = $1", NEWER_REVISION)
+    restarted = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
+    for each in (first, restarted):
+        assert_serves(each, access)
+        assert httpx.get(f"{each.url}/readyz").json() == {"status": "ok"}
+        assert each.stop() == 0
+
+
+def assert_serves(server: ServeProcess, access: Credentials) -> None:
+    with httpx.Client(base_url=server.url + PREFIX, headers=access.headers) as client:
+        made = client.post("/participants", json={"first_name": "Still here"})
+        assert made.status_code == 200
+        assert client.get(f"/participants/{made.json()['id']}").json() == made.json()
+
+
+def test_a_server_that_is_too_old_for_the_schema_keeps_running_and_cannot_restart(
     empty_dsn: str, serve: Callable[..., ServeProcess]
 ) -> None:
     migrated = run_program("migrate", PLANKEEPER_DATABASE_URL=empty_dsn)
@@ -75,11 +98,9 @@ def test_a_server_older_than_the_schema_keeps_running_and_cannot_restart(
     serving = serve(PLANKEEPER_DATABASE_URL=empty_dsn)
     assert httpx.get(f"{serving.url}/readyz").json() == {"status": "ok"}
     query(empty_dsn, "update alembic_version set version_num = $1", NEWER_REVISION)
+    query(empty_dsn, "update schema_compatibility set oldest_compatible = $1", NEWER_REVISION)
 
-    with httpx.Client(base_url=serving.url + PREFIX, headers=create_credentials(empty_dsn).headers) as client:
-        made = client.post("/participants", json={"first_name": "Still here"})
-        assert made.status_code == 200
-        assert client.get(f"/participants/{made.json()['id']}").json() == made.json()
+    assert_serves(serving, create_credentials(empty_dsn))
     ready = httpx.get(f"{serving.url}/readyz")
     assert (ready.status_code, ready.json()["error"]) == (503, "service_unavailable")
     assert (

@@ -1,8 +1,10 @@
 """The running program: the client's address behind proxies, the access log, and limits and metrics across workers."""
 
 import asyncio
+import http.client
 import json
 import socket
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +56,21 @@ def proxied(folder: Path) -> Iterator[ServeProcess]:
 def client(proxied: ServeProcess) -> Iterator[httpx.Client]:
     with proxied.client() as made:
         yield made
+
+
+def test_a_client_can_use_a_connection_again_that_was_idle_for_longer_than_clients_keep_it(
+    proxied: ServeProcess,
+) -> None:
+    address = httpx.URL(proxied.url)
+    connection = http.client.HTTPConnection(address.host, address.port, timeout=60)
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().read()
+    sock = connection.sock
+    time.sleep(6)  # httpx and Node.js keep idle connections for 5 seconds
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().status == 200
+    assert connection.sock is sock
+    connection.close()
 
 
 def free_port() -> int:

@@ -1,14 +1,10 @@
 """${message}."""
 
-from alembic import op
+from plankeeper.database.migrations import steps
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 
-STATEMENTS = """
-"""
-
 
 def upgrade() -> None:
-    for statement in STATEMENTS.split(";\n\n"):
-        op.execute(statement)
+    steps.execute("")

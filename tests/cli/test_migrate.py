@@ -1,0 +1,120 @@
+"""`plankeeper migrate`: its progress, a lock that another transaction holds, and schemas of newer releases."""
+
+import asyncio
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from plankeeper.cli import progress
+from plankeeper.database import schema
+from plankeeper.database.migrations import steps
+from support import next_release
+from support.cluster import SharedCluster, execute
+from support.program import environment, run_plankeeper
+from support.terminal import read_terminal
+
+DATABASE_URL = "PLANKEEPER_DATABASE_URL"
+
+
+@pytest.fixture
+def empty_dsn(cluster: SharedCluster) -> Iterator[str]:
+    """The address of a database that has nothing yet."""
+    dsn = cluster.new_database(migrated=False)
+    yield dsn
+    cluster.drop(dsn)
+
+
+@pytest.fixture
+def dsn(cluster: SharedCluster) -> Iterator[str]:
+    """The address of a database with the schema."""
+    dsn = cluster.new_database()
+    yield dsn
+    cluster.drop(dsn)
+
+
+@pytest.fixture
+def next_migrations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The program is the next release."""
+    monkeypatch.setattr(schema, "_MIGRATIONS", next_release.copy_migrations(tmp_path, next_release.MIGRATION))
+    monkeypatch.setattr(schema, "LATEST_REVISION", next_release.REVISION)
+
+
+@contextmanager
+def reading_transaction(dsn: str) -> Generator[None]:
+    """A transaction that has read participants, such as that of a backup."""
+    loop = asyncio.new_event_loop()
+    connection: Any = loop.run_until_complete(asyncpg.connect(dsn))
+    loop.run_until_complete(connection.execute("begin; lock table participants in access share mode"))
+    try:
+        yield
+    finally:
+        loop.run_until_complete(connection.close())
+        loop.close()
+
+
+def test_lines_show_the_progress(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr(progress, "_MIGRATION_POLL_INTERVAL", 0.001)
+    done = run_plankeeper("migrate", **{DATABASE_URL: empty_dsn})
+    assert (done.returncode, done.stdout) == (0, f"The schema is now {schema.LATEST_REVISION}.\n")
+    assert "0001 The first tables" in done.stderr
+
+
+def test_a_short_migration_shows_no_lines(dsn: str) -> None:
+    done = run_plankeeper("migrate", **{DATABASE_URL: dsn})
+    assert done == (0, f"The schema is already {schema.LATEST_REVISION}.\n", "")
+
+
+def test_a_terminal_shows_a_progress_bar(empty_dsn: str) -> None:
+    terminal, theirs = pty.openpty()
+    variables = environment({DATABASE_URL: empty_dsn}) | {"TERM": "xterm", "COLUMNS": "300"}
+    program = [sys.executable, "-m", "plankeeper", "migrate"]
+    with subprocess.Popen(program, stdout=theirs, stderr=theirs, env=variables) as running:
+        os.close(theirs)
+        shown = read_terminal(terminal)
+    assert running.returncode == 0, shown
+    assert "0001 The first tables" in shown
+    assert "0:00:" in shown
+
+
+def test_a_lock_that_stays_held_is_reported_and_the_next_run_continues(
+    dsn: str, next_migrations: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "RETRY_PERIOD", 0.0)
+    with reading_transaction(dsn):
+        done = run_plankeeper("migrate", **{DATABASE_URL: dsn})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: The migration stopped at {next_release.REVISION} Regions of participants")
+    assert "run `plankeeper migrate` again" in done.stderr
+    again = run_plankeeper("migrate", **{DATABASE_URL: dsn})
+    assert again == (0, f"The schema is now {next_release.REVISION}.\n", "")
+
+
+def test_commands_of_an_older_release_work_with_a_newer_compatible_schema(dsn: str) -> None:
+    env = {DATABASE_URL: dsn}
+    execute(dsn, "update alembic_version set version_num = '9998'")
+    assert run_plankeeper("migrate", **env) == (
+        0,
+        f"The schema is 9998, which is newer than {schema.LATEST_REVISION}, but compatible with this Plankeeper.\n",
+        "",
+    )
+    assert run_plankeeper("keys", "list", **env).returncode == 0
+    line = f"ok    schema 9998, newer than {schema.LATEST_REVISION}, but compatible with this Plankeeper"
+    assert line in run_plankeeper("doctor", **env).stdout.splitlines()
+
+    execute(dsn, "update schema_compatibility set oldest_compatible = '9998'")
+    for command in (["migrate"], ["keys", "list"], ["serve"]):
+        rejected = run_plankeeper(*command, **env)
+        assert rejected.returncode == 1, command
+        assert rejected.stderr.startswith(
+            f"Error: The database's schema is 9998, but this Plankeeper supports no newer schema than"
+            f" {schema.LATEST_REVISION}."
+        ), command

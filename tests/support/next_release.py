@@ -1,0 +1,57 @@
+"""The release after this one: a copy of the package with one more revision, whose steps run while servers serve."""
+
+import shutil
+from pathlib import Path
+
+import plankeeper
+from plankeeper.database import schema
+
+REVISION = f"{int(schema.LATEST_REVISION) + 1:04}"
+
+MIGRATION = f'''
+"""Regions of participants: a column, an index and a table."""
+
+from plankeeper.database.migrations import steps
+
+revision = "{REVISION}"
+down_revision = "{schema.LATEST_REVISION}"
+
+
+def upgrade() -> None:
+    steps.execute("alter table participants add column if not exists region text")
+    steps.update_in_batches("participants", "region = coalesce(state, 'unknown')", "region is null")
+    steps.add_constraint("participants", "participants_region_check", "check (region <> '')")
+    steps.create_index("participants_by_region", "participants (plan_manager_id, region, id)")
+    steps.execute("""
+        create table if not exists regions (
+            plan_manager_id uuid not null references plan_managers (id),
+            id uuid not null,
+            name text not null,
+            primary key (plan_manager_id, id)
+        )
+    """)
+'''.lstrip()
+
+
+def copy_package(folder: Path) -> dict[str, str]:
+    """Write the release to a folder, and return the variables with which Python runs it."""
+    package = folder / "plankeeper"
+    shutil.copytree(Path(plankeeper.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    add_revision(package / "database/migrations", MIGRATION)
+    file = package / "database/schema.py"
+    code = file.read_text()
+    assert code.count(f'LATEST_REVISION = "{schema.LATEST_REVISION}"') == 1
+    file.write_text(code.replace(f'LATEST_REVISION = "{schema.LATEST_REVISION}"', f'LATEST_REVISION = "{REVISION}"'))
+    return {"PYTHONPATH": str(folder)}
+
+
+def copy_migrations(folder: Path, code: str) -> Path:
+    """A copy of the migrations with one more revision."""
+    copy = folder / "migrations"
+    shutil.copytree(Path(schema.__file__).with_name("migrations"), copy, ignore=shutil.ignore_patterns("__pycache__"))
+    add_revision(copy, code)
+    return copy
+
+
+def add_revision(migrations: Path, code: str) -> None:
+    (migrations / "versions" / f"{REVISION}_next.py").write_text(code)
