@@ -16,6 +16,7 @@ from plankeeper.accounts import passwords
 from plankeeper.api_keys.cache import ApiKeyCache
 from plankeeper.console.application import build_endpoints as build_console_endpoints
 from plankeeper.console.application import build_not_found_endpoint as build_console_not_found_endpoint
+from plankeeper.console.application import page_routes
 from plankeeper.console.endpoint import ConsoleDependencies
 from plankeeper.console.routing import PREFIX as CONSOLE_PREFIX
 from plankeeper.database.client import Database
@@ -26,7 +27,7 @@ from plankeeper.http.cors import JsonCORSMiddleware
 from plankeeper.http.docs import documentation_endpoints
 from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
-from plankeeper.http.instrumentation import RequestInstrumentation
+from plankeeper.http.instrumentation import RequestInstrumentation, declare_requests
 from plankeeper.http.openapi import build_document, render_document
 from plankeeper.http.peers import Peers
 from plankeeper.http.public import PublicEndpoint, SlashRedirect
@@ -95,6 +96,7 @@ def create_app() -> ASGIApp:
 
 def build_app(settings: Settings) -> ASGIApp:
     """The ASGI application. Its lifespan opens and closes the database pool and runs the background tasks."""
+    _declare_metrics()
     services = _build_services(settings)
     console = ConsoleDependencies(services.api.db, services.api.admission, services.instrumentation, settings)
     endpoints = api_endpoints(services.api) | public_endpoints(services.api) | build_console_endpoints(console)
@@ -117,6 +119,13 @@ def build_app(settings: Settings) -> ASGIApp:
         allow_headers=["*"],
         expose_headers=EXPOSED_HEADERS,
     )
+
+
+def _declare_metrics() -> None:
+    for operation in operations():
+        declare_requests(operation.method, operation.path, operation.status)
+    for route in page_routes():
+        declare_requests(route.method, route.path, 303 if route.method == "POST" else 200)
 
 
 def _require_public_host(services: "_Services", path: str, app: ASGIApp) -> ASGIApp:

@@ -1,4 +1,4 @@
-"""Background tasks of API and webhook workers: all sequence events, and one of them runs the periodic tasks."""
+"""Background tasks of workers: all sequence events, one runs the periodic tasks, one of each server measures."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 
-from plankeeper import metrics
+from plankeeper import monitoring
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database, is_unavailable
@@ -63,7 +63,7 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(sequencer.run())
         group.create_task(fan_out.run())
-        group.create_task(metrics.watch_events(db))
+        group.create_task(monitoring.run(db))
         group.create_task(_run_periodic_tasks(db, sequencer, periodic_tasks))
 
 

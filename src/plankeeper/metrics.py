@@ -1,10 +1,16 @@
-"""Metrics for Prometheus: counters and gauges of all workers of this server."""
+"""Metrics for Prometheus: counters and gauges of all processes of this server.
+
+A counter with a label is created for each value of the label, because Prometheus sees no increase in a series that
+begins with 1.
+"""
 
 import asyncio
-import logging
 import os
+import platform
+import resource
 import time
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any, Literal, Protocol, get_args
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -12,20 +18,21 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
+    Metric,
     generate_latest,
     multiprocess,
 )
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from plankeeper.database.client import Database, is_unavailable
-from plankeeper.events.backlog import BacklogMonitor
+from plankeeper import __version__, version
+from plankeeper.database.client import Database
 from plankeeper.http.instrumentation import DurationHistogramCollector
-
-log = logging.getLogger("plankeeper")
 
 _multiprocess: Any = multiprocess  # the library does not annotate it
 
-REST_PER_MEASUREMENT = 20  # a measurement that takes longer is repeated less often
+ProcessKind = Literal["supervisor", "api", "webhook"]
+PROCESS_KINDS: tuple[ProcessKind, ...] = get_args(ProcessKind)
 
 POOL_OPEN = Gauge("plankeeper_db_pool_connections", "Open database connections.", multiprocess_mode="livesum")
 POOL_IN_USE = Gauge("plankeeper_db_pool_connections_in_use", "Connections in use.", multiprocess_mode="livesum")
@@ -41,6 +48,65 @@ EVENT_LAG = Gauge(
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
 MAIL_ATTEMPTS = Counter("plankeeper_mail_attempts", "Attempts to send a mail.", ["outcome"])
 WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
+SIGN_IN_FAILURES = Counter("plankeeper_sign_in_failures", "Failed attempts to sign in to the console.", ["reason"])
+
+# One worker of each server measures these in the database; in the others they are 0. See monitoring.py.
+DATABASE_UP = Gauge("plankeeper_database_up", "1 if the database responds, otherwise 0.", multiprocess_mode="livemax")
+DELIVERIES_WAITING = Gauge(
+    "plankeeper_webhook_deliveries_waiting",
+    "Due deliveries to endpoints that don't fail.",
+    multiprocess_mode="livemax",
+)
+DELIVERY_LAG = Gauge(
+    "plankeeper_webhook_delivery_lag_seconds",
+    "How long the oldest of the waiting deliveries has been due; 0 if there is none.",
+    multiprocess_mode="livemax",
+)
+DELIVERIES_FAILING = Gauge(
+    "plankeeper_webhook_deliveries_failing", "Pending deliveries to failing endpoints.", multiprocess_mode="livemax"
+)
+ENDPOINTS_FAILING = Gauge(
+    "plankeeper_webhook_endpoints_failing", "Active endpoints whose last attempts failed.", multiprocess_mode="livemax"
+)
+KEYS_EXPIRING = Gauge(
+    "plankeeper_api_keys_expiring", "Valid keys that expire within 14 days.", multiprocess_mode="livemax"
+)
+
+# The supervisor counts these; in the other processes they are 0.
+WORKERS = Gauge("plankeeper_workers", "Running processes.", ["process"], multiprocess_mode="livemax")
+WORKER_RESTARTS = Counter("plankeeper_worker_restarts", "Processes that died and were replaced.", ["process"])
+
+PROCESS_CPU = Counter("plankeeper_process_cpu_seconds", "Processor time, user and system.", ["process"])
+PROCESS_MEMORY = Gauge(
+    "plankeeper_process_resident_memory_bytes",
+    "Resident memory of all processes of a kind.",
+    ["process"],
+    multiprocess_mode="livesum",
+)
+PROCESS_OPEN_FILES = Gauge(
+    "plankeeper_process_open_fds",
+    "The most open files and sockets that a process of a kind has.",
+    ["process"],
+    multiprocess_mode="livemax",
+)
+PROCESS_MAX_FILES = Gauge(
+    "plankeeper_process_max_fds", "The limit of open files of a process.", ["process"], multiprocess_mode="livemax"
+)
+
+_LABEL_VALUES: dict[Counter | Gauge, tuple[str, ...]] = {
+    MAIL_ATTEMPTS: ("sent", "postponed", "failed"),
+    WEBHOOK_ATTEMPTS: ("succeeded", "failed"),
+    SIGN_IN_FAILURES: ("password", "code", "single_sign_on", "too_soon"),
+    WORKERS: ("api", "webhook"),
+    WORKER_RESTARTS: ("api", "webhook"),
+    PROCESS_CPU: PROCESS_KINDS,
+    PROCESS_MEMORY: PROCESS_KINDS,
+    PROCESS_OPEN_FILES: PROCESS_KINDS,
+    PROCESS_MAX_FILES: PROCESS_KINDS,
+}
+for _metric, _values in _LABEL_VALUES.items():
+    for _value in _values:
+        _metric.labels(_value)
 
 
 class InFlightCounter(Protocol):
@@ -49,33 +115,60 @@ class InFlightCounter(Protocol):
     in_flight: int
 
 
+class ProcessMetrics:
+    """Reports the resources that this process uses."""
+
+    def __init__(self, kind: ProcessKind) -> None:
+        self._cpu = PROCESS_CPU.labels(kind)
+        self._memory = PROCESS_MEMORY.labels(kind)
+        self._open_files = PROCESS_OPEN_FILES.labels(kind)
+        self._counted_seconds = 0.0
+        PROCESS_MAX_FILES.labels(kind).set(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+    def update(self) -> None:
+        seconds = time.process_time()
+        self._cpu.inc(seconds - self._counted_seconds)
+        self._counted_seconds = seconds
+        try:
+            with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - once a second: a Path takes twice as long
+                self._memory.set(int(file.read().split()[1]) * resource.getpagesize())
+            self._open_files.set(len(os.listdir("/proc/self/fd")))  # noqa: PTH208 - as above
+        except FileNotFoundError:
+            pass  # not on Linux
+
+
 async def watch(db: Database, admission: InFlightCounter) -> None:
-    """Update the gauges once a second, until cancelled."""
+    """Update the gauges of an API worker once a second, until cancelled."""
+    process = ProcessMetrics("api")
     while True:
         stats = db.stats
         POOL_OPEN.set(stats.open)
         POOL_IN_USE.set(stats.in_use)
         POOL_WAITERS.set(stats.waiting)
         REQUESTS_IN_FLIGHT.set(admission.in_flight)
+        process.update()
         await asyncio.sleep(1)
 
 
-async def watch_events(db: Database) -> None:
-    """Update the gauges of the events without a position once a second, until cancelled.
-
-    Every server does this, so that the gauges also show that no sequencer is running anywhere.
-    """
-    monitor = BacklogMonitor()
+async def watch_process(kind: ProcessKind) -> None:
+    """Update the metrics of a process's resources once a second, until cancelled."""
+    process = ProcessMetrics(kind)
     while True:
-        started = time.monotonic()
-        try:
-            backlog = await monitor.measure(db)
-            EVENTS_UNSEQUENCED.set(backlog.event_count)
-            EVENT_LAG.set(backlog.lag_seconds)
-        except Exception as error:
-            if not is_unavailable(error):
-                log.exception("cannot measure the queue of events")
-        await asyncio.sleep(max(1.0, REST_PER_MEASUREMENT * (time.monotonic() - started)))
+        process.update()
+        await asyncio.sleep(1)
+
+
+class BuildInfoCollector(Collector):
+    """A gauge with the value 1, whose labels describe this program. The library's `Info` is for one process only."""
+
+    def collect(self) -> Iterable[Metric]:
+        info = GaugeMetricFamily(
+            "plankeeper_build_info",
+            "The version of Plankeeper with its commit, and of Python.",
+            labels=["version", "commit", "python"],
+        )
+        info.add_metric([__version__, version.commit() or "unknown", platform.python_version()], 1)
+        yield info
 
 
 def registry() -> CollectorRegistry:
@@ -84,6 +177,7 @@ def registry() -> CollectorRegistry:
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         source = _multiprocess.MultiProcessCollector(None)
     exposed = CollectorRegistry()
+    exposed.register(BuildInfoCollector())
     exposed.register(DurationHistogramCollector(source))
     return exposed
 

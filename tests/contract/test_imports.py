@@ -15,10 +15,11 @@ FOUNDATION = {
     "settings",
     "setting_parsers",
     "logs",
+    "version",
     "",
 }
 # Packages that may import every feature package.
-TOP_LEVEL = {"app", "background", "import_export", "cli", "console", "demo", "__main__"}
+TOP_LEVEL = {"app", "background", "monitoring", "import_export", "cli", "console", "demo", "__main__"}
 # Modules that only compute: they import nothing of the project.
 PURE_MODULES = {"rules", "warnings", "policy", "format", "signing", "retry_policy", "tokens", "url_policy"}
 # Modules of a feature package that another feature package may import.

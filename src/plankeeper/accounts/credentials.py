@@ -13,6 +13,7 @@ from plankeeper.accounts.throttling import (
     Attempt,
     Counter,
     LoginError,
+    count_failure,
     device_counters,
     network_counters,
     register_attempt,
@@ -56,8 +57,17 @@ async def verify_credentials(
     if account:
         async with db.transaction() as tx:
             await record_failure(tx, settings, account, attempt, client)
+    count_failure("password")
     await asyncio.sleep(started_at + MIN_FAILURE_SECONDS - time.monotonic())
     raise LoginError(attempt.delay)
+
+
+async def record_code_failure(
+    tx: Transaction, settings: Settings, account: Account, attempt: Attempt, client: ClientInfo
+) -> None:
+    """Record a wrong code after a correct password. The failure is already counted."""
+    count_failure("code")
+    await record_failure(tx, settings, account, attempt, client)
 
 
 async def record_failure(

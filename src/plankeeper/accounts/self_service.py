@@ -5,7 +5,7 @@ from math import ceil
 
 from plankeeper.accounts import member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
-from plankeeper.accounts.credentials import VerifiedCredentials, record_failure, verify_credentials
+from plankeeper.accounts.credentials import VerifiedCredentials, record_code_failure, verify_credentials
 from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.schemas import Account, Session
 from plankeeper.accounts.sessions import renew_token, use_two_factor_code
@@ -51,7 +51,7 @@ async def reauthenticate(
             if is_valid:
                 await undo_attempt(tx, verified.attempt, datetime.now(UTC))
             else:
-                await record_failure(tx, settings, account, verified.attempt, client)
+                await record_code_failure(tx, settings, account, verified.attempt, client)
         # After the commit: an error inside the transaction would undo the counted failure.
         if not is_valid:
             raise ValidationError(code="is incorrect, or was used before")

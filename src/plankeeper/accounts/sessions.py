@@ -8,7 +8,7 @@ from plankeeper.accounts import devices, member_store, passwords, store, totp
 from plankeeper.accounts.audit import ClientInfo, record_account_event
 from plankeeper.accounts.credentials import (
     VerifiedCredentials,
-    record_failure,
+    record_code_failure,
     sign_in_counters,
     verify_credentials,
 )
@@ -87,7 +87,7 @@ async def verify_two_factor(
             return await complete_sign_in(
                 tx, settings, account, client, pending.chosen_plan_manager_id, device_token, _methods_of(pending)
             )
-        await record_failure(tx, settings, account, attempt, client)
+        await record_code_failure(tx, settings, account, attempt, client)
     # After the commit: an error inside the transaction would undo the counted failure.
     raise LoginError(attempt.delay)
 

@@ -14,7 +14,12 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import identity_store, member_store, members, store
 from plankeeper.accounts.audit import ClientInfo, account_actor, record_account_event
-from plankeeper.accounts.credentials import VerifiedCredentials, record_failure, sign_in_counters, verify_credentials
+from plankeeper.accounts.credentials import (
+    VerifiedCredentials,
+    record_code_failure,
+    sign_in_counters,
+    verify_credentials,
+)
 from plankeeper.accounts.policy import NO_PASSWORD, single_line
 from plankeeper.accounts.schemas import Account, Invitation, LoginResult, Session, SessionMethods
 from plankeeper.accounts.sessions import complete_sign_in, open_session, renew_token, use_two_factor_code
@@ -115,7 +120,7 @@ async def link(
             if account.totp_secret is None or await use_two_factor_code(tx, settings, account, code):
                 await clear_attempt(tx, verified.attempt)
                 return await _link(tx, settings, pending, account, client)
-            await record_failure(tx, settings, account, verified.attempt, client.info)
+            await record_code_failure(tx, settings, account, verified.attempt, client.info)
     except _TakenError:
         return None
     # After the commit: an error inside the transaction would undo the counted failure.

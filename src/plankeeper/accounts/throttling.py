@@ -82,6 +82,7 @@ async def register_attempt(tx: Transaction, counters: tuple[Counter, ...]) -> At
     now = datetime.now(UTC)  # after the wait for an attempt that was counted at the same time
     locked_until = max(throttle.locked_until for throttle in before)
     if locked_until > now:
+        count_failure("too_soon")
         raise LoginError((locked_until - now).total_seconds(), is_too_soon=True)
     counted: list[tuple[Counter, LoginThrottle]] = []
     for counter, earlier in zip(counters, before, strict=True):
@@ -90,6 +91,14 @@ async def register_attempt(tx: Transaction, counters: tuple[Counter, ...]) -> At
         await store.update_throttle(tx, counter.subject, throttle)
         counted.append((counter, throttle))
     return Attempt(tuple(counted))
+
+
+def count_failure(reason: str) -> None:
+    """Count a failed attempt for the metrics."""
+    # Imported here: commands import this module, and `serve` must choose the metrics' folder before they are imported.
+    from plankeeper.metrics import SIGN_IN_FAILURES
+
+    SIGN_IN_FAILURES.labels(reason).inc()
 
 
 async def undo_attempt(tx: Transaction, attempt: Attempt, now: datetime) -> None:

@@ -86,6 +86,21 @@ def embedded_cluster(settings: Settings) -> Generator[Cluster | None]:
         raise DatabaseUnavailableError(error.cause, note) from None
 
 
+def serve_metrics(host: str, port: int) -> None:
+    """Serve `/metrics` on a port of its own, in a thread."""
+    from prometheus_client import start_http_server
+
+    from plankeeper import metrics
+
+    try:
+        start_http_server(port, host, metrics.registry())
+    except OSError as error:
+        raise click.ClickException(
+            f"Cannot listen on {host} port {port} for metrics: {error.strerror}."
+            " Choose another with PLANKEEPER_METRICS_PORT."
+        ) from None
+
+
 def exit_cleanly(_number: int = 0, _frame: object = None) -> NoReturn:
     """Handler of SIGTERM that exits through `finally` blocks and context managers."""
     sys.exit(143)

@@ -14,7 +14,6 @@ from plankeeper.embedded_postgres.creation import abandoned_homes
 from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.settings import Settings
 from plankeeper.webhooks.endpoint_store import count_unhealthy
-from plankeeper.webhooks.process import POOL_SIZE as WEBHOOK_POOL_SIZE
 
 Line = tuple[str, str]  # ok, warn or FAIL, and a sentence without its full stop
 
@@ -69,6 +68,8 @@ def _is(count: int) -> str:
 
 def connections_needed(settings: Settings, *, is_embedded: bool) -> int:
     """The most connections that `serve` opens with these settings."""
+    from plankeeper.webhooks.process import POOL_SIZE as WEBHOOK_POOL_SIZE  # it imports the metrics
+
     pool_size = embedded_pool_size(settings) if is_embedded else settings.pool_size
     webhooks = WEBHOOK_POOL_SIZE + 1 if settings.webhook_worker else 0
     return settings.workers * (pool_size + OTHER_CONNECTIONS) + webhooks

@@ -9,7 +9,14 @@ from uuid import UUID
 import click
 
 from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
-from plankeeper.cli.context import embedded_cluster, embedded_pool_size, load_settings, require_schema, run
+from plankeeper.cli.context import (
+    embedded_cluster,
+    embedded_pool_size,
+    load_settings,
+    require_schema,
+    run,
+    serve_metrics,
+)
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
 from plankeeper.cli.startup import errors_as_log_lines, is_for_people, log_start, warn
@@ -58,7 +65,9 @@ def serve(
 
 def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
     changed = Settings.changed()
-    with embedded_cluster(settings) as cluster:
+    with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
+        # Each process can report the metrics of all. The library reads the variable when it is imported.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         dsn = cluster.dsn if cluster else settings.database_url or ""
         lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo, for_people=for_people))
         if cluster and cluster.note:
@@ -69,10 +78,8 @@ def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
             os.environ["PLANKEEPER_SECRET_KEY_FILE"] = str(settings.secret_key_path.absolute())
         if cluster:
             os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
-        with TemporaryDirectory(prefix="plankeeper-") as folder:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # each worker can report the metrics of all
-            os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
-            _serve(settings, cluster, _Announcement(settings, changed, lines if for_people else None))
+        os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
+        _serve(settings, cluster, _Announcement(settings, changed, lines if for_people else None))
 
 
 def _allow_webhooks_to_loopback() -> None:
@@ -170,7 +177,7 @@ def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement)
     )
     sock = _listen(settings)
     if settings.metrics_port is not None:
-        _serve_metrics(settings.host, settings.metrics_port)
+        serve_metrics(settings.host, settings.metrics_port)
     Supervisor(
         config,
         sock,
@@ -178,20 +185,6 @@ def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement)
         WebhookProcess(enabled=settings.webhook_worker),
         lambda: announce(sock),
     ).run()
-
-
-def _serve_metrics(host: str, port: int) -> None:
-    from prometheus_client import start_http_server
-
-    from plankeeper import metrics
-
-    try:
-        start_http_server(port, host, metrics.registry())
-    except OSError as error:
-        raise click.ClickException(
-            f"Cannot listen on {host} port {port} for metrics: {error.strerror}."
-            " Choose another with PLANKEEPER_METRICS_PORT."
-        ) from None
 
 
 def _listen(settings: Settings) -> socket.socket:

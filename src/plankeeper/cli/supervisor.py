@@ -35,8 +35,13 @@ class WebhookProcess:
             return
         if self._process:
             metrics.forget_worker(self._process.pid)
+            metrics.WORKER_RESTARTS.labels("webhook").inc()
         self._process = get_context("spawn").Process(target=run_as_sidecar, name="plankeeper webhook-worker")
         self._process.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.is_alive()
 
     def terminate(self) -> None:
         self._enabled = False
@@ -68,6 +73,7 @@ class Supervisor(Multiprocess):
         self._cluster = cluster
         self._webhook_process = webhook_process
         self._on_ready = on_ready
+        self._metrics = metrics.ProcessMetrics("supervisor")
 
     def init_processes(self) -> None:
         with _interrupts_blocked():
@@ -89,6 +95,13 @@ class Supervisor(Multiprocess):
         for pid in previous_pids - {process.pid for process in self.processes}:
             metrics.forget_worker(pid)
             log.error("a worker ended unexpectedly and is replaced", extra={"pid": pid})
+            metrics.WORKER_RESTARTS.labels("api").inc()
+        self._update_metrics()
+
+    def _update_metrics(self) -> None:
+        metrics.WORKERS.labels("api").set(sum(process.process.is_alive() for process in self.processes))
+        metrics.WORKERS.labels("webhook").set(self._webhook_process.is_alive)
+        self._metrics.update()
 
     def terminate_all(self) -> None:
         self._webhook_process.terminate()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
 from plankeeper.cli.secret_keys import key_file_warnings
 from plankeeper.cli.startup import errors_as_log_lines, is_for_people, log_start, warn
 from plankeeper.database.client import Database
@@ -39,6 +39,8 @@ async def _run_worker(chosen: Settings, settings: Settings, *, for_people: bool)
         await require_schema(db, dsn, embedded=chosen.database_url is None)
     for each in key_file_warnings(settings):
         warn(each, for_people=for_people)
+    if settings.metrics_port is not None:
+        serve_metrics(settings.host, settings.metrics_port)
     logs.configure(settings.log_level)
     log_start("the webhook worker is started", chosen, Settings.changed())
     if for_people:

@@ -39,6 +39,12 @@ DURATION_SUM = Counter("plankeeper_http_request_duration_sum", "The sum of the d
 RATE_LIMIT_REJECTIONS = Counter("plankeeper_rate_limit_rejections", "Requests rejected by a rate limit.")
 
 
+def declare_requests(method: str, route: str, success: int) -> None:
+    """Begin to count the requests of a route with 0: successes, and the errors of the server."""
+    for status in (success, 500, 503):
+        REQUESTS.labels(method, route, status)
+
+
 class AccessLogEntry(Struct, gc=False):
     """A request in the log: routes and ids, but no paths, parameters or bodies, which may contain personal data."""
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.json import to_json
-from plankeeper.webhooks.schemas import DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutEndpoint
+from plankeeper.webhooks.schemas import DeliveryBacklog, DeliveryJob, DeliveryKey, DeliveryUpdate, FanOutEndpoint
 
 LOCK_ENDPOINTS = """
     select id, event_types, last_position, (
@@ -231,6 +231,28 @@ CANCEL_PENDING = """
 async def cancel_pending(tx: Transaction, plan_manager_id: UUID, endpoint_id: UUID) -> None:
     """Cancel the pending deliveries of an endpoint."""
     await tx.execute(CANCEL_PENDING, plan_manager_id, endpoint_id)
+
+
+GET_BACKLOG = """
+    -- the backlog of all plan managers together
+    select count(*) filter (where failing_since is null and is_due) as waiting,
+        coalesce(extract(epoch from max(waiting_for) filter (where failing_since is null and is_due)), 0)::float8
+            as lag_seconds,
+        count(*) filter (where failing_since is not null) as failing,
+        (select count(*) from webhook_endpoints where active and failing_since is not null) as failing_endpoints
+    from (
+        select plan_manager_id, webhook_endpoint_id, next_attempt_at <= clock_timestamp() as is_due,
+            clock_timestamp() - next_attempt_at as waiting_for
+        from webhook_deliveries where status = 'pending'
+    ) pending
+    join webhook_endpoints endpoint on endpoint.plan_manager_id = pending.plan_manager_id
+        and endpoint.id = pending.webhook_endpoint_id
+"""
+
+
+async def get_backlog(db: Executor) -> DeliveryBacklog:
+    """Count pending deliveries, apart for endpoints that fail. Deliveries that a worker has claimed aren't due."""
+    return await db.one(DeliveryBacklog, GET_BACKLOG)
 
 
 PURGE = """

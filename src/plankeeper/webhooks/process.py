@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from plankeeper import background, logs
+from plankeeper import background, logs, metrics
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 from plankeeper.webhooks.client import WebhookClient
@@ -46,10 +46,12 @@ async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None 
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, worker.stopping.set)
     async with db.open():
-        background_tasks = asyncio.create_task(background.run_background_tasks(db, settings))
+        coroutines = [background.run_background_tasks(db, settings), metrics.watch_process("webhook")]
+        tasks = [asyncio.create_task(each) for each in coroutines]
         try:
             await worker.run()
         finally:
-            background_tasks.cancel()
-            await asyncio.gather(background_tasks, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await client.close()

@@ -177,6 +177,15 @@ class FanOutEndpoint(Struct):
     due: int
 
 
+class DeliveryBacklog(Struct):
+    """Pending deliveries: due ones of endpoints that don't fail, and all of endpoints that fail."""
+
+    waiting: int
+    lag_seconds: float
+    failing: int
+    failing_endpoints: int
+
+
 class DeliveryUpdate(Struct):
     """The result of an attempt: the new status of the delivery, and the delay until the next attempt."""
 

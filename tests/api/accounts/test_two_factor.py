@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyotp.totp import TOTP
 
+from plankeeper import metrics
 from plankeeper.accounts import self_service, store, totp
 from plankeeper.accounts.credentials import VerifiedCredentials
 from plankeeper.accounts.schemas import LoginResult
@@ -128,6 +129,24 @@ def test_code_attempts_are_throttled(ada: AccountDriver, authenticator: Authenti
     token_refused = ada.sign_in()
     assert isinstance(token_refused, FailedLogin)
     assert token_refused.retry_after > 0
+
+
+def failure_counts() -> dict[str, float]:
+    """The failed sign-ins that the metrics have counted, by reason."""
+    registry, name = metrics.registry(), "plankeeper_sign_in_failures_total"
+    return {
+        reason: registry.get_sample_value(name, {"reason": reason}) or 0 for reason in ("password", "code", "too_soon")
+    }
+
+
+def test_metrics_count_failures_by_reason(ada: AccountDriver, authenticator: AuthenticatorApp) -> None:
+    before = failure_counts()
+    ada.sign_in("wrong")
+    ada.verify_two_factor(password_verified_token(ada), "000000")
+    ada.verify_two_factor(password_verified_token(ada), "000000")
+    ada.sign_in()  # too soon
+    changes = {reason: count - before[reason] for reason, count in failure_counts().items()}
+    assert changes == {"password": 1, "code": 2, "too_soon": 1}
 
 
 def test_a_code_is_rejected_for_a_complete_or_unknown_session(

@@ -283,6 +283,20 @@ METRIC_FAMILIES = {
     "plankeeper_events_unsequenced": "gauge",
     "plankeeper_webhook_attempts": "counter",
     "plankeeper_mail_attempts": "counter",
+    "plankeeper_sign_in_failures": "counter",
+    "plankeeper_database_up": "gauge",
+    "plankeeper_webhook_deliveries_waiting": "gauge",
+    "plankeeper_webhook_delivery_lag_seconds": "gauge",
+    "plankeeper_webhook_deliveries_failing": "gauge",
+    "plankeeper_webhook_endpoints_failing": "gauge",
+    "plankeeper_api_keys_expiring": "gauge",
+    "plankeeper_workers": "gauge",
+    "plankeeper_worker_restarts": "counter",
+    "plankeeper_process_cpu_seconds": "counter",
+    "plankeeper_process_resident_memory_bytes": "gauge",
+    "plankeeper_process_open_fds": "gauge",
+    "plankeeper_process_max_fds": "gauge",
+    "plankeeper_build_info": "gauge",
 }
 
 

@@ -15,6 +15,7 @@ from plankeeper.console.pages.sign_in import next_url, signed_in_redirect
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, ProviderRedirect, Redirect
 from plankeeper.http.errors import ValidationError
+from plankeeper.metrics import SIGN_IN_FAILURES
 from plankeeper.single_sign_on import store
 from plankeeper.single_sign_on.schemas import PendingIdentity, Provider
 from plankeeper.single_sign_on.service import (
@@ -157,6 +158,7 @@ async def failure(request: PageRequest) -> HtmlPage:
 
 
 def failed(request: PageRequest, error: SingleSignOnError) -> Redirect:
+    SIGN_IN_FAILURES.labels("single_sign_on").inc()
     members = {"request_id": request.request_id, "reason": error.reason, "explanation": error.explanation}
     log.warning("single sign-on failed", extra=members)
     return Redirect(f"{PREFIX}{PATH}/failed?reason={error.reason}", single_sign_on_token="")
