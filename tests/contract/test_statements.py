@@ -41,6 +41,7 @@ from support.cluster import SharedCluster
 OTHER_STORES = {
     "accounts.member_store": "roles and invitations, beside the accounts",
     "accounts.identity_store": "the identities of single sign-on, beside the accounts",
+    "accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.order_store": "the queue and the order of events, beside the events",
     "mail.recipient_store": "recipients of mails and tokens of links, beside the queue",
     "participants.queries": "the list of participants",

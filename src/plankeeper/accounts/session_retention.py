@@ -3,10 +3,15 @@
 import time
 from datetime import UTC, datetime, timedelta
 
-from plankeeper.accounts import store
 from plankeeper.database.client import Executor
 
 PURGE_INTERVAL = 60.0  # seconds: the statement reads all sessions
+
+# A session also ends after an hour without use.
+PURGE = """
+    delete from account_sessions
+    where token_hash in (select token_hash from account_sessions where expires_at < $1 or last_seen_at < $1 limit 5000)
+"""
 
 
 class SessionRetention:
@@ -20,4 +25,9 @@ class SessionRetention:
         now = time.monotonic()
         if self._purged_at is None or now - self._purged_at >= PURGE_INTERVAL:
             self._purged_at = now
-            await store.purge_sessions(db, datetime.now(UTC) - self._retention)
+            await purge(db, datetime.now(UTC) - self._retention)
+
+
+async def purge(db: Executor, ended_before: datetime) -> None:
+    """Delete sessions that ended before a time, of all accounts."""
+    await db.execute(PURGE, ended_before)

@@ -323,17 +323,6 @@ DELETE_ALL_SESSIONS = "delete from account_sessions"
 DELETE_ALL_DEVICES = "delete from account_devices"
 
 
-PURGE_SESSIONS = """
-    delete from account_sessions
-    where token_hash in (select token_hash from account_sessions where expires_at < $1 or last_seen_at < $1 limit 5000)
-"""
-
-
-async def purge_sessions(db: Executor, ended_before: datetime) -> None:
-    """Delete sessions that ended before a time, of all accounts. A session ends after an hour without use."""
-    await db.execute(PURGE_SESSIONS, ended_before)
-
-
 async def delete_all_sessions_and_devices(tx: Transaction) -> None:
     await tx.execute(DELETE_ALL_SESSIONS)
     await tx.execute(DELETE_ALL_DEVICES)

@@ -17,9 +17,8 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from plankeeper.embedded_postgres import binaries, creation, postmaster
+from plankeeper.embedded_postgres import binaries, postmaster
 from plankeeper.embedded_postgres.cluster import Cluster, ClusterError
-from plankeeper.embedded_postgres.creation import abandoned_homes
 from support.server import wait_until
 
 ROOT = os.geteuid() == 0
@@ -456,51 +455,6 @@ def test_a_private_folder_stays_private_under_root(
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
     assert {place.stat().st_uid for place in places} != {0}
     assert stat.S_IMODE((home / "shared").stat().st_mode) == 0o755
-
-
-@needs_root
-def test_a_cluster_outside_its_data_folder_is_found_when_that_is_gone(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared = home / "shared"
-    monkeypatch.setattr(binaries, "SHARED_DIR", shared)
-    closed = home / "closed"
-    closed.mkdir(mode=0o700)
-    with Cluster(closed / "data") as cluster:
-        place = cluster.location
-    assert abandoned_homes() == []
-    shutil.rmtree(closed / "data")
-    assert abandoned_homes() == [place]
-    with Cluster(closed / "data"):
-        assert abandoned_homes() == [place]
-    subprocess.run(["sh", "-c", f"rm -r {place}*"], check=True)
-    assert abandoned_homes() == []
-
-
-@needs_root
-def test_an_interrupted_or_killed_creation_leaves_no_folder_behind(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = home / "shared"
-    monkeypatch.setattr(binaries, "SHARED_DIR", shared)
-    closed = home / "closed"
-    closed.mkdir(mode=0o700)
-
-    def interrupt(*_arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(creation, "_initialise", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            Cluster(closed / "data").ensure()
-        assert [*shared.iterdir(), *(closed / "data").glob("postgres.init")] == []
-        # As if killed: nothing removes the folder until the next start.
-        patch.setattr(creation, "_remove_home", lambda _home: None)
-        patch.setattr(Path, "is_symlink", lambda _path: False)
-        with pytest.raises(KeyboardInterrupt):
-            Cluster(closed / "data").ensure()
-    assert (closed / "data" / "postgres.init").is_symlink()
-    assert len([each for each in shared.iterdir() if each.is_dir()]) == 1
-    with Cluster(closed / "data") as cluster:
-        assert [each for each in shared.iterdir() if each.is_dir()] == [cluster.location]
 
 
 @needs_root
