@@ -6,12 +6,13 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
+.PHONY: help run test test-system test-cluster check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
 	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
 	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl"
+	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  regenerate openapi.json"
@@ -30,6 +31,9 @@ test: .venv/dev
 
 test-system: .venv/dev
 	$(BIN)/pytest -n 2 --dist loadfile tests/system
+
+test-cluster: .venv/dev
+	$(BIN)/pytest -rP tests/system/patroni
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

@@ -72,7 +72,11 @@ def test_a_provider_is_added_listed_and_removed(
 def test_the_check_of_a_provider_locks_no_table(
     server: RunningServer, provider: OpenIdProvider, settings: dict[str, str], plan_manager_id: UUID
 ) -> None:
-    statement = "select count(*) from pg_locks where relation = 'single_sign_on_providers'::regclass and granted"
+    # A transaction that waits for its client: the command's, and not a vacuum or a statement of the server.
+    statement = """
+        select count(*) from pg_locks join pg_stat_activity using (pid)
+        where relation = 'single_sign_on_providers'::regclass and granted and state = 'idle in transaction'
+    """
     locks: list[int] = []
 
     def change(metadata: Claims) -> Claims:

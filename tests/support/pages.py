@@ -56,6 +56,14 @@ def blocks(page: str) -> list[Block]:
     return result
 
 
+def substitute(text: str, replacements: dict[str, str], times: int = 1) -> str:
+    """The text with patterns replaced: each must be there as often as it says."""
+    for pattern, replacement in replacements.items():
+        text, count = re.subn(pattern, replacement, text, flags=re.MULTILINE)
+        assert count == times, (pattern, count)
+    return text
+
+
 def without_blocks(page: str) -> str:
     """A page without its fenced blocks."""
     return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)

@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
@@ -24,9 +24,20 @@ ExpectedEvent = tuple[str, str | None]  # an event's type, and the first name af
 class Load:
     """Clients that write until `finish`. No two write to the same participant, so each knows what must be there."""
 
-    def __init__(self, address: Callable[[], str], access: Credentials, clients: int = 6, seed: int = 1) -> None:
+    def __init__(
+        self,
+        address: Callable[[], str],
+        access: Credentials,
+        clients: int = 6,
+        seed: int = 1,
+        request_timeout: float = REQUEST_TIMEOUT,
+        max_pause: float = 0.01,
+    ) -> None:
         self.address = address
         self.access = access
+        self.request_timeout = request_timeout
+        self.max_pause = max_pause  # seconds between two requests of a client: the machine has work to do besides
+        self.unanswered: Counter[str] = Counter()  # what came instead of an answer, and how often
         self.errors: list[str] = []
         self.stopping = threading.Event()
         self.writers = [
@@ -58,7 +69,7 @@ class Load:
         """Let each client have its last answer; `placed` says whether every event has its place in the feed."""
         self.stopping.set()
         for each in self.writers:
-            each.thread.join(REQUEST_TIMEOUT + 30)
+            each.thread.join(self.request_timeout + 30)
         wait_until(is_sequenced)
         self.follower.finish()
         assert self.errors == []
@@ -97,13 +108,16 @@ class Client:
         """The answer; none where the service is away."""
         try:
             response = self.http.request(method, f"{self.load.address()}{PREFIX}{path}", **more)
-        except httpx.TransportError:
+        except httpx.TransportError as error:
+            self.load.unanswered[type(error).__name__] += 1
             return None
         if response.status_code == 503:
             assert response.json()["error"] == "service_unavailable", response.text
             assert response.headers["retry-after"].isdecimal()
+            self.load.unanswered["503"] += 1
             return None
         if response.status_code == 409 and response.json()["error"] == "idempotency_in_progress":
+            self.load.unanswered["409"] += 1
             return None  # the first try still holds its place; so it is not known how it ends
         return response
 
@@ -134,17 +148,17 @@ class Writer(Client):
         while not self.load.stopping.is_set():
             act = self._create if not self.rows else self._random.choices(acts, (35, 20, 5, 15, 5, 5, 15))[0]
             act()
-            time.sleep(self._random.uniform(0, 0.01))  # the machine has work to do besides
+            time.sleep(self._random.uniform(0, self.load.max_pause))
 
     def _send_until_answered(self, method: str, path: str, **more: Any) -> tuple[httpx.Response, int]:
         """The answer, and how often the request had been sent in vain."""
-        deadline = time.monotonic() + REQUEST_TIMEOUT
+        deadline = time.monotonic() + self.load.request_timeout
         before = 0
         while True:
             response = self.send(method, path, **more)
             if response is not None:
                 return response, before
-            assert time.monotonic() < deadline, f"no answer in {REQUEST_TIMEOUT} s"
+            assert time.monotonic() < deadline, f"no answer in {self.load.request_timeout} s"
             before += 1
             self.retries += 1
             time.sleep(0.05)
@@ -226,18 +240,18 @@ class FeedReader(Client):
     def work(self) -> None:
         while True:
             last = self._finishing.is_set()
-            while self._read_page():
+            while new := self._read_page():
                 pass
-            if last:
+            if last and new is False:
                 return
             time.sleep(0.05)
 
-    def _read_page(self) -> bool:
-        """Whether there was anything new."""
+    def _read_page(self) -> bool | None:
+        """Whether there was anything new; null if there was no answer."""
         params = {"after": self.seen[-1] if self.seen else "0", "limit": "1000"}
         response = self.send("GET", "/events", params=params)
         if response is None:
-            return False
+            return None
         assert response.status_code == 200, response.text
         self.seen += [each["id"] for each in response.json()["data"]]
         return bool(response.json()["data"])

@@ -113,25 +113,25 @@ class WebhookWorker:
     def _start(self) -> None:
         with self._log.open("ab") as log:
             command = [sys.executable, "-m", "plankeeper", "webhook-worker"]
-            self._process = subprocess.Popen(command, env=environment(self._settings), stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, env=environment(self._settings), stdout=log, stderr=log)
 
     def kill(self) -> None:
         """Kill -9, and another at once."""
-        self._process.kill()
-        self._process.wait()
+        self.process.kill()
+        self.process.wait()
         self._start()
 
     def stop(self) -> None:
-        self._process.terminate()
-        assert self._process.wait(30) == 0
+        self.process.terminate()
+        assert self.process.wait(30) == 0
         output = self._log.read_text()
         assert "Traceback" not in output, output
 
     def end(self) -> None:
         """Whatever happened in the test, nothing of it is left."""
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
 
 def create_for(url: str, request: bytes, connections: int, seconds: float) -> float:

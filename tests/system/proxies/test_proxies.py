@@ -18,7 +18,7 @@ from support.client import PREFIX
 from support.cluster import SharedCluster
 from support.console import PASSWORD
 from support.folder import temporary_folder
-from support.pages import blocks
+from support.pages import blocks, substitute
 from support.program import ServeProcess, run_plankeeper
 from support.proxies import PROGRAMS, free_port, require_program, start_proxy, write_certificates
 from support.receiver import Receiver
@@ -57,14 +57,6 @@ def documented_block(language: str) -> str:
     return block
 
 
-def substitute(block: str, replacements: dict[str, str], server_lists: int = 1) -> str:
-    """The block with its ports, certificates and servers replaced: each must be there once, or once per server list."""
-    for pattern, replacement in replacements.items():
-        block, count = re.subn(pattern, replacement, block, flags=re.MULTILINE)
-        assert count == (server_lists if "10" in pattern else 1), (pattern, count)
-    return block
-
-
 def nginx_command(folder: Path, ports: Ports, backend: str) -> list[str]:
     block = substitute(
         documented_block("nginx"),
@@ -89,11 +81,10 @@ def haproxy_command(folder: Path, ports: Ports, backend: str) -> list[str]:
             r"bind :80$": f"bind 127.0.0.1:{ports.http}",
             r"bind :443 ": f"bind 127.0.0.1:{ports.https} ",
             r"/etc/ssl/private/plans\.example\.com\.pem": f"{folder}/all.pem",
-            r"10\.0\.0\.11:8000": backend,
-            r"^    server plankeeper2 10\.0\.0\.12:8000\n?": "",
         },
-        server_lists=2,
     )
+    servers = {r"10\.0\.0\.11:8000": backend, r"^    server plankeeper2 10\.0\.0\.12:8000\n?": ""}
+    block = substitute(block, servers, times=2)
     (folder / "haproxy.cfg").write_text(block + "\n")
     return [str(PROGRAMS["haproxy"]), "-db", "-f", str(folder / "haproxy.cfg")]
 

@@ -1,0 +1,30 @@
+"""The configuration of docs/operations.md, changed to run on one machine: loopback addresses and free ports."""
+
+import re
+import socket
+from contextlib import ExitStack
+from functools import cache
+
+from support.pages import blocks
+
+PORTS = (2379, 2380, 5000, 5432, 8008)  # the documented ones: two of etcd, HAProxy, PostgreSQL, Patroni
+
+
+def documented_file(language: str, text: str) -> str:
+    """The block of docs/operations.md that contains a text."""
+    [found] = [each.text for each in blocks("docs/operations.md") if each.language == language and text in each.text]
+    return found + "\n"
+
+
+@cache
+def free_ports() -> dict[int, int]:
+    """A port that is free on all addresses for each documented one."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server(("", 0))) for _ in PORTS]
+        return {port: probe.getsockname()[1] for port, probe in zip(PORTS, probes, strict=True)}
+
+
+def on_loopback(text: str) -> str:
+    """Loopback addresses instead of the documented network, and free ports instead of the documented ones."""
+    text = text.replace("10.0.0.", "127.0.0.")
+    return re.sub(r"\b\d{4}\b", lambda match: str(free_ports().get(int(match[0]), match[0])), text)
