@@ -55,6 +55,8 @@ OTHER_STORES = {
     "webhooks.delivery_store": "deliveries, for the API and the console",
     "webhooks.delivery_queue": "deliveries, for the worker",
     "database.schema": "the schema's version, which belongs to no feature package",
+    "database.server": "what PostgreSQL reports about itself",
+    "database.unavailability": "the check whether the database can write",
 }
 # Modules that open connections.
 CONNECTING_MODULES = {
