@@ -4,7 +4,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
@@ -79,9 +79,12 @@ class Supervisor(Multiprocess):
         with _interrupts_blocked():
             super().init_processes()
             self._webhook_process.ensure()
-        if self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit):
+        is_ready = self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit)
+        if {signal.SIGINT, signal.SIGTERM} & set(self.signal_queue):
+            return  # uvicorn stops the workers next
+        if is_ready:
             self._on_ready()
-        elif not self.should_exit.is_set():
+        else:
             log.error("no worker is ready yet")
 
     def keep_subprocess_alive(self) -> None:
@@ -118,6 +121,7 @@ def _interrupts_blocked() -> Generator[None]:
 
     The supervisor stops them with SIGTERM. A process that is still loading its modules would print a traceback.
     """
+    resource_tracker.ensure_running()  # the first process starts it otherwise, which unblocks SIGINT
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
