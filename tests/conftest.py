@@ -22,13 +22,15 @@ from plankeeper.console import templating
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
-from support.cluster import SharedCluster, shared_cluster
+from support.cluster import ADDRESS, SharedCluster, external_database, shared_cluster
 from support.console import Account, create_account
 from support.receiver import Receiver
 from support.server import RunningServer
 
 # Settings of whoever runs the tests are not the tests' settings.
-for name in [name for name in os.environ if name.startswith("PLANKEEPER_") and name != "PLANKEEPER_SOAK"]:
+for name in [
+    name for name in os.environ if name.startswith("PLANKEEPER_") and name not in ("PLANKEEPER_SOAK", ADDRESS)
+]:
     del os.environ[name]
 
 
@@ -63,9 +65,14 @@ def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[SharedCluster]:
-    """The cluster of all test processes, with a migrated database of this process's own."""
+    """The cluster of all test processes, with a migrated database of this process's own.
+
+    With PLANKEEPER_TEST_DATABASE_URL, the migrated database that it names, in a run of one process.
+    """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
-    with shared_cluster(run) as shared, pytest.MonkeyPatch.context() as patch:
+    address = os.environ.get(ADDRESS)
+    opening: Any = external_database(address) if address else shared_cluster(run)
+    with opening as shared, pytest.MonkeyPatch.context() as patch:
         # The console's templates are compiled once for the run, and not by each server that shows them.
         compiled = shared.data_dir.with_name("templates")
         compiled.mkdir(exist_ok=True)

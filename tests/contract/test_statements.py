@@ -57,7 +57,10 @@ OTHER_STORES = {
     "database.schema": "the schema's version, which belongs to no feature package",
     "database.server": "what PostgreSQL reports about itself",
     "database.unavailability": "the check whether the database can write",
+    "database.citus": "the nodes of Citus, which belong to no feature package",
 }
+# Statements on functions and tables that only Citus has: tests/system/clusters/test_citus.py prepares them.
+ONLY_ON_CITUS = "database.citus"
 # Modules that open connections.
 CONNECTING_MODULES = {
     "database.client": "the function that the pool connects with",
@@ -188,7 +191,9 @@ def test_every_row_type_can_be_resolved() -> None:
     assert unknown == []
 
 
-@pytest.mark.parametrize("statement", store_statements(), ids=location_of)
+@pytest.mark.parametrize(
+    "statement", [each for each in store_statements() if each.module != ONLY_ON_CITUS], ids=location_of
+)
 async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, statement: Statement) -> None:
     prepared = await connection.prepare(statement.sql)
     if statement.values is not None:

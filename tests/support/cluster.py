@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import asyncpg
+import pytest
 
 from plankeeper.database import schema
 from plankeeper.embedded_postgres import cluster as embedded_cluster
@@ -22,6 +23,7 @@ from plankeeper.embedded_postgres import postmaster
 from plankeeper.embedded_postgres.cluster import Cluster
 
 TEMPLATE = "plankeeper"
+ADDRESS = "PLANKEEPER_TEST_DATABASE_URL"
 
 # Several servers of each process use it at once, and nothing that it holds must outlive the machine.
 SETTINGS = {
@@ -112,6 +114,24 @@ class SharedCluster(Cluster):
         finally:
             os.close(lock)
         return dsn
+
+
+class ExternalDatabase:
+    """A database that somebody else has started and migrated. Tests that need another one are skipped."""
+
+    def __init__(self, dsn: str, data_dir: Path) -> None:
+        self.dsn = dsn
+        self.data_dir = data_dir
+
+    def __getattr__(self, name: str) -> Any:
+        pytest.skip(f"needs the embedded PostgreSQL ({name})")
+
+
+@contextmanager
+def external_database(dsn: str) -> Generator[ExternalDatabase]:
+    """The database that PLANKEEPER_TEST_DATABASE_URL names."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield ExternalDatabase(dsn, Path(folder) / "data")
 
 
 @contextmanager

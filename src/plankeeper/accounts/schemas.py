@@ -111,6 +111,7 @@ class SessionRow(Struct):
     two_factor_pending: bool
     with_password: bool  # whether the session was signed in with the account's password
     chosen_plan_manager_id: UUID | None
+    last_seen_at: datetime
     memberships: list[SessionMembership]
 
 

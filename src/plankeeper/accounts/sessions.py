@@ -12,7 +12,7 @@ from plankeeper.accounts.credentials import (
     sign_in_counters,
     verify_credentials,
 )
-from plankeeper.accounts.policy import SESSION_IDLE_TIMEOUT, SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
+from plankeeper.accounts.policy import SESSION_LIFETIME, TWO_FACTOR_LIFETIME, single_line
 from plankeeper.accounts.schemas import (
     Account,
     LoginResult,
@@ -98,7 +98,7 @@ async def verify_session(db: Executor, token: str, *, is_use: bool = True) -> Se
     `is_use` is false for a request that a page sends by itself: it doesn't keep the session open.
     """
     now, token_hash = datetime.now(UTC), hash_token(token)
-    row = await store.get_session(db, token_hash, now, now - SESSION_IDLE_TIMEOUT, is_use=is_use)
+    row = await store.get_session(db, token_hash, now, is_use=is_use)
     if row is None:
         return None
     session = _build_session(row, token)

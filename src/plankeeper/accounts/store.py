@@ -1,7 +1,7 @@
 """SQL for accounts, their sessions, login throttles, recovery codes, and the links in mails."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import LiteralString
 from uuid import UUID
 
@@ -195,14 +195,9 @@ async def insert_session(tx: Transaction, session: NewSession) -> None:
 
 
 GET_SESSION = """
-    with seen as (
-        update account_sessions set last_seen_at = $2
-        where token_hash = $1 and expires_at > $2 and last_seen_at > $3 and last_seen_at < $2 - interval '1 minute'
-            and $4
-    )
     select account.id as account_id, account.email, account.name, account.totp_secret is not null as totp,
         account.password_hash <> '' as has_password, session.two_factor_pending, session.with_password,
-        session.chosen_plan_manager_id,
+        session.chosen_plan_manager_id, session.last_seen_at,
         coalesce((
             select json_agg(json_build_object('plan_manager_id', manager.id, 'name', manager.name,
                 'role', role.role, 'requires_two_factor', manager.requires_two_factor,
@@ -217,15 +212,20 @@ GET_SESSION = """
     where session.token_hash = $1 and session.expires_at > $2 and session.last_seen_at > $3
 """
 
+UPDATE_LAST_SEEN = """
+    update account_sessions set last_seen_at = $2 where token_hash = $1 and last_seen_at < $2
+"""
 
-async def get_session(
-    db: Executor, token_hash: bytes, at: datetime, used_after: datetime, *, is_use: bool
-) -> SessionRow | None:
-    """An unexpired session that was used since a time, with all roles of its account, oldest first.
+
+async def get_session(db: Executor, token_hash: bytes, at: datetime, *, is_use: bool) -> SessionRow | None:
+    """An unexpired session that was used within SESSION_IDLE_TIMEOUT, with all roles of its account, oldest first.
 
     A use updates `last_seen_at`, to the minute.
     """
-    return await db.one_or_none(SessionRow, GET_SESSION, token_hash, at, used_after, is_use)
+    session = await db.one_or_none(SessionRow, GET_SESSION, token_hash, at, at - SESSION_IDLE_TIMEOUT)
+    if session and is_use and session.last_seen_at < at - timedelta(minutes=1):
+        await db.execute(UPDATE_LAST_SEEN, token_hash, at)
+    return session
 
 
 SELECT_SESSION_FOR_UPDATE = """
@@ -255,11 +255,13 @@ async def list_sessions(db: Executor, account_id: UUID, at: datetime) -> list[Op
     return await db.rows(OpenSession, LIST_SESSIONS, account_id, at, at - SESSION_IDLE_TIMEOUT)
 
 
-REPLACE_SESSION_TOKEN = "update account_sessions set token_hash = $2 where token_hash = $1"  # noqa: S105 - a statement
+REPLACE_SESSION_HASH = """
+    update account_sessions set token_hash = $2 where token_hash = $1
+"""
 
 
 async def replace_session_token(tx: Transaction, old_hash: bytes, new_hash: bytes) -> None:
-    await tx.execute(REPLACE_SESSION_TOKEN, old_hash, new_hash)
+    await tx.execute(REPLACE_SESSION_HASH, old_hash, new_hash)
 
 
 MARK_RECORDED = """

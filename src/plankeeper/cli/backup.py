@@ -6,8 +6,9 @@ import signal
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import click
 
@@ -16,13 +17,14 @@ from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings
 from plankeeper.cli.pg_tools import PgTools, find_tools
 from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
-from plankeeper.database import schema
+from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
 from plankeeper.mail import store as mail_store
 from plankeeper.plan_managers.store import list_all
 
+_EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
 
 
@@ -36,17 +38,20 @@ def backup(file: Path, force: bool) -> None:
     signal.signal(signal.SIGTERM, exit_cleanly)
     with embedded_cluster(settings) as cluster:
         dsn = cluster.dsn if cluster else settings.database_url or ""
-        server_version, version, _ = run(_inspect_database(dsn))
-        if version is None:
+        database = run(_inspect_database(dsn))
+        if database.schema is None:
             raise click.ClickException("The database has no schema, so there is nothing to back up.")
-        tools = find_tools(settings, server_version)
+        tools = find_tools(settings, database.major_version)
         options = ["--format=custom", "--encoding=UTF8", "--no-unlogged-table-data", "--lock-wait-timeout=60s"]
+        if database.is_citus:
+            options += _citus_options(database.major_version)
+            tools = replace(tools, environment=tools.environment | _CITUS_ENVIRONMENT)
         with _atomic_file(file) as partial_file, progress(lambda: None) as report:
             # pg_dump can seek in a named file, so it writes each table's offset into the table of contents.
             options.append(f"--file={partial_file}")
             report_written = lambda: report(f"{_format_size(partial_file.stat().st_size)} written", 0)  # noqa: E731
             tools.run("pg_dump", *options, database=dsn, on_progress=report_written)
-    click.echo(f"{file}: {_format_size(file.stat().st_size)}, schema {version}")
+    click.echo(f"{file}: {_format_size(file.stat().st_size)}, schema {database.schema}")
 
 
 @click.command()
@@ -56,35 +61,68 @@ def restore(file: Path) -> None:
     settings = load_settings()
     with _open_file(file) as content, embedded_cluster(settings) as cluster:
         dsn = cluster.dsn if cluster else settings.database_url or ""
-        server_version, version, has_data = run(_inspect_database(dsn))
-        if has_data:
+        database = run(_inspect_database(dsn))
+        if database.has_data:
             raise click.ClickException(
                 "The database already contains data. Restore into an empty one:"
                 " name a new database in PLANKEEPER_DATABASE_URL, or a new folder in PLANKEEPER_DATA_DIR."
                 " Nothing was written."
             )
-        tools = find_tools(settings, server_version)
-        _require_compatible(file, _read_backup_version(file, content, tools), version)
+        if database.is_distributed:
+            raise click.ClickException(
+                "The tables of the database are distributed. Restore into a new database with the extension citus,"
+                " then run `plankeeper distribute`. Nothing was written."
+            )
+        tools = find_tools(settings, database.major_version)
+        _require_compatible(file, _read_backup_version(file, content, tools), database.schema)
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
         # `migrate` and a first start leave a schema without data: the backup's schema replaces it.
-        options += ["--clean", "--if-exists"] if version else []
+        options += ["--clean", "--if-exists"] if database.schema else []
         with progress(lambda: _size_of(content)) as report, _restore_errors(file):
             report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
         usage = run(_finish_restore(dsn))
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
     click.echo(f"It contains {describe_usage(usage)}.")
+    if database.is_citus:
+        click.echo("Its tables are on the coordinator: run `plankeeper distribute`.")
     for each in missing_key_warnings(settings, usage):
         click.echo(f"Warning: {each}", err=True)
 
 
-async def _inspect_database(dsn: str) -> tuple[int, str | None, bool]:
-    """The server's major version, the schema's version, and whether the database contains data."""
+class _DatabaseState(NamedTuple):
+    """`schema` is its version; `is_distributed`: Citus has the tables on its nodes."""
+
+    major_version: int
+    schema: str | None
+    has_data: bool
+    is_citus: bool
+    is_distributed: bool
+
+
+async def _inspect_database(dsn: str) -> _DatabaseState:
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
         # All rows except those of the migrations belong to a plan manager.
         has_data = bool(await list_all(db)) if version else False
-        return int(await schema.server_version(db)) // 10_000, version.revision if version else None, has_data
+        major_version = int(await schema.server_version(db)) // 10_000
+        is_distributed = version is not None and db.is_citus and await citus.is_distributed(db)
+        revision = version.revision if version else None
+        return _DatabaseState(major_version, revision, has_data, db.is_citus, is_distributed)
+
+
+# One connection to each node, so that it has one snapshot: all rows of a plan manager are from the same moment.
+_CITUS_ENVIRONMENT = {"PGOPTIONS": "-c citus.max_adaptive_executor_pool_size=1"}
+
+
+def _citus_options(major_version: int) -> list[str]:
+    """Without the extension, the backup can be restored to a PostgreSQL with or without Citus."""
+    if major_version < _EXCLUDES_EXTENSIONS:
+        raise click.ClickException(
+            f"A backup of a database with Citus requires PostgreSQL {_EXCLUDES_EXTENSIONS}, but the server is"
+            f" {major_version}. Nothing was written."
+        )
+    return ["--exclude-extension=citus*"]
 
 
 async def _finish_restore(dsn: str) -> list[KeyUsage]:

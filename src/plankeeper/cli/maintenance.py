@@ -21,6 +21,7 @@ from plankeeper.cli.context import (
     system_context,
     with_database,
 )
+from plankeeper.cli.distribute import citus_lines
 from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
 from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
 from plankeeper.cli.doctor_proxy import proxy_lines
@@ -89,7 +90,7 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
     lines.append(("ok" if is_supported else "FAIL", f"PostgreSQL {major}, {location}{advice}"))
     lines += found.server_lines
     lines.append(_schema_line(found.version))
-    lines += [*found.schema_lines, *secret_key_lines(settings, found.key_usage)]
+    lines += [*found.citus_lines, *found.schema_lines, *secret_key_lines(settings, found.key_usage)]
     lines += abandoned_lines() if cluster else []
     return lines + [("warn", _expiry_warning(key)) for key in found.expiring]
 
@@ -108,11 +109,12 @@ def _expiry_warning(key: ApiKey) -> str:
 
 
 class _Inspection(NamedTuple):
-    """What `doctor` finds in a database. The last three are empty unless the schema is compatible."""
+    """What `doctor` finds in a database. The last four are empty unless the schema is compatible."""
 
     server_version: str
     version: schema.SchemaVersion | None
     server_lines: list[tuple[str, str]]
+    citus_lines: list[tuple[str, str]]
     schema_lines: list[tuple[str, str]]
     expiring: list[ApiKey]
     key_usage: list[KeyUsage]
@@ -123,9 +125,10 @@ async def _inspect_database(settings: Settings, dsn: str, cluster: Cluster | Non
         version = await supported_schema_version(db)
         server_version, lines = await schema.server_version(db), await server_lines(db, settings, dsn, cluster)
         if version is None or not version.is_compatible:
-            return _Inspection(server_version, version, lines, [], [], [])
+            return _Inspection(server_version, version, lines, [], [], [], [])
         expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)
-        return _Inspection(server_version, version, lines, await schema_lines(db), expiring, await count_by_key(db))
+        citus, usage = await citus_lines(db), await count_by_key(db)
+        return _Inspection(server_version, version, lines, citus, await schema_lines(db), expiring, usage)
 
 
 @click.command()

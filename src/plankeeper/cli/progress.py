@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from plankeeper.database import schema
+from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
 
 REPORT_INTERVAL = 5.0  # seconds between two lines
@@ -48,7 +48,10 @@ def _bar(total: int | None) -> Generator[ProgressCallback]:
 
 
 async def migrate_with_progress(db: Database, dsn: str) -> bool:
-    """Migrate if the program doesn't work with the schema, and return whether it did."""
+    """Migrate if the program doesn't work with the schema, and return whether it did.
+
+    On Citus, tables that are distributed stay so, and new ones are distributed.
+    """
     version = await schema.current_version(db)
     if version is not None and version.is_compatible:
         return False  # without the time that loading the progress bar takes
@@ -62,6 +65,9 @@ async def migrate_with_progress(db: Database, dsn: str) -> bool:
                 text = f"{state.describe()} ({index})" if index else state.describe()
                 report(text, 100 * state.completed // max(1, len(state.revisions)))
         await migration
+        if db.is_citus and await citus.is_distributed(db):
+            async with db.transaction() as tx:
+                await citus.distribute(tx)
     except schema.MigrationLockError:
         raise click.ClickException(
             f"The migration stopped at {state.describe()} for ten minutes. Find the transaction, such as a backup or an"

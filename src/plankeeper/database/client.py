@@ -1,5 +1,6 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, NamedTuple, TypeVar
@@ -40,8 +41,14 @@ _UNAVAILABLE = (
 )
 
 
+_NODE_FAILURE = re.compile("connection to the remote node|failure on connection marked as essential")
+
+
 def is_unavailable(error: Exception) -> bool:
     """Whether the database, not the request or the code, caused an error: the same call may succeed a moment later."""
+    # Citus reports some failures of a node without a code.
+    if isinstance(error, asyncpg.InternalServerError):
+        return _NODE_FAILURE.search(str(error)) is not None
     # asyncpg reports an argument of the wrong type as an interface error, but that is an error in the code.
     return isinstance(error, _UNAVAILABLE) and not isinstance(error, asyncpg.DataError | ValueError)
 
@@ -53,18 +60,29 @@ class ConstraintViolation(NamedTuple):
     detail: str
 
 
+# Citus reports an error of a node without the fields, and the name of a constraint with the number of the shard.
+_SHARD_CONSTRAINT = re.compile(r'constraint "([^"]+)_[0-9]+"')
+
+
 def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> ConstraintViolation:
     untyped: Any = error
-    return ConstraintViolation(str(untyped.constraint_name), str(untyped.detail))
+    name = untyped.constraint_name
+    if name is None and (match := _SHARD_CONSTRAINT.search(str(error))):
+        name = match[1]
+    return ConstraintViolation(str(name), str(untyped.detail))
 
 
 class Executor:
-    """Runs statements. A statement is composed only of literals: values are always parameters."""
+    """Runs statements. A statement is composed only of literals: values are always parameters.
 
-    __slots__ = ("_connection",)
+    `is_citus`: the database has the extension Citus, which requires other statements in some places.
+    """
 
-    def __init__(self, connection: ConnectionLike) -> None:
+    __slots__ = ("_connection", "is_citus")
+
+    def __init__(self, connection: ConnectionLike, *, is_citus: bool = False) -> None:
         self._connection = connection
+        self.is_citus = is_citus
 
     async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
         make_row = row_factory(row_type)
@@ -93,8 +111,8 @@ class Transaction(Executor):
 
     __slots__ = ("changed_feeds",)
 
-    def __init__(self, connection: ConnectionLike) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: ConnectionLike, *, is_citus: bool = False) -> None:
+        super().__init__(connection, is_citus=is_citus)
         self.changed_feeds: set[UUID] = set()
 
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
@@ -135,7 +153,7 @@ class DedicatedConnection(Executor):
     async def transaction(self) -> AsyncGenerator[Transaction]:
         """A transaction in which each statement sees what was committed before it; an exception rolls it back."""
         async with self._connection.transaction(isolation="read_committed"):
-            yield Transaction(self._connection)
+            yield Transaction(self._connection, is_citus=self.is_citus)
 
 
 def _ignore(_plan_manager_ids: Collection[UUID]) -> None:
@@ -164,7 +182,7 @@ class Database(Executor):
     @asynccontextmanager
     async def open(self) -> AsyncGenerator["Database"]:
         options = _options(self._statement_timeout)
-        pool = Pool(lambda: _asyncpg.connect(self._dsn, **options), self._pool_size, self._pool_timeout)
+        pool = Pool(lambda: self._connect(options), self._pool_size, self._pool_timeout)
         self._connection = pool
         try:
             yield self
@@ -182,7 +200,7 @@ class Database(Executor):
         """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
         async with self._connection.acquire() as connection:
-            tx = Transaction(connection)
+            tx = Transaction(connection, is_citus=self.is_citus)
             async with connection.transaction(**options):
                 yield tx
         if tx.changed_feeds:
@@ -196,11 +214,29 @@ class Database(Executor):
         releases its lock.
         """
         options = _options(self._statement_timeout, idle_session_timeout="10s", **settings)
-        connection = await _asyncpg.connect(self._dsn, **options)
+        connection = await self._connect(options)
         try:
-            yield DedicatedConnection(connection)
+            yield DedicatedConnection(connection, is_citus=self.is_citus)
         finally:
             connection.terminate()
+
+    async def _connect(self, options: dict[str, Any]) -> Any:
+        connection = await _asyncpg.connect(self._dsn, **options)
+        try:
+            self.is_citus = await connection.fetchval(_CONFIGURE_CITUS) is not None
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+
+# Citus finds the node of a plan manager only in a plan for the values. A node that doesn't answer fails in 5 seconds.
+# Where Citus hides shards from queries of the catalogue, asyncpg's query about types takes half a minute.
+_CONFIGURE_CITUS = """
+    select set_config('plan_cache_mode', 'auto', false), set_config('citus.node_connection_timeout', '5000', false),
+        set_config('citus.override_table_visibility', 'off', false)
+    from pg_extension where extname = 'citus'
+"""
 
 
 def _options(command_timeout: float, **settings: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """SQL of all stored secrets, wherever they are.
 
-A new column with secrets has a select in `_SECRETS` and an update in `REPLACE`.
+A new column with secrets has a select in `_SECRETS`, and an update that `replace` runs.
 """
 
 from typing import LiteralString
@@ -57,30 +57,46 @@ async def list_with_other_keys(db: Executor, key_id: str) -> list[StoredSecret]:
     return await db.rows(StoredSecret, LIST_WITH_OTHER_KEYS, key_id)
 
 
-REPLACE = """
-    with account as (
-        update accounts set totp_secret = $4
-        where $1 = 'accounts.totp_secret' and id = ($2::text[])[1]::uuid and totp_secret = $3
-    ), endpoint as (
-        update webhook_endpoints set secret = $4
-        where $1 = 'webhook_endpoints.secret' and plan_manager_id = ($2::text[])[1]::uuid
-            and id = ($2::text[])[2]::uuid and secret = $3
-    ), rotated_endpoint as (
-        update webhook_endpoints set old_secret = $4
-        where $1 = 'webhook_endpoints.old_secret' and plan_manager_id = ($2::text[])[1]::uuid
-            and id = ($2::text[])[2]::uuid and old_secret = $3
-    ), provider as (
-        update single_sign_on_providers set encrypted_client_secret = $4
-        where $1 = 'single_sign_on_providers.encrypted_client_secret' and plan_manager_id = ($2::text[])[1]::uuid
-            and encrypted_client_secret = $3
-    )
-    update idempotency_records set body = convert_to($4, 'UTF8')
-    where $1 = 'idempotency_records.body' and plan_manager_id = ($2::text[])[1]::uuid
-        and original_key_id = ($2::text[])[2]::uuid and path = ($2::text[])[3] and idempotency_key = ($2::text[])[4]
-        and body = convert_to($3, 'UTF8')
+REPLACE_IN_ACCOUNT = "update accounts set totp_secret = $3 where id = $1::text::uuid and totp_secret = $2"
+
+REPLACE_IN_ENDPOINT = """
+    update webhook_endpoints set secret = $4
+    where plan_manager_id = $1::text::uuid and id = $2::text::uuid and secret = $3
+"""
+
+REPLACE_OLD_IN_ENDPOINT = """
+    update webhook_endpoints set old_secret = $4
+    where plan_manager_id = $1::text::uuid and id = $2::text::uuid and old_secret = $3
+"""
+
+REPLACE_IN_PROVIDER = """
+    update single_sign_on_providers set encrypted_client_secret = $3
+    where plan_manager_id = $1::text::uuid and encrypted_client_secret = $2
+"""
+
+REPLACE_IN_RESPONSE = """
+    update idempotency_records set body = convert_to($6, 'UTF8')
+    where plan_manager_id = $1::text::uuid and original_key_id = $2::text::uuid and path = $3 and idempotency_key = $4
+        and body = convert_to($5, 'UTF8')
 """
 
 
 async def replace(db: Executor, secret: StoredSecret, stored: str) -> None:
     """Replace the stored text of a secret, unless the secret has changed since it was read."""
-    await db.execute(REPLACE, secret.location, secret.key, secret.stored, stored)
+    match secret.location:
+        case "accounts.totp_secret":
+            await db.execute(REPLACE_IN_ACCOUNT, *secret.key, secret.stored, stored)
+        case "webhook_endpoints.secret":
+            plan_manager_id, endpoint_id = secret.key
+            await db.execute(REPLACE_IN_ENDPOINT, plan_manager_id, endpoint_id, secret.stored, stored)
+        case "webhook_endpoints.old_secret":
+            plan_manager_id, endpoint_id = secret.key
+            await db.execute(REPLACE_OLD_IN_ENDPOINT, plan_manager_id, endpoint_id, secret.stored, stored)
+        case "single_sign_on_providers.encrypted_client_secret":
+            [plan_manager_id] = secret.key
+            await db.execute(REPLACE_IN_PROVIDER, plan_manager_id, secret.stored, stored)
+        case "idempotency_records.body":
+            plan_manager_id, *key = secret.key
+            await db.execute(REPLACE_IN_RESPONSE, plan_manager_id, *key, secret.stored, stored)
+        case unknown:
+            raise ValueError(f"no statement replaces the secrets in {unknown}")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor
 from plankeeper.events import order_store
 from plankeeper.events.schemas import QueueState
@@ -27,10 +28,11 @@ class BacklogMonitor:
     """
 
     def __init__(self) -> None:
+        self._nodes = Nodes()
         self._first_seen: dict[UUID, tuple[UUID, float]] = {}
 
     async def measure(self, db: Executor) -> Backlog:
-        queues = await order_store.queue_states(db, MAX_ROWS)
+        queues = await order_store.queue_states(db, self._nodes, MAX_ROWS)
         return Backlog(sum(queue.event_count for queue in queues), self._update(queues, time.monotonic()))
 
     def _update(self, queues: Sequence[QueueState], now: float) -> float:

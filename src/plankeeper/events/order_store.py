@@ -6,6 +6,7 @@ Each statement names one plan manager, except those that look for plan managers 
 from collections.abc import Sequence
 from uuid import UUID
 
+from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.schemas import EventBatch, QueueState, SequencedEvent
 
@@ -107,12 +108,12 @@ async def delete_queued(tx: Transaction, plan_manager_id: UUID, queue_ids: Seque
 
 PLAN_MANAGERS_WITH_QUEUED_EVENTS = """
     -- a sequencer looks for plan managers that nobody has told it about
-    select distinct plan_manager_id from event_queue
+    select distinct plan_manager_id from event_queue where $1::uuid[] is null or plan_manager_id = any ($1)
 """
 
 
-async def plan_managers_with_queued_events(db: Executor) -> list[UUID]:
-    return await db.rows(UUID, PLAN_MANAGERS_WITH_QUEUED_EVENTS)
+async def plan_managers_with_queued_events(db: Executor, nodes: Nodes) -> list[UUID]:
+    return await nodes.collect(db, lambda ids: db.rows(UUID, PLAN_MANAGERS_WITH_QUEUED_EVENTS, ids))
 
 
 QUEUE_STATES = """
@@ -121,6 +122,7 @@ QUEUE_STATES = """
     from (
         select plan_manager_id, id, cardinality(event_ids) as event_count
         from event_queue
+        where $2::uuid[] is null or plan_manager_id = any ($2)
         order by plan_manager_id, id
         limit $1
     ) first
@@ -128,9 +130,9 @@ QUEUE_STATES = """
 """
 
 
-async def queue_states(db: Executor, max_rows: int) -> list[QueueState]:
+async def queue_states(db: Executor, nodes: Nodes, max_rows: int) -> list[QueueState]:
     """The state of each plan manager's queue, read from the first `max_rows` rows of all of them."""
-    return await db.rows(QueueState, QUEUE_STATES, max_rows)
+    return await nodes.collect(db, lambda ids: db.rows(QueueState, QUEUE_STATES, max_rows, ids))
 
 
 LATEST_POSITION = "select coalesce(max(position), 0) from event_order where plan_manager_id = $1"

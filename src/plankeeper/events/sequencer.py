@@ -9,6 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
+from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Database, DedicatedConnection, is_unavailable
 from plankeeper.events import order_store
 from plankeeper.events.schemas import EventBatch
@@ -42,6 +43,7 @@ class Sequencer:
 
     def __init__(self, db: Database, on_assigned: Callable[[UUID], None]) -> None:
         self._db = db
+        self._nodes = Nodes()
         self._on_assigned = on_assigned
         self._waiting: dict[UUID, None] = {}  # plan managers with events that no turn has seen yet
         self._backlogged: dict[UUID, None] = {}  # plan managers that need more than one turn
@@ -96,13 +98,8 @@ class Sequencer:
     async def _sweep(self, connection: DedicatedConnection) -> None:
         """Try to become the leader, and look for events that other processes have committed."""
         started = time.monotonic()
-        try:
-            self.is_leader = self.is_leader or await order_store.try_lead(connection)
-            self.notify(await order_store.plan_managers_with_queued_events(connection))
-        except Exception as error:
-            # On Citus, the look fails if any node is away: the plan managers of the others go on.
-            if not _concerns_some(connection, error):
-                raise
+        self.is_leader = self.is_leader or await order_store.try_lead(connection)
+        self.notify(await order_store.plan_managers_with_queued_events(connection, self._nodes))
         now = time.monotonic()
         interval = min(max(REST_PER_SWEEP * (now - started), MIN_SWEEP_INTERVAL), MAX_SWEEP_INTERVAL)
         self._next_sweep = now + interval

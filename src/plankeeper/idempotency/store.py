@@ -12,7 +12,9 @@ CLAIM = """
     values ($1, $2, $3, $4, $5, clock_timestamp())
     on conflict (plan_manager_id, original_key_id, path, idempotency_key) do update set
         request_hash = excluded.request_hash, status = null, body = null, created_at = excluded.created_at
-    where idempotency_records.created_at < excluded.created_at - interval '24 hours'
+    -- In UTC, because Citus requires an immutable condition, and `timestamptz - interval` depends on the time zone.
+    where idempotency_records.created_at at time zone 'UTC'
+        < excluded.created_at at time zone 'UTC' - interval '24 hours'
     returning true
 """
 
@@ -69,12 +71,14 @@ async def save_response(
 
 
 PURGE = """
-    delete from idempotency_records where ctid = any (array(
-        -- one task deletes the expired keys of all plan managers
-        select ctid from idempotency_records
-        where created_at < clock_timestamp() - interval '24 hours'
+    -- one task deletes the expired keys of all plan managers
+    delete from idempotency_records record using (
+        select plan_manager_id, original_key_id, path, idempotency_key from idempotency_records
+        where created_at < statement_timestamp() - interval '24 hours'
         order by created_at limit $1
-    ))
+    ) expired
+    where record.plan_manager_id = expired.plan_manager_id and record.original_key_id = expired.original_key_id
+        and record.path = expired.path and record.idempotency_key = expired.idempotency_key
 """
 
 

@@ -29,7 +29,7 @@ GET_SUMMARY = """
     select id, resource, name, created_at
     from import_files
     where plan_manager_id = $1 and id = $2 and created_by = $3
-        and created_at > clock_timestamp() - interval '1 hour'
+        and created_at > statement_timestamp() - interval '1 hour'
 """
 
 
@@ -41,7 +41,7 @@ async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, accoun
 POP = """
     delete from import_files
     where plan_manager_id = $1 and id = $2 and created_by = $3
-        and created_at > clock_timestamp() - interval '1 hour'
+        and created_at > statement_timestamp() - interval '1 hour'
     returning id, resource, name, content, created_by, created_at
 """
 
@@ -66,7 +66,7 @@ async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_
 
 PURGE = """
     -- one task deletes the expired files of all plan managers
-    delete from import_files where created_at < clock_timestamp() - interval '1 hour'
+    delete from import_files where created_at < statement_timestamp() - interval '1 hour'
 """
 
 

@@ -1,5 +1,6 @@
 """Invoice view sessions of the console: start, heartbeat, end."""
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -87,11 +88,15 @@ async def heartbeat(ctx: WriteContext, session_id: UUID, report: ClientReport, *
 
 async def end_stale(db: Database, settings: Settings) -> None:
     """End the sessions without recent heartbeats, at the time of their last heartbeat."""
-    async with db.transaction() as tx:
-        for each in await store.select_stale_for_update(tx, datetime.now(UTC) - HEARTBEAT_TIMEOUT, BATCH_SIZE):
-            ctx = WriteContext(tx, each.plan_manager_id, settings, SYSTEM)
-            [session] = await store.select_for_update(tx, each.plan_manager_id, [each.id])
-            await _end(ctx, session, session)
+    before = datetime.now(UTC) - HEARTBEAT_TIMEOUT
+    stale: defaultdict[UUID, list[UUID]] = defaultdict(list)
+    for each in await store.list_stale(db, before, BATCH_SIZE):
+        stale[each.plan_manager_id].append(each.id)
+    for plan_manager_id, ids in stale.items():
+        async with db.transaction() as tx:
+            ctx = WriteContext(tx, plan_manager_id, settings, SYSTEM)
+            for session in await store.select_stale_for_update(tx, plan_manager_id, ids, before):
+                await _end(ctx, session, session)
 
 
 def _apply_report(before: InvoiceViewSession, report: ClientReport, now: datetime) -> InvoiceViewSession:

@@ -91,6 +91,7 @@ INSERT: LiteralString = f"""
     insert into invoice_view_sessions (plan_manager_id, {COLUMNS}, in_console)
     select $1, {COLUMNS}, true
     from json_populate_recordset(null::invoice_view_sessions, $2)
+    returning id -- without this, Citus would copy the rows and report an error without its code
 """
 
 
@@ -114,19 +115,35 @@ async def select_console_session_for_update(
     return await tx.one_or_none(InvoiceViewSession, SELECT_CONSOLE_SESSION_FOR_UPDATE, plan_manager_id, session_id)
 
 
-SELECT_STALE_FOR_UPDATE = """
+LIST_STALE = """
+    -- one task ends the sessions of all plan managers
     select plan_manager_id, id
     from invoice_view_sessions
     where in_console and session_ended is null and last_heartbeat < $1
     order by last_heartbeat
     limit $2
+"""
+
+
+async def list_stale(db: Executor, before: datetime, limit: int) -> list[StaleSession]:
+    """Open sessions of the console without a heartbeat since `before`, of all plan managers."""
+    return await db.rows(StaleSession, LIST_STALE, before, limit)
+
+
+SELECT_STALE_FOR_UPDATE: LiteralString = f"""
+    select {COLUMNS}
+    from invoice_view_sessions
+    where plan_manager_id = $1 and id = any ($2) and session_ended is null and last_heartbeat < $3
+    order by id
     for update skip locked
 """
 
 
-async def select_stale_for_update(tx: Transaction, before: datetime, limit: int) -> list[StaleSession]:
-    """Lock open sessions of the console without a heartbeat since `before`, of all plan managers."""
-    return await tx.rows(StaleSession, SELECT_STALE_FOR_UPDATE, before, limit)
+async def select_stale_for_update(
+    tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID], before: datetime
+) -> list[InvoiceViewSession]:
+    """Those of the sessions that are still open and stale, locked until the transaction ends."""
+    return await tx.rows(InvoiceViewSession, SELECT_STALE_FOR_UPDATE, plan_manager_id, session_ids, before)
 
 
 UPSERT: LiteralString = f"""

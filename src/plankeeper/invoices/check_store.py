@@ -72,7 +72,7 @@ class CheckResult(Struct):
 SAVE_RESULTS = """
     update invoices invoice set
         errors = result.errors, error_codes = result.error_codes, is_duplicate = result.is_duplicate,
-        updated_at = clock_timestamp()
+        updated_at = statement_timestamp()
     from json_populate_recordset(null::invoices, $2) result
     where invoice.plan_manager_id = $1 and invoice.id = result.id
         and (invoice.errors, invoice.error_codes, invoice.is_duplicate)

@@ -53,7 +53,7 @@ async def delete(tx: Transaction, plan_manager_id: UUID, invoice_id: UUID, error
 
 
 UPDATE_IGNORED_CODES = """
-    update invoices set ignored_error_codes = $3, updated_at = clock_timestamp()
+    update invoices set ignored_error_codes = $3, updated_at = statement_timestamp()
     where plan_manager_id = $1 and id = $2
 """
 

@@ -113,7 +113,7 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
-TOUCH = "update invoices set updated_at = clock_timestamp() where plan_manager_id = $1 and id = any ($2)"
+TOUCH = "update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and id = any ($2)"
 
 
 async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
@@ -132,6 +132,7 @@ INSERT_LINES = f"""
     insert into invoice_lines (plan_manager_id, {LINE_COLUMNS})
     select $1, {LINE_COLUMNS}
     from json_populate_recordset(null::invoice_lines, $2)
+    returning id -- without this, Citus would copy the rows and report an error without its code
 """
 
 

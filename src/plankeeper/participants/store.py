@@ -145,7 +145,7 @@ UPDATE_MANY = f"""
     ), changed as (
         update participants participant set
             -- the sub-select only turns the columns of `new` into a list
-            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = clock_timestamp()
+            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = statement_timestamp()
         from new
         where participant.plan_manager_id = $1 and participant.id = new.id
         returning participant.status, participant.state

@@ -76,15 +76,18 @@ async def set_requires_two_factor(tx: Transaction, plan_manager_id: UUID, requir
     await tx.execute(SET_REQUIRES_TWO_FACTOR, plan_manager_id, required)
 
 
+HAS_SINGLE_SIGN_ON = "select exists (select from single_sign_on_providers where plan_manager_id = $1)"
+
 SET_REQUIRES_SINGLE_SIGN_ON = f"""
-    update plan_managers
-    -- Without a provider, nobody could sign in.
-    set requires_single_sign_on = $2 and exists (select from single_sign_on_providers where plan_manager_id = $1)
-    where id = $1
-    returning {POLICY_COLUMNS}
+    update plan_managers set requires_single_sign_on = $2 where id = $1 returning {POLICY_COLUMNS}
 """
 
 
 async def set_requires_single_sign_on(tx: Transaction, plan_manager_id: UUID, required: bool) -> SignInPolicy:
-    """Set whether single sign-on is required, and return the policy. It can be required only if there is a provider."""
+    """Set whether single sign-on is required, and return the policy. It can be required only if there is a provider.
+
+    The caller has locked the policy.
+    """
+    # Without a provider, nobody could sign in.
+    required = required and await tx.one(bool, HAS_SINGLE_SIGN_ON, plan_manager_id)
     return await tx.one(SignInPolicy, SET_REQUIRES_SINGLE_SIGN_ON, plan_manager_id, required)

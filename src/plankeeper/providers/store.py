@@ -36,12 +36,12 @@ async def select_for_update(tx: Transaction, plan_manager_id: UUID, provider_ids
 
 
 UPSERT = f"""
-    insert into providers (plan_manager_id, id, {COLUMNS})
-    select $1, id, {COLUMNS}
+    insert into providers (plan_manager_id, id, {COLUMNS}, updated_at)
+    select $1, id, {COLUMNS}, statement_timestamp()
     from json_populate_recordset(null::providers, $2)
     on conflict (plan_manager_id, id) do update set
         -- the sub-select only turns the columns of `excluded` into a list
-        ({COLUMNS}) = (select {COLUMNS} from (select excluded.*) written), updated_at = clock_timestamp()
+        ({COLUMNS}, updated_at) = (select {COLUMNS}, updated_at from (select excluded.*) written)
 """
 
 

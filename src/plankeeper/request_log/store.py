@@ -26,12 +26,13 @@ async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, 
 
 
 PURGE = """
-    delete from api_request_batches where ctid = any (array(
-        -- one task trims the logs of all plan managers
-        select ctid from api_request_batches
-        where ended_at < clock_timestamp() - $1 * interval '1 day'
+    -- one task trims the logs of all plan managers
+    delete from api_request_batches batch using (
+        select plan_manager_id, id from api_request_batches
+        where ended_at < statement_timestamp() - $1 * interval '1 day'
         order by ended_at limit $2
-    ))
+    ) expired
+    where batch.plan_manager_id = expired.plan_manager_id and batch.id = expired.id
 """
 
 
@@ -43,7 +44,7 @@ async def purge(db: Executor, days: int, limit: int = 5000) -> None:
 LIST_ACTIVE = """
     -- the task looks for busy plan managers
     select distinct plan_manager_id from api_request_batches
-    where ended_at > clock_timestamp() - $1::float8 * interval '1 second'
+    where ended_at > statement_timestamp() - $1::float8 * interval '1 second'
 """
 
 

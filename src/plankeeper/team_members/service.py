@@ -71,7 +71,8 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     row = apply_patch(new, defaults)
     row.permissions = effective_permissions(permissions)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([row]))
-    after = await _save_permissions(ctx, row)
+    await store.grant_permissions(ctx.tx, ctx.plan_manager_id, to_json([row]))
+    after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, row.id))
     await record_event(ctx, "team_member.created", None, after)
     return after
 
@@ -87,7 +88,9 @@ async def update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID, 
     if not is_changed(old, new):
         return before
     await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
-    after = await _save_permissions(ctx, new)
+    if new.permissions != old.permissions:
+        await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, new.id))
     await record_event(ctx, "team_member.updated", before, after)
     return after
 
@@ -98,8 +101,3 @@ async def delete(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) 
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id))
     await store.delete(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id)
     await record_event(ctx, "team_member.deleted", before, None)
-
-
-async def _save_permissions(ctx: WriteContext, row: TeamMemberRow) -> TeamMember:
-    await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([row]))
-    return or_404(await store.get(ctx.tx, ctx.plan_manager_id, row.participant_id, row.id))

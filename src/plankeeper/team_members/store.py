@@ -120,6 +120,7 @@ INSERT: LiteralString = f"""
     insert into team_members (plan_manager_id, {TABLE_COLUMNS})
     select $1, {TABLE_COLUMNS}
     from json_populate_recordset(null::team_members, $2)
+    returning id -- without this, Citus would copy the rows and report an error without its code
 """
 
 
@@ -159,29 +160,33 @@ async def clear_changed_priorities(tx: Transaction, plan_manager_id: UUID, recor
     await tx.execute(CLEAR_CHANGED_PRIORITIES, plan_manager_id, records)
 
 
-SET_PERMISSIONS = """
-    with requested as (
-        select record.participant_id, record.id as team_member_id, permission.id as permission_id
-        from json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[])
-        join permissions permission on permission.name = any (record.permissions)
-    ), revoked as (
-        delete from team_member_permissions granted
-        using json_to_recordset($2) as record (participant_id uuid, id uuid)
-        where granted.plan_manager_id = $1 and granted.participant_id = record.participant_id
-            and granted.team_member_id = record.id
-            and not exists (select from requested where requested.participant_id = granted.participant_id
-                and requested.team_member_id = granted.team_member_id
-                and requested.permission_id = granted.permission_id)
-    )
+GRANT_PERMISSIONS = """
     insert into team_member_permissions (plan_manager_id, participant_id, team_member_id, permission_id)
-    select $1, participant_id, team_member_id, permission_id from requested
+    select $1, record.participant_id, record.id, permission.id
+    from json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[])
+    join permissions permission on permission.name = any (record.permissions)
     on conflict do nothing
+"""
+
+
+async def grant_permissions(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Grant members the permissions in their records."""
+    await tx.execute(GRANT_PERMISSIONS, plan_manager_id, records)
+
+
+REVOKE_PERMISSIONS = """
+    delete from team_member_permissions granted
+    using json_to_recordset($2) as record (participant_id uuid, id uuid, permissions text[]), permissions permission
+    where granted.plan_manager_id = $1 and granted.participant_id = record.participant_id
+        and granted.team_member_id = record.id and permission.id = granted.permission_id
+        and permission.name <> all (coalesce(record.permissions, '{}'))
 """
 
 
 async def set_permissions(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Replace the permissions of members with the permissions in their records."""
-    await tx.execute(SET_PERMISSIONS, plan_manager_id, records)
+    await tx.execute(REVOKE_PERMISSIONS, plan_manager_id, records)
+    await grant_permissions(tx, plan_manager_id, records)
 
 
 DELETE = "delete from team_members where plan_manager_id = $1 and participant_id = $2 and id = $3"

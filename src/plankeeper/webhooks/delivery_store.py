@@ -92,7 +92,7 @@ async def get_endpoint_id(tx: Transaction, plan_manager_id: UUID, delivery_id: U
 
 
 RETRY: LiteralString = f"""
-    update webhook_deliveries set status = 'pending', next_attempt_at = clock_timestamp()
+    update webhook_deliveries set status = 'pending', next_attempt_at = statement_timestamp()
     where plan_manager_id = $1 and id = $2
     returning {COLUMNS}
 """

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.pagination import UuidListQuery
 from plankeeper.webhooks.schemas import ReplayStart, UnhealthyEndpoints, WebhookEndpoint, WebhookEndpointRow
@@ -136,16 +137,17 @@ async def find_replay_start(
 PLAN_MANAGERS_BEHIND = """
     -- one task looks for endpoints that have not read the feed to its end
     select distinct plan_manager_id from webhook_endpoints endpoint
-    where active and exists (
+    where active and ($1::uuid[] is null or plan_manager_id = any ($1)) and exists (
         select from event_order placed
         where placed.plan_manager_id = endpoint.plan_manager_id and placed.position > endpoint.last_position
+            and ($1::uuid[] is null or placed.plan_manager_id = any ($1))
     )
 """
 
 
-async def plan_managers_behind(db: Executor) -> list[UUID]:
+async def plan_managers_behind(db: Executor, nodes: Nodes) -> list[UUID]:
     """The plan managers with an active endpoint for which there may be events."""
-    return await db.rows(UUID, PLAN_MANAGERS_BEHIND)
+    return await nodes.collect(db, lambda ids: db.rows(UUID, PLAN_MANAGERS_BEHIND, ids))
 
 
 COUNT_UNHEALTHY = """

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Database, Executor, is_unavailable
 from plankeeper.events import order_store
 from plankeeper.events.schemas import SequencedEvent
@@ -32,6 +33,7 @@ class FanOut:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._nodes = Nodes()
         self._due_at: dict[UUID, float] = {}  # plan managers that may have events for their endpoints
         self._delays: dict[UUID, float] = {}
         self._notified = asyncio.Event()
@@ -43,7 +45,7 @@ class FanOut:
 
     async def find_behind(self, db: Executor) -> None:
         """Take note of all plan managers that have events for their endpoints: whoever noticed them may have died."""
-        for each in await endpoint_store.plan_managers_behind(db):
+        for each in await endpoint_store.plan_managers_behind(db, self._nodes):
             self._due_at.setdefault(each, 0.0)
         self._notified.set()
 

@@ -142,13 +142,6 @@ class DeliveryListQuery(UuidListQuery):
     event_type: Text255 | UnsetType = UNSET
 
 
-class DeliveryKey(Struct):
-    """A delivery that a worker has claimed."""
-
-    plan_manager_id: UUID
-    id: UUID
-
-
 class DeliveryJob(Struct):
     """A claimed delivery with the values that the worker needs to send it. The secrets are encrypted."""
 

@@ -4,11 +4,13 @@ import asyncio
 import logging
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from plankeeper.database import citus
+from plankeeper.database.citus import Nodes, statement_groups
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.encryption.cipher import SecretCipher, secret_cipher
 from plankeeper.http.errors import SecretKeyMissingError
@@ -49,6 +51,7 @@ class Worker:
     ) -> None:
         self._cpu_backoff = cpu_backoff
         self._db = db
+        self._nodes = Nodes()
         self._client = client
         self._settings = settings
         self._cipher = secret_cipher(settings)
@@ -92,28 +95,45 @@ class Worker:
         if capacity <= 0:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             return 1
-        keys = await delivery_queue.claim_due(
-            self._db, self._busy_endpoints(), MAX_PER_ENDPOINT, capacity, self._clock_offset
+        if not self._db.stats.open:
+            await citus.is_citus(self._db)  # a connection finds out whether the statements below are those for Citus
+        due = await delivery_queue.list_due(
+            self._db, self._nodes, self._busy_endpoints(), MAX_PER_ENDPOINT, self._clock_offset
         )
-        for job in await delivery_queue.load_jobs(self._db, keys, self._clock_offset) if keys else []:
-            self._in_flight[job.webhook_endpoint_id] += 1
-            task = asyncio.create_task(self._send_delivery(job))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return len(keys)
+        random.shuffle(due)  # so that none is always the last one, for which no capacity is left
+        started = 0
+        for plan_manager_ids in statement_groups(self._db, due):
+            if started < capacity:
+                started += await self._claim(plan_manager_ids, capacity - started)
+        return started
 
     async def flush(self) -> None:
         """Save the results of attempts. A delivery without a saved result is sent again when its lease expires."""
         updates, self._updates = self._updates, []
-        if not updates:
-            return
-        try:
-            await record_attempts(self._db, self._settings, updates, self._clock_offset)
-        except Exception as error:
-            if is_unavailable(error):
-                self._updates = updates + self._updates
-            else:
-                log.exception("cannot save the results of webhook deliveries")
+        by_plan_manager: defaultdict[UUID, list[DeliveryUpdate]] = defaultdict(list)
+        for each in updates:
+            by_plan_manager[each.job.plan_manager_id].append(each)
+        for plan_manager_ids in statement_groups(self._db, by_plan_manager):
+            group = [update for id_ in plan_manager_ids for update in by_plan_manager[id_]]
+            try:
+                await record_attempts(self._db, self._settings, group, self._clock_offset)
+            except Exception as error:
+                if is_unavailable(error):
+                    self._updates += group
+                else:
+                    log.exception("cannot save the results of webhook deliveries")
+
+    async def _claim(self, plan_manager_ids: list[UUID], limit: int) -> int:
+        """Claim deliveries of plan managers, start to send them and return their number."""
+        jobs = await delivery_queue.claim_due(
+            self._db, plan_manager_ids, self._busy_endpoints(), MAX_PER_ENDPOINT, limit, self._clock_offset
+        )
+        for job in jobs:
+            self._in_flight[job.webhook_endpoint_id] += 1
+            task = asyncio.create_task(self._send_delivery(job))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return len(jobs)
 
     async def _wait_for_work(self) -> None:
         """Wait for the next poll, which comes early if an attempt finishes."""

@@ -187,7 +187,7 @@ async def test_another_process_takes_over_when_the_leader_loses_its_session(
     second_server: RunningServer, server: RunningServer, api: Client, db: Database
 ) -> None:
     leading = await wait_for(lambda: lock_holders(db), len)
-    await db.execute("select pg_terminate_backend($1)", leading[0])
+    await db.execute("select pg_terminate_backend($1::int)", leading[0])
     async with db.transaction() as tx:
         written = await create_provider(tx, server, api)
     walker = FeedReader(api)

@@ -134,7 +134,8 @@ def test_a_key_can_be_reused_after_a_day(server: RunningServer, api: Client) -> 
     first = api.post("/participants", CREATES["/participants"], **with_key("daily")).json()
     server.run(
         server.db.execute(
-            "update idempotency_records set created_at = created_at - interval '25 hours' where plan_manager_id = $1",
+            "update idempotency_records set created_at = statement_timestamp() - interval '25 hours'"
+            " where plan_manager_id = $1",
             api.plan_manager_id,
         )
     )
@@ -147,7 +148,7 @@ def test_old_records_are_deleted_and_recent_ones_kept(server: RunningServer, api
     for key in ("old", "young"):
         api.post("/participants", CREATES["/participants"], **with_key(key))
     age = (
-        "update idempotency_records set created_at = created_at - interval '25 hours'"
+        "update idempotency_records set created_at = statement_timestamp() - interval '25 hours'"
         " where plan_manager_id = $1 and idempotency_key = 'old'"
     )
     server.run(server.db.execute(age, api.plan_manager_id))

@@ -147,12 +147,12 @@ def test_the_earliest_due_delivery_is_claimed_first(
     endpoint = new_endpoint()
     made = [ident for _ in range(4) for ident in emit_events(server, api, 5)]
     wait_for_deliveries(api, endpoint, 20)
-    claimed: list[str] = []
+    ids, claimed = [UUID(api.plan_manager_id)], list[str]()
 
     async def claim() -> None:
         for each in (7, 5, 4, 3, 2):
-            found = await delivery_queue.claim_due(server.db, {}, each, 100, NO_OFFSET)
-            claimed.extend(claim.resource_id for claim in await delivery_queue.load_jobs(server.db, found, NO_OFFSET))
+            jobs = await delivery_queue.claim_due(server.db, ids, {}, each, 100, NO_OFFSET)
+            claimed.extend(job.resource_id for job in jobs)
 
     server.run(claim())
     assert claimed == made[: len(claimed)]
@@ -163,12 +163,13 @@ def test_a_claimed_delivery_is_not_claimed_again(server: RunningServer, api: Cli
     endpoint = new_endpoint()
     emit_events(server, api, 7)
     wait_for_deliveries(api, endpoint, 7)
+    ids = [UUID(api.plan_manager_id)]
 
     async def claim() -> list[int]:
         async with server.db.transaction() as tx:
-            first = await delivery_queue.claim_due(tx, {}, 3, 100, NO_OFFSET)
-            second = await delivery_queue.claim_due(server.db, {}, 3, 100, NO_OFFSET)  # neither waits for the first one
-        third = await delivery_queue.claim_due(server.db, {}, 3, 100, NO_OFFSET)
+            first = await delivery_queue.claim_due(tx, ids, {}, 3, 100, NO_OFFSET)
+            second = await delivery_queue.claim_due(server.db, ids, {}, 3, 100, NO_OFFSET)  # doesn't wait
+        third = await delivery_queue.claim_due(server.db, ids, {}, 3, 100, NO_OFFSET)
         claimed = {each.id for found in (first, second, third) for each in found}
         return [len(first), len(second), len(third), len(claimed)]
 

@@ -9,7 +9,6 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.webhooks import delivery_queue
 from plankeeper.webhooks.fan_out import FanOut, Progress, fan_out
-from plankeeper.webhooks.schemas import DeliveryKey
 from support.cluster import SharedCluster
 from support.quiet import QuietDatabase, quiet_database
 
@@ -152,12 +151,10 @@ async def test_deliveries_are_sent_in_the_order_of_the_feed(quiet: QuietDatabase
         await quiet.db.execute(
             """
             insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
-                created_at)
-            values ($1, time_ordered_uuid(), $2, $3, 'provider.created', 'pending', now())
+                next_attempt_at, created_at)
+            values ($1, time_ordered_uuid(), $2, $3, 'provider.created', 'pending', now(), now())
             """,
             owner, endpoint, event_id,
         )  # fmt: skip
-    ids = await quiet.db.rows(UUID, "select id from webhook_deliveries order by id")
-    keys = [DeliveryKey(owner, id_) for id_ in ids]
-    jobs = await delivery_queue.load_jobs(quiet.db, keys, timedelta())
+    jobs = await delivery_queue.claim_due(quiet.db, [owner], {}, 8, 100, timedelta())
     assert [each.event_id for each in jobs] == [early[0], late[0]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -291,7 +292,7 @@ def test_deliveries_of_a_dead_worker_are_taken_over_after_a_minute(
     endpoint = new_endpoint()
     emit_events(server, api, 3)
     wait_for_deliveries(api, endpoint, 3)
-    claimed = server.run(delivery_queue.claim_due(server.db, {}, 8, 100, NO_OFFSET))
+    claimed = server.run(delivery_queue.claim_due(server.db, [UUID(api.plan_manager_id)], {}, 8, 100, NO_OFFSET))
     assert len(claimed) == 3
     assert poll_once(server) == poll_once(server, timedelta(seconds=50)) == 0
     assert poll_once(server, timedelta(seconds=61)) == 3

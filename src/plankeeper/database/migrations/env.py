@@ -14,7 +14,13 @@ _LOCK = 7_526_541_001
 _LOCK_POLL_INTERVAL = 0.2  # seconds
 
 # Of the connection, for all statements of all migrations.
-_SESSION_SETTINGS = {"lock_timeout": steps.LOCK_TIMEOUT}
+_SESSION_SETTINGS = {
+    "lock_timeout": steps.LOCK_TIMEOUT,
+    # Citus then changes all shards over one connection for each node, so that a statement sees the changes of the one
+    # before. Elsewhere, the setting has no effect.
+    "citus.multi_shard_modify_mode": "sequential",
+    "citus.enable_local_reference_table_foreign_keys": "off",
+}
 
 
 def _wait_for_lock(connection: Connection, progress: MigrationProgress) -> None:

@@ -1,0 +1,394 @@
+"""Plankeeper on Citus, with a coordinator and two workers."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from contract.sources import Statement, location_of, store_statements
+from plankeeper.database.citus import COORDINATOR_TABLES, REFERENCE_TABLES
+from support import next_release
+from support.citus import CitusTrio, citus_trio
+from support.client import Client
+from support.cluster import ADDRESS, execute
+from support.program import run_plankeeper, run_program
+from support.receiver import Receiver
+from support.server import RunningServer, wait_until
+from support.webhooks import running_worker
+
+SOAK = os.environ.get("PLANKEEPER_SOAK") == "1"
+SHARDS = 8  # of each table: enough for three workers, and quickly distributed
+
+# Statements that Citus can't plan: the store has others for it.
+ONLY_WITHOUT_CITUS = {
+    "webhooks.delivery_queue.LIST_DUE": "has a recursion",
+}
+# Statements that ask all nodes.
+ALL_SHARDS = {
+    "encryption.store.count_by_key": "the operator's commands read the secrets of all plan managers",
+    "encryption.store.list_with_other_keys": "the operator's commands read the secrets of all plan managers",
+    "events.order_store.plan_managers_with_queued_events": "node by node if one has failed",
+    "events.order_store.queue_states": "node by node if one has failed",
+    "idempotency.store.purge": "a periodic task",
+    "import_files.store.purge": "a periodic task",
+    "invoice_view_sessions.store.list_stale": "a periodic task",
+    "participants.store.compact_counts": "a periodic task",
+    "request_log.store.list_active": "a periodic task",
+    "request_log.store.purge": "a periodic task",
+    "webhooks.delivery_queue.get_backlog": "a metric",
+    "webhooks.delivery_queue.list_due": "node by node if one has failed",
+    "webhooks.delivery_queue.purge": "a periodic task",
+    "webhooks.endpoint_store.plan_managers_behind": "node by node if one has failed",
+}
+VALUES = {
+    "uuid": "00000000-0000-0000-0000-000000000007", "text": "00000000-0000-0000-0000-000000000007", "varchar": "a",
+    "int4": "1", "int8": "1", "bool": "true", "float8": "1", "numeric": "1", "date": "2026-01-01",
+    "timestamptz": "2026-01-01T00:00:00Z", "interval": "1 day", "bytea": "a", "json": "[]", "jsonb": "{}",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trio() -> Iterator[CitusTrio]:
+    with citus_trio() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def dsn(trio: CitusTrio) -> str:
+    """The address of a distributed database."""
+    address = trio.new_database()
+    plan_manager_id = uuid7()
+    execute(
+        address,
+        f"insert into plan_managers (id, name) values ('{plan_manager_id}', 'From before')",
+        f"insert into users (plan_manager_id, id, email) values ('{plan_manager_id}', '{uuid7()}', 'user@example.com')",
+    )
+    done = run_plankeeper("distribute", "--shards", str(SHARDS), PLANKEEPER_DATABASE_URL=address)
+    assert done.returncode == 0, done
+    return address
+
+
+@pytest.fixture(scope="module")
+def undistributed(trio: CitusTrio) -> str:
+    """The address of a database with the schema on the coordinator."""
+    return trio.new_database()
+
+
+@pytest.fixture
+async def connection(dsn: str) -> AsyncIterator[Any]:
+    opened: Any = await asyncpg.connect(dsn, statement_cache_size=0, server_settings={"plan_cache_mode": "auto"})
+    yield opened
+    await opened.close()
+
+
+def test_distribute_explains_what_is_missing(trio: CitusTrio, undistributed: str) -> None:
+    execute(undistributed, *(f"select citus_remove_node('127.0.0.1', {trio.port + each})" for each in (1, 2)))
+    done = run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=undistributed)
+    execute(undistributed, *(f"select citus_add_node('127.0.0.1', {trio.port + each})" for each in (1, 2)))
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: Citus has no node for the shards: add each worker with `select citus_add_node('HOST', PORT)`.\n",
+    )
+
+
+async def test_distribute_places_every_table_once_with_its_rows(undistributed: str, dsn: str, connection: Any) -> None:
+    planned = run_program("distribute", "--dry-run", PLANKEEPER_DATABASE_URL=undistributed).stdout.splitlines()
+    placed = await connection.fetch(
+        "select table_name::text as name, citus_table_type as kind, colocation_id from citus_tables order by 1"
+    )
+    assert {each["name"] for each in placed if each["kind"] == "reference"} == set(REFERENCE_TABLES)
+    assert {each["kind"] for each in placed} == {"reference", "distributed"}
+    assert len({each["colocation_id"] for each in placed if each["kind"] == "distributed"}) == 1
+    of_plan_managers = {
+        each["name"]
+        for each in await connection.fetch(
+            "select table_name::text as name from information_schema.columns"
+            " where table_schema = 'public' and column_name = 'plan_manager_id'"
+        )
+    }
+    distributed = {each["name"] for each in placed if each["kind"] == "distributed"}
+    assert distributed == of_plan_managers - set(COORDINATOR_TABLES)
+    assert sorted(line.partition(":")[0] for line in planned) == [each["name"] for each in placed]
+    assert await connection.fetchval("select email from users") == "user@example.com"
+    assert await connection.fetchval("select count(*) from plan_managers where name = 'From before'") == 1
+    again = run_program("distribute", PLANKEEPER_DATABASE_URL=dsn)
+    assert again.stdout == "All tables are already distributed.\n"
+    undone = run_program("doctor", PLANKEEPER_DATABASE_URL=undistributed)
+    assert undone.returncode == 1
+    assert "FAIL  not distributed: account_managers, api_request_batches, " in undone.stdout, undone.stdout
+
+
+def test_doctor_shows_the_nodes(trio: CitusTrio, dsn: str) -> None:
+    lines = run_plankeeper("doctor", PLANKEEPER_DATABASE_URL=dsn).stdout.splitlines()
+    nodes = [re.sub(r"[0-9.]+ MB", "MB", each) for each in lines if "Citus" in each]
+    assert nodes == [
+        f"ok    Citus coordinator 127.0.0.1:{trio.port}",
+        f"ok    Citus worker 127.0.0.1:{trio.port + 1}: {SHARDS // 2} shards of each table, MB",
+        f"ok    Citus worker 127.0.0.1:{trio.port + 2}: {SHARDS // 2} shards of each table, MB",
+    ]
+
+
+async def test_a_statement_of_a_request_concerns_one_shard(connection: Any) -> None:
+    """Explains every statement with values. What asks all shards, or fails, is listed with the reason."""
+    failed: dict[str, str] = {}
+    all_shards: set[str] = set()
+    explained = 0
+    for each in store_statements():
+        if each.sql is None or each.sql.split()[0] in ("show", "lock") or not is_explained(each):
+            continue
+        try:
+            plan = await explain(connection, each)
+        except asyncpg.PostgresError as error:
+            failed[f"{each.module}.{constant_of(each)}"] = str(error)
+            continue
+        explained += 1
+        tasks = [int(number) for number in re.findall(r"Task Count: (\d+)", plan)]
+        if max(tasks, default=1) > 1:
+            all_shards.add(each.name)
+    assert explained > 250
+    assert {name: failed[name] for name in failed if name not in ONLY_WITHOUT_CITUS} == {}
+    assert set(failed) == set(ONLY_WITHOUT_CITUS)
+    assert all_shards == set(ALL_SHARDS)
+
+
+def is_explained(statement: Statement) -> bool:
+    """Whether the short run explains a statement: of the lists of a resource, those with one filter or none."""
+    return SOAK or "," not in statement.name
+
+
+async def explain(connection: Any, statement: Statement) -> str:
+    """The plan of a statement for values, which stand in its text: that of a plan with parameters may differ."""
+    prepared = await connection.prepare(statement.sql)
+    literals = [
+        f"'{{{VALUES[each.name[:-2]]}}}'::{each.name}"
+        if each.name.endswith("[]")
+        else f"'{VALUES[each.name]}'::{each.name}"
+        for each in prepared.get_parameters()
+    ]
+    sql = statement.sql or ""
+    for number in re.findall(r"\$(\d+)::uuid\[\] is null", sql):
+        literals[int(number) - 1] = "null::uuid[]"  # all plan managers, not some
+    text = re.sub(r"\$(\d+)", lambda match: literals[int(match[1]) - 1], sql)
+    return "\n".join(record[0] for record in await connection.fetch(f"explain (costs off) {text}"))
+
+
+def constant_of(statement: Statement) -> str:
+    """The name of the constant that a statement is in."""
+    names = vars(import_module(f"plankeeper.{statement.module}"))
+    return next((name for name, value in names.items() if value is statement.sql), location_of(statement))
+
+
+# The tests of one plan manager's requests. `make soak` runs all tests of the API and the console. Not the contract test
+# about the event of each write: it creates triggers, which distributed tables can't have.
+SHORT_RUN = [
+    "tests/api/participants/test_participants.py",
+    "tests/api/team_members/test_team_members.py",
+    "tests/api/idempotency",
+    "tests/api/events/test_events.py",
+    "tests/api/rate_limits",
+    "tests/api/webhooks/test_deliveries.py",
+    "tests/api/import_export/test_import.py::test_a_file_larger_than_a_batch_is_one_transaction",
+    "tests/api/import_export/test_import.py::test_importing_the_sample_data_twice_changes_nothing",
+    "tests/console/test_participant_pages.py",
+]
+LONG_RUN = [
+    "tests/api",
+    "tests/console",
+    "tests/contract/test_foreign_ids.py",
+    "tests/contract/test_tenancy.py",
+    "tests/contract/test_walks.py",
+]
+
+
+def test_the_tests_of_the_api_pass_on_citus(dsn: str, project: Path) -> None:
+    selected = LONG_RUN if SOAK else SHORT_RUN
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-n", "0", "-p", "no:cacheprovider", *selected],
+        cwd=project,
+        env=os.environ | {ADDRESS: dsn},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    sys.stdout.write(done.stdout)
+    assert done.returncode == 0, done.stdout[-20_000:]
+
+
+@pytest.fixture
+def server(dsn: str) -> Iterator[RunningServer]:
+    running = RunningServer(dsn, webhook_allowed_networks=(ip_network("127.0.0.0/8"),)).start()
+    yield running
+    running.stop()
+
+
+def clients_by_worker(server: RunningServer, trio: CitusTrio, new_client: Callable[[], Client]) -> dict[str, Client]:
+    """A client for a plan manager on each worker."""
+    clients: dict[str, Client] = {}
+    while len(clients) < 2:
+        client = new_client()
+        port = server.run(
+            server.db.one(
+                int,
+                """
+                select node.nodeport from pg_dist_placement placement
+                join pg_dist_node node on node.groupid = placement.groupid
+                where placement.shardid = get_shard_id_for_distribution_column('participants', $1::uuid)
+                """,
+                UUID(client.plan_manager_id),
+            )
+        )
+        clients[f"worker{port - trio.port}"] = client
+    return clients
+
+
+def feed(api: Client) -> list[str]:
+    """The ids of the participants in the feed."""
+    events = api.get("/events", limit=1000, type="participant.created").json()["data"]
+    return [each["resource"]["id"] for each in events]
+
+
+def test_a_failed_node_stops_only_its_own_plan_managers(
+    trio: CitusTrio, server: RunningServer, new_client: Callable[[], Client], receivers: Callable[[], Receiver]
+) -> None:
+    clients = clients_by_worker(server, trio, new_client)
+    arrived = {name: receivers() for name in clients}
+    for name, api in clients.items():
+        api.create("/webhook-endpoints", {"url": arrived[name].url, "event_types": ["participant.*"]})
+    healthy, failing = clients["worker1"], clients["worker2"]
+    with running_worker(server):
+        created = {name: [api.create("/participants", {})["id"]] for name, api in clients.items()}
+        for name, api in clients.items():
+            wait_until(lambda name=name, api=api: feed(api) == created[name] and len(arrived[name].received) == 1)
+        trio.kill("worker2")
+        response = wait_until(lambda: (r := failing.post("/participants", {})).status_code == 503 and r)
+        assert response.json()["error"] == "service_unavailable"
+        created["worker1"] += [healthy.create("/participants", {})["id"] for _ in range(3)]
+        wait_until(lambda: feed(healthy) == created["worker1"] and len(arrived["worker1"].received) == 4)
+        assert httpx.get(f"{server.url}/readyz").status_code == 200
+        trio.up()
+        created["worker2"].append(wait_until(lambda: created_id(failing)))
+        wait_until(lambda: feed(failing) == created["worker2"] and len(arrived["worker2"].received) == 2)
+
+
+def created_id(api: Client, **headers: str) -> str | None:
+    """The id of a new participant; None while the API is unavailable."""
+    response = api.post("/participants", {}, headers=headers)
+    if response.status_code in (200, 201):
+        return response.json()["id"]
+    assert response.json()["error"] in ("service_unavailable", "idempotency_in_progress"), response.text
+    return None
+
+
+def listed(api: Client, path: str, **filters: str) -> list[str]:
+    """The ids of all rows of a list, page by page."""
+    ids, after = list[str](), "0"
+    while after:
+        page = api.get(path, after=after, limit=1000, **filters).json()
+        ids += [each["id"] for each in page["data"]]
+        after = page["pagination"]["next_cursor"]
+    return ids
+
+
+def test_moving_shards_to_a_new_node_loses_no_acknowledged_write(
+    trio: CitusTrio, server: RunningServer, new_client: Callable[[], Client]
+) -> None:
+    clients = [new_client() for _ in range(4)]
+    trio.start_third(server.dsn)
+    acknowledged: dict[Client, list[str]] = {each: [] for each in clients}
+    moved = threading.Event()
+
+    def create(api: Client) -> None:
+        while not moved.is_set():
+            key = str(uuid7())
+            while not (ident := created_id(api, **{"Idempotency-Key": key})):
+                pass
+            acknowledged[api].append(ident)
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        creating = [pool.submit(create, each) for each in clients]
+        try:
+            execute(
+                server.dsn,
+                f"select citus_add_node('127.0.0.1', {trio.third})",
+                "select rebalance_table_shards('participants', shard_transfer_mode => 'force_logical')",
+            )
+        finally:
+            moved.set()
+        for each in creating:
+            each.result()
+    placed = "select count(*) from citus_shards where nodeport = $1 and table_name = 'participants'::regclass"
+    assert server.run(server.db.one(int, placed, trio.third)) >= SHARDS // 4
+    for api in clients:
+        assert len(acknowledged[api]) > 0
+        assert listed(api, "/participants") == acknowledged[api]
+        wait_until(lambda api=api: len(listed(api, "/events", type="participant.created")) == len(acknowledged[api]))
+    execute(
+        server.dsn,
+        f"select citus_set_node_property('127.0.0.1', {trio.third}, 'shouldhaveshards', false)",
+        f"select citus_drain_node('127.0.0.1', {trio.third}, shard_transfer_mode => 'force_logical')",
+        f"select citus_remove_node('127.0.0.1', {trio.third})",
+    )
+
+
+def test_a_backup_can_be_restored_to_one_postgresql_and_to_citus(
+    trio: CitusTrio, server: RunningServer, api: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup.dump"
+    ids = sorted(api.create("/participants", {"first_name": "Robin"})["id"] for _ in range(3))
+    wait_until(lambda: sorted(feed(api)) == ids)
+    done = run_plankeeper("backup", str(file), PLANKEEPER_DATABASE_URL=server.dsn)
+    assert done.returncode == 0, done
+    execute(f"postgresql://postgres@127.0.0.1:{trio.third}/postgres", "create database restored template template0")
+    plain = f"postgresql://postgres@127.0.0.1:{trio.third}/restored"
+    for address in (plain, trio.new_database()):
+        done = run_plankeeper("restore", str(file), PLANKEEPER_DATABASE_URL=address)
+        assert done.returncode == 0, done
+        if address != plain:
+            assert "run `plankeeper distribute`" in done.stdout
+            assert run_plankeeper("distribute", PLANKEEPER_DATABASE_URL=address).returncode == 0
+        restored = RunningServer(address).start()
+        try:
+            copy = Client(restored.url, api.key, UUID(api.plan_manager_id))
+            listed = copy.get("/participants").json()
+            assert sorted(each["id"] for each in listed["data"]) == ids
+            assert listed["pagination"]["total"] == 3
+            copy.http.close()
+        finally:
+            restored.stop()
+
+
+async def test_migrate_keeps_a_distributed_database_distributed(dsn: str, connection: Any, tmp_path: Path) -> None:
+    """The last test, because the schema is that of the next release afterwards."""
+    release = next_release.copy_package(tmp_path) | {"PLANKEEPER_DATABASE_URL": dsn}
+    done = run_program("migrate", **release)
+    assert done.stdout.endswith(f"The schema is now {next_release.REVISION}.\n"), done
+    indexes = await connection.fetch(
+        """
+        select result from run_command_on_shards('participants', $$
+            select count(*) from pg_index join pg_class on pg_class.oid = indexrelid
+            where indrelid = '%s'::regclass and indisvalid and starts_with(relname, 'participants_by_region')
+        $$)
+        """
+    )
+    assert [each["result"] for each in indexes] == ["1"] * SHARDS
+    assert await connection.fetchval("select count(*) from participants where region is null") == 0
+    lines = run_program("doctor", **release).stdout
+    assert "Citus worker" in lines
+    assert "not distributed" not in lines
+    colocated = "select count(distinct colocation_id) from citus_tables where citus_table_type = 'distributed'"
+    assert await connection.fetchval(colocated) == 1
+    kind = "select citus_table_type from citus_tables where table_name = 'regions'::regclass"
+    assert await connection.fetchval(kind) == "distributed"
