@@ -30,7 +30,7 @@ from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check,
 from plankeeper.http.instrumentation import RequestInstrumentation, declare_requests
 from plankeeper.http.openapi import build_document, render_document
 from plankeeper.http.peers import Peers
-from plankeeper.http.public import PublicEndpoint
+from plankeeper.http.public import PublicEndpoint, SlashRedirect
 from plankeeper.http.public_host import PublicHostEndpoint
 from plankeeper.http.routing import Operation, PathRouter
 from plankeeper.idempotency import service
@@ -168,7 +168,7 @@ def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
 
 
 def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
-    """Health checks, metrics and documentation."""
+    """Health checks, metrics, documentation, and redirects of the pages' addresses with a slash."""
     endpoints: dict[str, ASGIApp] = {
         "/healthz": PublicEndpoint(HealthCheck(liveness_check)),
         "/readyz": PublicEndpoint(HealthCheck(readiness_check(deps.db))),
@@ -182,6 +182,7 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
                 [ip_network(each) for each in deps.settings.trusted_proxies],
             )
         )
+    endpoints |= {f"{path}/": PublicEndpoint(SlashRedirect(path)) for path in BROWSER_PATHS}
     return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url)
 
 

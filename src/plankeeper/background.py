@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 
 from plankeeper import monitoring
+from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.events.retention import EventRetention
@@ -87,4 +88,6 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     if settings.delivery_retention:
         days = settings.delivery_retention
         purges.append(lambda session: delivery_queue.purge(session, days))
+    if settings.session_retention:
+        purges.append(SessionRetention(settings.session_retention))
     return purges

@@ -52,6 +52,7 @@ class Settings:
         parse_optional,
         "Your own PostgreSQL (15 or newer), as `postgresql://user:password@host/database`. Separate several hosts with"
         " commas. Empty: an embedded PostgreSQL in the data directory.",
+        is_secret=True,  # it contains the password
     )
     data_dir: Path = setting(
         "PLANKEEPER_DATA_DIR",
@@ -231,6 +232,12 @@ class Settings:
         "The retention period of the console's API request log, such as `7d`, or `off` to disable the log. At most"
         " the latest 10,000 requests per plan manager are kept.",
     )
+    session_retention: int | None = setting(
+        "PLANKEEPER_SESSION_RETENTION",
+        "30d",
+        parse_at_least_a_day,
+        "The retention period of the console's sessions after their end, such as `30d`, or `off` to keep them forever.",
+    )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",
         "plankeeper",
@@ -270,6 +277,17 @@ class Settings:
         if settings.smtp_server:
             settings.require_public_url("PLANKEEPER_SMTP_URL")
         return settings
+
+    @classmethod
+    def changed(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The variables whose text differs from the default. The values of secret ones are replaced."""
+        variables = os.environ if environment is None else environment
+        settings = {each.metadata["name"]: each.metadata for each in fields(cls)}
+        return {
+            name: "(secret)" if each["is_secret"] else variables[name]
+            for name, each in settings.items()
+            if variables.get(name, "") not in ("", each["default"])
+        }
 
     def require_public_url(self, feature: str) -> str:
         """The public URL, which a feature needs for links or redirects. Raises SettingError if it isn't set."""

@@ -1,9 +1,11 @@
 """The demonstration as `serve --demo` fills it in, and as the API shows it."""
 
 import json
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,10 +13,11 @@ import click
 import pytest
 from msgspec import Struct
 
-from plankeeper.accounts import sessions
+from plankeeper.accounts import passwords, sessions
 from plankeeper.accounts.schemas import LoginResult
 from plankeeper.api_keys import service
 from plankeeper.cli.demo import DemoCredentials, load_demo_data
+from plankeeper.cli.demo_credentials import CREDENTIALS_FILE
 from plankeeper.demo import plan_managers, records
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
@@ -128,6 +131,33 @@ def test_filling_again_changes_nothing_and_replaces_the_key(
         old = Client(server.url, first.key, each.id)
         wait_until(lambda client=old: client.get("/participants").status_code == 401)
         old.http.close()
+
+
+def test_kept_credentials_are_used_while_they_are_valid(cluster: SharedCluster, tmp_path: Path) -> None:
+    server = RunningServer(new_sample_database(cluster)).start()
+
+    def load() -> DemoCredentials:
+        return server.run(load_demo_data(server.db, server.settings, tmp_path))
+
+    first = load()
+    file = tmp_path / CREDENTIALS_FILE
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert load() == first
+    server.run(
+        server.db.execute("update api_keys set expires_at = now() + interval '1 hour' where name = 'sample data'")
+    )
+    second = load()
+    assert (second.key != first.key, second.password == first.password) == (True, True)
+    changed = server.run(passwords.hash_password("another password"))
+    server.run(server.db.execute("update accounts set password_hash = $1", changed))
+    third = load()
+    assert (third.key == second.key, third.password != second.password) == (True, True)
+    file.write_text("{")
+    fourth = load()
+    assert (fourth.key != third.key, fourth.password != third.password) == (True, True)
+    assert load() == fourth
+    assert [each.name for each in tmp_path.iterdir()] == [CREDENTIALS_FILE]
+    server.stop()
 
 
 def test_filling_again_leaves_other_keys_alone(server: RunningServer, refill: Refill) -> None:

@@ -19,6 +19,7 @@ import click
 import pytest
 
 from plankeeper.cli import pg_tools
+from plankeeper.cli.backup import _restore_progress
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -299,6 +300,17 @@ def test_a_terminal_shows_the_progress(
         shown = read_terminal(terminal)
     assert running.returncode == 0, shown
     assert re.search(rf"[\d.]+ (MB|bytes) {done}.*0:00:", shown), shown
+    assert ("collecting statistics" in shown) == (name == "restore")
+
+
+def test_the_progress_of_a_restore_names_what_follows_the_data(tmp_path: Path) -> None:
+    file = tmp_path / "x.dump"
+    file.write_bytes(bytes(5000))
+    with file.open("rb") as content:
+        os.lseek(content.fileno(), 4096, os.SEEK_SET)
+        assert _restore_progress(content) == ("4,096 bytes read", 4096)
+        os.lseek(content.fileno(), 5000, os.SEEK_SET)
+        assert _restore_progress(content) == ("5,000 bytes read, creating indexes", 5000)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`plankeeper secret-key`, and what doctor, backup and restore say about keys."""
 
 import base64
+import json
 import stat
 import subprocess
 from pathlib import Path
@@ -67,6 +68,8 @@ def installation(cluster: SharedCluster, tmp_path: Path) -> Installation:
 
 def error_message(done: Done) -> str:
     assert done.returncode == 1, done
+    if done.stderr.startswith("{"):  # of a server
+        return json.loads(done.stderr)["reason"]
     [sentence] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     return sentence.removeprefix("Error: ")
 

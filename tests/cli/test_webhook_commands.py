@@ -1,5 +1,6 @@
 """`plankeeper webhook-worker` and `plankeeper listen`, as they are run."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -78,23 +79,28 @@ def test_a_worker_sends_until_it_is_stopped(server: RunningServer, api: Client, 
         )
     )
     with running_command("webhook-worker", **own) as worker:
-        worker.wait_for_line("The webhook worker is ready")
+        worker.wait_for_line("the webhook worker is started")
         api.create("/note-types", {"note_type": "Sent"})
         wait_until(lambda: "note_type.created" in event_types(receiver))
         assert worker.stop() == 0
     assert verify(receiver.received[0], endpoint)["data"]["plan_manager_id"] == api.plan_manager_id
     # Its secret is in plain text, so the worker needs no key file.
-    ready = "The webhook worker is ready. Press Ctrl-C to stop."
     # In the same database, other tests leave endpoints whose secrets are encrypted with the keys of their servers.
     lines = [line for line in worker.lines if "which PLANKEEPER_SECRET_KEY_FILE does not contain" not in line]
-    assert [line.split(":")[0] for line in lines] == ["Warning", ready], lines
-    assert lines[0].startswith("Warning: PLANKEEPER_SECRET_KEY_FILE is not set")
+    warning, started = (json.loads(line) for line in lines)
+    assert warning["level"] == "warning"
+    assert warning["event"].startswith("PLANKEEPER_SECRET_KEY_FILE is not set")
+    assert started["event"] == "the webhook worker is started"
+    assert {"version", "commit", "python", "database_host", "schema", "settings"} <= set(started)
 
 
 def test_a_worker_without_a_database_reports_it() -> None:
     done = run_plankeeper("webhook-worker", PLANKEEPER_DATABASE_URL="postgresql://127.0.0.1:1/none")
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: The database is unavailable")
+    line = json.loads(done.stderr)
+    assert (line["event"], line["reason"], line["error"]) == (
+        "the program cannot start", "The database is unavailable", "ConnectionRefusedError",
+    )  # fmt: skip
 
 
 # Listening

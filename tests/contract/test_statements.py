@@ -41,6 +41,7 @@ from support.cluster import SharedCluster
 OTHER_STORES = {
     "accounts.member_store": "roles and invitations, beside the accounts",
     "accounts.identity_store": "the identities of single sign-on, beside the accounts",
+    "accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.order_store": "the queue and the order of events, beside the events",
     "mail.recipient_store": "recipients of mails and tokens of links, beside the queue",
     "participants.queries": "the list of participants",
@@ -54,6 +55,8 @@ OTHER_STORES = {
     "webhooks.delivery_store": "deliveries, for the API and the console",
     "webhooks.delivery_queue": "deliveries, for the worker",
     "database.schema": "the schema's version, which belongs to no feature package",
+    "database.server": "what PostgreSQL reports about itself",
+    "database.unavailability": "the check whether the database can write",
     "database.citus": "the nodes of Citus, which belong to no feature package",
 }
 # Statements on functions and tables that only Citus has: tests/system/clusters/test_citus.py prepares them.

@@ -61,6 +61,7 @@ UNBOUND = {
     "webhooks.delivery_queue.update_endpoint_health": "workers serve every plan manager; keys identify the rows",
     "webhooks.delivery_queue.get_backlog": "one worker of a server measures every plan manager",
     "webhooks.delivery_queue.purge": "one periodic task serves every plan manager",
+    "webhooks.endpoint_store.count_unhealthy": "the operator's `doctor` covers all plan managers",
     "webhooks.endpoint_store.plan_managers_behind": "one periodic task looks for the plan managers that need it",
     "idempotency.store.purge": "one periodic task serves every plan manager",
     "invoice_view_sessions.store.list_stale": "one periodic task serves every plan manager",

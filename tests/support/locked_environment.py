@@ -15,7 +15,7 @@ def create_environment(folder: Path, source: Path, locks: list[str]) -> None:
     venv.create(folder, with_pip=False, symlinks=True)
     [site] = folder.glob("lib/python*/site-packages")
     (site / "plankeeper.pth").write_text(f"{source}\n")
-    write_script(folder / "bin" / "plankeeper", "plankeeper.cli:main")
+    write_script(folder / "bin" / "plankeeper", "plankeeper.__main__:main")
     for lock in locks:
         for name in pins(lock):
             link_package(installed(name, lock), site, folder / "bin")

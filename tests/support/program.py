@@ -1,8 +1,9 @@
 """The program itself, as a user runs it."""
 
 import atexit
+import json
+import logging
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from click.testing import CliRunner
 from plankeeper.cli import main
 from support.client import LIMITS
 from support.secret_keys import shared_key_file
+
+START_EVENT = "the server is started"
 
 
 class Done(NamedTuple):
@@ -35,6 +38,8 @@ def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str)
     inherited = [name for name in os.environ if name.startswith("PLANKEEPER_")]
     variables: dict[str, str | None] = dict.fromkeys(inherited) | settings
     argv, sys.argv = sys.argv, ["plankeeper", *arguments]
+    root = logging.getLogger()
+    handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
     code: Any = 0
     try:
         with CliRunner().isolation(stdin, variables) as (stdout, stderr, _):
@@ -46,6 +51,11 @@ def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str)
             sys.stderr.flush()
             process = Done(code, stdout.getvalue().decode(), stderr.getvalue().decode())
     finally:
+        # A server logs JSON from its start on.
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        logging.captureWarnings(capture=False)
+        sys.excepthook, threading.excepthook = hooks
         sys.argv = argv
         for number, handler in signals.items():
             signal.signal(number, handler)
@@ -87,22 +97,28 @@ class ServeProcess:
         )  # fmt: skip
         atexit.register(self.process.kill)  # a test that fails leaves no server behind
         self.lines: list[str] = []
+        # With the sample data, it prints its welcome after the log line.
+        self._last_line = "Plankeeper is ready." if "--demo" in arguments else START_EVENT
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         assert self._ready.wait(120), self.lines
         assert self.process.poll() is None, self.lines
-        # With a public URL, it says where it listens.
-        label = "Listening on:" if any("Listening on:" in line for line in self.lines) else "Documentation:"
-        self.url = re.sub(r"/docs$", "", self.output_value(label))
+        self.url: str = self.start_line["address"]
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
-            if "is ready" in line:
+            if self._last_line in line:
                 self._ready.set()
         self._ready.set()
+
+    @property
+    def start_line(self) -> dict[str, Any]:
+        """What it logs when it has started."""
+        [line] = [line for line in self.lines if START_EVENT in line]
+        return json.loads(line)
 
     def output_value(self, label: str) -> str:
         """What stands behind a word of the output."""

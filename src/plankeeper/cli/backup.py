@@ -78,11 +78,9 @@ def restore(file: Path) -> None:
         options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"]
         # `migrate` and a first start leave a schema without data: the backup's schema replaces it.
         options += ["--clean", "--if-exists"] if database.schema else []
-        with progress(lambda: os.fstat(content.fileno()).st_size) as report, _restore_errors(file):
-            # pg_restore shares the file descriptor, so its offset is the progress.
-            position = lambda: os.lseek(content.fileno(), 0, os.SEEK_CUR)  # noqa: E731
-            report_read = lambda: report(f"{_format_size(position())} read", position())  # noqa: E731
-            tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_read)
+        with progress(lambda: _size_of(content)) as report, _restore_errors(file):
+            report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
+            tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
         usage = run(_finish_restore(dsn))
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
     click.echo(f"It contains {describe_usage(usage)}.")
@@ -140,7 +138,9 @@ async def _finish_restore(dsn: str) -> list[KeyUsage]:
             await accounts.delete_all_sessions_and_devices(tx)
             await accounts.delete_all_reset_links(tx)
             await mail_store.delete_all(tx)
-            await tx.analyze()
+            with progress(lambda: None) as report:
+                report("collecting statistics", 0)
+                await tx.analyze()
         return await count_by_key(db)
 
 
@@ -207,6 +207,18 @@ def _restore_errors(file: Path) -> Generator[None]:
         yield
     except click.ClickException as error:
         raise click.ClickException(f"Cannot restore {file}: {error.message}") from None
+
+
+def _size_of(content: BinaryIO) -> int:
+    return os.fstat(content.fileno()).st_size
+
+
+def _restore_progress(content: BinaryIO) -> tuple[str, int]:
+    """What pg_restore does, and how much it has read: it shares the file descriptor, so that is its offset."""
+    position = os.lseek(content.fileno(), 0, os.SEEK_CUR)
+    # The file ends with the data of the last table. Indexes and references follow, about half of the time.
+    step = ", creating indexes" if position >= _size_of(content) else ""
+    return f"{_format_size(position)} read{step}", position
 
 
 def _require_compatible(file: Path, backup_version: str, database_version: str | None) -> None:

@@ -17,6 +17,7 @@ import click
 from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor, Transaction, is_unavailable
+from plankeeper.database.unavailability import SENTENCES, find_cause
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.http.context import Actor, WriteContext
@@ -27,7 +28,31 @@ from plankeeper.settings import SettingError, Settings
 
 T = TypeVar("T")
 
+
+class DatabaseError(click.ClickException):
+    """A command can't use the database. `reason` is for the log: without the text of PostgreSQL or of the driver."""
+
+    def __init__(self, reason: str, text: str, cause: Exception, note: str = "") -> None:
+        super().__init__(f"{reason}: {text}.{note}")
+        self.reason, self.cause = reason, cause
+
+
+class DatabaseUnavailableError(DatabaseError):
+    """The database doesn't respond, or can't do what the command requires just now."""
+
+    def __init__(self, error: Exception, note: str = "") -> None:
+        cause, reason = find_cause(error), "The database is unavailable"
+        if cause != "down":
+            reason += f": {SENTENCES[cause][0].lower()}{SENTENCES[cause][1:].rstrip('.')}"
+        # The driver reports a connection that ended as a wrong use of itself.
+        is_own_fault = isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError)
+        text = "the connection ended" if is_own_fault else str(error) or type(error).__name__
+        super().__init__(reason, text, error, note)
+
+
 CANCEL_RETRY_INTERVAL = 3.0  # seconds
+# Connections of the embedded PostgreSQL that the workers use; the rest is for commands.
+_EMBEDDED_CONNECTIONS = 80
 
 
 def load_settings() -> Settings:
@@ -35,6 +60,11 @@ def load_settings() -> Settings:
         return Settings.read()
     except SettingError as error:
         raise click.ClickException(str(error)) from None
+
+
+def embedded_pool_size(settings: Settings) -> int:
+    """The pool size of each worker with the embedded PostgreSQL, which allows 100 connections."""
+    return min(settings.pool_size, max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3))
 
 
 @contextmanager
@@ -50,6 +80,10 @@ def embedded_cluster(settings: Settings) -> Generator[Cluster | None]:
             yield cluster
     except ClusterError as error:
         raise click.ClickException(str(error)) from None
+    except DatabaseUnavailableError as error:
+        problem = cluster.last_problem()
+        note = f" PostgreSQL's log is {cluster.log}" + (f": {problem}." if problem else ".")
+        raise DatabaseUnavailableError(error.cause, note) from None
 
 
 def serve_metrics(host: str, port: int) -> None:
@@ -110,7 +144,7 @@ async def supported_schema_version(db: Database) -> schema.SchemaVersion | None:
     try:
         version = await schema.current_version(db)
     except (ValueError, OverflowError) as error:  # an invalid port or option in the address
-        raise click.ClickException(f"Cannot connect with PLANKEEPER_DATABASE_URL: {error}.") from None
+        raise DatabaseError("Cannot connect with PLANKEEPER_DATABASE_URL", str(error), error) from None
     if version is not None and version.is_newer and not version.is_compatible:
         raise click.ClickException(
             f"The database's schema is {version.revision}, but this Plankeeper supports no newer schema than"
@@ -121,23 +155,28 @@ async def supported_schema_version(db: Database) -> schema.SchemaVersion | None:
 
 def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
     """Run a coroutine. Errors of the database become a ClickException that explains them."""
+    work_until_signal = _until_signal(work)
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(_until_signal(work))
+            return runner.run(work_until_signal)
     except _SignalReceivedError as received:
         if received.number == signal.SIGINT:
             raise KeyboardInterrupt from None
         exit_cleanly()
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
-        raise click.ClickException(f"Cannot connect with PLANKEEPER_DATABASE_URL: {error}.") from None
+        raise DatabaseError("Cannot connect with PLANKEEPER_DATABASE_URL", str(error), error) from None
     except asyncpg.InsufficientPrivilegeError as error:
-        raise click.ClickException(f"The database user lacks a privilege: {error}.") from None
+        raise DatabaseError("The database user lacks a privilege", str(error), error) from None
     except BrokenPipeError:
         raise  # from standard output: asyncpg reports a closed database connection with other exceptions
     except Exception as error:
         if is_unavailable(error):
-            raise click.ClickException(f"The database is unavailable: {str(error) or type(error).__name__}.") from None
+            raise DatabaseUnavailableError(error) from None
         raise
+    finally:
+        # A signal can come before they start. Python would print a warning about coroutines that nothing awaited.
+        work_until_signal.close()
+        work.close()
 
 
 class _SignalReceivedError(Exception):

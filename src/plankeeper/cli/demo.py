@@ -2,17 +2,20 @@
 
 import io
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
 
-from plankeeper.accounts import members, password_reset
+from plankeeper.accounts import members, password_reset, passwords
 from plankeeper.accounts import store as accounts
+from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import service
 from plankeeper.api_keys import store as key_store
 from plankeeper.cli.context import system_context
+from plankeeper.cli.demo_credentials import CREDENTIALS_FILE, KeptCredentials, read_credentials, write_credentials
 from plankeeper.database.client import Database, Transaction
 from plankeeper.demo import DemoPlanManager, plan_managers, records
 from plankeeper.events.recorder import record_event
@@ -26,6 +29,7 @@ from plankeeper.settings import Settings
 
 KEY_NAME = "sample data"
 KEY_LIFETIME = timedelta(days=30)
+MIN_REMAINING_LIFETIME = timedelta(days=1)  # of a key that the next start uses again
 COMMAND = "serve --demo"
 EMAIL = "demo@plankeeper.example"
 
@@ -40,11 +44,17 @@ class DemoCredentials(NamedTuple):
     password: str
 
 
-async def load_demo_data(db: Database, settings: Settings, seed: int = 1) -> DemoCredentials:
-    """Load the sample data if it is not there, replace its key, and create the account or reset its password.
+async def load_demo_data(
+    db: Database, settings: Settings, folder: Path | None = None, seed: int = 1
+) -> DemoCredentials:
+    """Load the sample data if it is not there, with an account and a key.
 
+    Their secrets are kept in a file in `folder`, so that the next start uses the same ones while they are valid.
+    Without a folder, each start replaces them.
     Raises ClickException if the database has only other data: that is not a place for sample data.
     """
+    file = folder / CREDENTIALS_FILE if folder else None
+    kept = read_credentials(file) if file else KeptCredentials()
     managers = plan_managers()
     async with db.transaction() as tx:
         await _require_place_for_demo_data(tx, managers)
@@ -52,9 +62,10 @@ async def load_demo_data(db: Database, settings: Settings, seed: int = 1) -> Dem
             await _load_plan_manager(tx, settings, each, seed)
         ctx = await system_context(tx, settings, managers[0].id, COMMAND)
         ids = [each.id for each in managers]
-        await _revoke_demo_keys(ctx)
-        key = await service.create(ctx, KEY_NAME, ids, ["read", "write"], KEY_LIFETIME)
-        password = await _reset_demo_account(tx, settings, ids)
+        key = await _use_or_replace_key(ctx, kept.key, ids)
+        password = await _use_or_reset_password(tx, settings, kept.password, ids)
+    if file and (key, password) != (kept.key, kept.password):
+        write_credentials(file, KeptCredentials(key, password))
     return DemoCredentials(managers[0].id, managers[0].name, key, EMAIL, password)
 
 
@@ -67,6 +78,17 @@ async def _require_place_for_demo_data(tx: Transaction, managers: Sequence[DemoP
         )
 
 
+async def _use_or_replace_key(ctx: WriteContext, kept: str, ids: Sequence[UUID]) -> str:
+    """The kept key if it is valid for a while, or a new one, which replaces those of earlier starts."""
+    found = await key_store.get_by_hash(ctx.tx, hash_token(kept)) if kept else None
+    if found and found.revoked_at is None and set(ids) <= set(found.plan_managers):
+        remaining = found.expires_at - datetime.now(UTC) if found.expires_at else KEY_LIFETIME
+        if remaining > MIN_REMAINING_LIFETIME:
+            return kept
+    await _revoke_demo_keys(ctx)
+    return await service.create(ctx, KEY_NAME, ids, ["read", "write"], KEY_LIFETIME)
+
+
 async def _revoke_demo_keys(ctx: WriteContext) -> None:
     """Revoke the keys of earlier starts, whose secrets nobody can show again."""
     for key in await key_store.list_by_plan_manager(ctx.tx, ctx.plan_manager_id):
@@ -74,15 +96,16 @@ async def _revoke_demo_keys(ctx: WriteContext) -> None:
             await service.revoke(ctx, key.id)
 
 
-async def _reset_demo_account(tx: Transaction, settings: Settings, ids: Sequence[UUID]) -> str:
-    """Return a new password of the account that owns the plan managers of the sample data."""
-    password = password_reset.generate_password()
+async def _use_or_reset_password(tx: Transaction, settings: Settings, kept: str, ids: Sequence[UUID]) -> str:
+    """The kept password if it is that of the account that owns the plan managers of the sample data, or a new one."""
     contexts = [await system_context(tx, settings, id_, COMMAND) for id_ in ids]
     account = await accounts.get_by_email(tx, EMAIL)
+    is_valid = account is not None and kept and await passwords.verify(account.password_hash, kept)
+    password = kept if is_valid else password_reset.generate_password()
     if account is None:
         await members.create(contexts[0], EMAIL, "Alex Morgan", "owner", password)
         account = or_404(await accounts.get_by_email(tx, EMAIL))
-    else:
+    elif not is_valid:
         await password_reset.reset(tx, settings, account, password, COMMAND)
     for ctx in contexts:
         await members.add(ctx, account, "owner")

@@ -4,6 +4,7 @@ import platform
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import click
@@ -22,9 +23,12 @@ from plankeeper.cli.context import (
 )
 from plankeeper.cli.distribute import citus_lines
 from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
+from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
+from plankeeper.cli.doctor_proxy import proxy_lines
 from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
 from plankeeper.settings import SettingError, Settings
@@ -60,7 +64,7 @@ def doctor() -> None:
     try:
         settings = Settings.read()
         lines += [("ok", "settings are valid"), *proxy_warnings(settings), *mail_lines(settings)]
-        lines += _database_lines(settings)
+        lines += [*proxy_lines(settings), *_database_lines(settings)]
     except SettingError as error:
         lines.append(("FAIL", str(error)))
     for state, text in lines:
@@ -77,17 +81,18 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
                 lines.append(("ok", cluster.note))
             dsn = cluster.dsn if cluster else settings.database_url or ""
             location = f"embedded in {settings.data_dir}" if cluster else "external"
-            server_version, version, expiring, usage, citus = run(_inspect_database(dsn))
+            found = run(_inspect_database(settings, dsn, cluster))
     except click.ClickException as error:
         return [*lines, ("FAIL", error.message)]
-    major = int(server_version) // 10_000
+    major = int(found.server_version) // 10_000
     is_supported = major >= 15
     advice = "" if is_supported else ": upgrade to version 15 or newer"
     lines.append(("ok" if is_supported else "FAIL", f"PostgreSQL {major}, {location}{advice}"))
-    lines.append(_schema_line(version))
-    lines += citus
-    lines += secret_key_lines(settings, usage)
-    return lines + [("warn", _expiry_warning(key)) for key in expiring]
+    lines += found.server_lines
+    lines.append(_schema_line(found.version))
+    lines += [*found.citus_lines, *found.schema_lines, *secret_key_lines(settings, found.key_usage)]
+    lines += abandoned_lines() if cluster else []
+    return lines + [("warn", _expiry_warning(key)) for key in found.expiring]
 
 
 def _schema_line(version: schema.SchemaVersion | None) -> tuple[str, str]:
@@ -103,17 +108,27 @@ def _expiry_warning(key: ApiKey) -> str:
     return f"key {key.id} (…{key.last_four}, {key.name}) expires at {expires_at}: run `plankeeper keys rotate`"
 
 
-async def _inspect_database(
-    dsn: str,
-) -> tuple[str, schema.SchemaVersion | None, list[ApiKey], list[KeyUsage], list[tuple[str, str]]]:
-    """The server's version and the schema's. If that is compatible: expiring keys, secret keys, lines about Citus."""
+class _Inspection(NamedTuple):
+    """What `doctor` finds in a database. The last four are empty unless the schema is compatible."""
+
+    server_version: str
+    version: schema.SchemaVersion | None
+    server_lines: list[tuple[str, str]]
+    citus_lines: list[tuple[str, str]]
+    schema_lines: list[tuple[str, str]]
+    expiring: list[ApiKey]
+    key_usage: list[KeyUsage]
+
+
+async def _inspect_database(settings: Settings, dsn: str, cluster: Cluster | None) -> _Inspection:
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
-        is_compatible = version is not None and version.is_compatible
-        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD) if is_compatible else []
-        usage = await count_by_key(db) if is_compatible else []
-        citus = await citus_lines(db) if is_compatible else []
-        return await schema.server_version(db), version, expiring, usage, citus
+        server_version, lines = await schema.server_version(db), await server_lines(db, settings, dsn, cluster)
+        if version is None or not version.is_compatible:
+            return _Inspection(server_version, version, lines, [], [], [], [])
+        expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)
+        citus, usage = await citus_lines(db), await count_by_key(db)
+        return _Inspection(server_version, version, lines, citus, await schema_lines(db), expiring, usage)
 
 
 @click.command()

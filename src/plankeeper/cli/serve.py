@@ -9,16 +9,22 @@ from uuid import UUID
 import click
 
 from plankeeper.accounts.passwords import LOCK_FILE_VARIABLE
-from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
+from plankeeper.cli.context import (
+    embedded_cluster,
+    embedded_pool_size,
+    load_settings,
+    require_schema,
+    run,
+    serve_metrics,
+)
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
+from plankeeper.cli.startup import errors_as_log_lines, is_for_people, log_start, warn
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
 
 _ADDRESS_PLACEHOLDER = "{address}"
-# Connections of the embedded PostgreSQL that the workers use; the rest is for commands.
-_EMBEDDED_CONNECTIONS = 80
 
 
 @click.command()
@@ -27,7 +33,7 @@ _EMBEDDED_CONNECTIONS = 80
 @click.option(
     "--workers", type=click.IntRange(1, 512), help="Worker processes (PLANKEEPER_WORKERS, then one per core)."
 )
-@click.option("--demo", is_flag=True, help="Load sample data once, and replace and print its key.")
+@click.option("--demo", is_flag=True, help="Load sample data once, and print its sign-in and key.")
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
@@ -50,12 +56,20 @@ def serve(
         "PLANKEEPER_WEBHOOK_WORKER": "off" if no_webhook_worker else None,
     }
     os.environ.update({name: str(value) for name, value in overrides.items() if value is not None})
-    settings = load_settings()
+    if demo:
+        _allow_webhooks_to_loopback()
+    for_people = is_for_people(demo=demo)
+    with errors_as_log_lines(enabled=not for_people):
+        _run(load_settings(), demo=demo, for_people=for_people)
+
+
+def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
+    changed = Settings.changed()
     with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
         # Each process can report the metrics of all. The library reads the variable when it is imported.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         dsn = cluster.dsn if cluster else settings.database_url or ""
-        lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo))
+        lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo, for_people=for_people))
         if cluster and cluster.note:
             lines = [cluster.note, *lines]
         # The worker processes read their settings from the environment.
@@ -63,13 +77,18 @@ def serve(
         if settings.secret_key_path:
             os.environ["PLANKEEPER_SECRET_KEY_FILE"] = str(settings.secret_key_path.absolute())
         if cluster:
-            pool_size = max(2, _EMBEDDED_CONNECTIONS // settings.workers - 3)
-            os.environ["PLANKEEPER_POOL_SIZE"] = str(min(settings.pool_size, pool_size))
+            os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
         os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
-        _serve(settings, cluster, lines)
+        _serve(settings, cluster, _Announcement(settings, changed, lines if for_people else None))
 
 
-async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) -> list[str]:
+def _allow_webhooks_to_loopback() -> None:
+    """Let somebody who tries Plankeeper receive webhooks on the same machine."""
+    name = "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS"
+    os.environ[name] = ",".join(filter(None, [os.environ.get(name, ""), "127.0.0.0/8", "::1"]))
+
+
+async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool, for_people: bool) -> list[str]:
     """Migrate the schema, check the secret keys, and load the sample data of `--demo`.
 
     Returns the lines to print once the server is ready.
@@ -79,12 +98,12 @@ async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool) 
         await require_public_url(db, settings)
         warnings = await prepare_embedded_keys(db, settings) if embedded else key_file_warnings(settings)
         for each in warnings:
-            click.echo(f"Warning: {each}", err=True)
+            warn(each, for_people=for_people)
         if not demo:
             return []
         from plankeeper.cli.demo import load_demo_data
 
-        credentials = await load_demo_data(db, settings)
+        credentials = await load_demo_data(db, settings, settings.data_dir if embedded else None)
         return _demo_lines(*credentials)
 
 
@@ -104,7 +123,33 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
     ]
 
 
-def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> None:
+class _Announcement:
+    """What is reported when the server is ready: a log line, and sentences if people read them."""
+
+    def __init__(self, settings: Settings, changed: dict[str, str], lines: list[str] | None) -> None:
+        self._settings, self._changed, self._lines = settings, changed, lines
+
+    def __call__(self, sock: socket.socket) -> None:
+        host, port = sock.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        log_start(
+            "the server is started", self._settings, self._changed, workers=self._settings.workers, address=address
+        )
+        if self._lines is not None:
+            self._print(address, self._lines)
+
+    def _print(self, address: str, lines: list[str]) -> None:
+        public_url = self._settings.public_url
+        if public_url:
+            click.echo(f"Listening on:   {address}")
+        click.echo(f"Documentation:  {public_url or address}/docs")
+        click.echo(f"Console:        {public_url or address}/console")
+        for line in lines:
+            click.echo(line.replace(_ADDRESS_PLACEHOLDER, address))
+        click.echo("Plankeeper is ready. Press Ctrl-C to stop.")
+
+
+def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement) -> None:
     import uvicorn
 
     from plankeeper import logs
@@ -138,7 +183,7 @@ def _serve(settings: Settings, cluster: Cluster | None, lines: list[str]) -> Non
         sock,
         cluster,
         WebhookProcess(enabled=settings.webhook_worker),
-        lambda: _announce(sock, settings.public_url, lines),
+        lambda: announce(sock),
     ).run()
 
 
@@ -148,17 +193,6 @@ def _listen(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         raise click.ClickException(
-            f"Cannot listen on {settings.host} port {settings.port}: {error.strerror}. Choose another with --port."
+            f"Cannot listen on {settings.host} port {settings.port}: {os.strerror(error.errno or 0)}."
+            " Choose another with --port or PLANKEEPER_PORT, or with `make run PORT=8001`."
         ) from None
-
-
-def _announce(sock: socket.socket, public_url: str | None, lines: list[str]) -> None:
-    host, port = sock.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    if public_url:
-        click.echo(f"Listening on:   {address}")
-    click.echo(f"Documentation:  {public_url or address}/docs")
-    click.echo(f"Console:        {public_url or address}/console")
-    for line in lines:
-        click.echo(line.replace(_ADDRESS_PLACEHOLDER, address))
-    click.echo("Plankeeper is ready. Press Ctrl-C to stop.")

@@ -1,19 +1,22 @@
 """Supervises the processes of a server: uvicorn's workers, the webhook process, the embedded PostgreSQL."""
 
+import signal
 import socket
-from collections.abc import Callable
-from multiprocessing import get_context
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-import click
 import uvicorn
 from uvicorn.supervisors.multiprocess import Multiprocess
 
-from plankeeper import metrics
+from plankeeper import logs, metrics
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.webhooks.process import run_as_sidecar
+
+log = logs.log
 
 DRAIN_SECONDS = 10
 _READY_TIMEOUT = 60
@@ -73,20 +76,28 @@ class Supervisor(Multiprocess):
         self._metrics = metrics.ProcessMetrics("supervisor")
 
     def init_processes(self) -> None:
-        super().init_processes()
-        self._webhook_process.ensure()
-        if self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit):
+        with _interrupts_blocked():
+            super().init_processes()
+            self._webhook_process.ensure()
+        is_ready = self.processes[0].wait_until_ready(_READY_TIMEOUT, self.should_exit)
+        if {signal.SIGINT, signal.SIGTERM} & set(self.signal_queue):
+            return  # uvicorn stops the workers next
+        if is_ready:
             self._on_ready()
+        else:
+            log.error("no worker is ready yet")
 
     def keep_subprocess_alive(self) -> None:
         if self._cluster:
             _ensure_cluster(self._cluster.ensure)
-        if not self.should_exit.is_set():
-            self._webhook_process.ensure()
         previous_pids = {process.pid for process in self.processes}
-        super().keep_subprocess_alive()
+        with _interrupts_blocked():
+            if not self.should_exit.is_set():
+                self._webhook_process.ensure()
+            super().keep_subprocess_alive()
         for pid in previous_pids - {process.pid for process in self.processes}:
             metrics.forget_worker(pid)
+            log.error("a worker ended unexpectedly and is replaced", extra={"pid": pid})
             metrics.WORKER_RESTARTS.labels("api").inc()
         self._update_metrics()
 
@@ -104,10 +115,24 @@ class Supervisor(Multiprocess):
         self._webhook_process.join()
 
 
+@contextmanager
+def _interrupts_blocked() -> Generator[None]:
+    """Processes that start meanwhile never get SIGINT, which a terminal sends to all processes at Ctrl-C.
+
+    The supervisor stops them with SIGTERM. A process that is still loading its modules would print a traceback.
+    """
+    resource_tracker.ensure_running()  # the first process starts it otherwise, which unblocks SIGINT
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
 def _ensure_cluster(ensure: Callable[[], Any]) -> None:
     """Restart the cluster if it died. After an error, the next call, half a second later, tries again."""
     try:
         if ensure():
-            click.echo("The embedded PostgreSQL stopped unexpectedly and was restarted.", err=True)
+            log.warning("the embedded PostgreSQL stopped unexpectedly and was restarted")
     except ClusterError as error:
-        click.echo(str(error), err=True)
+        log.error("the embedded PostgreSQL cannot be restarted", extra={"reason": error.reason})  # noqa: TRY400

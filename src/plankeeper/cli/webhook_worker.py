@@ -6,6 +6,7 @@ import click
 
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
 from plankeeper.cli.secret_keys import key_file_warnings
+from plankeeper.cli.startup import errors_as_log_lines, is_for_people, log_start, warn
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
@@ -18,25 +19,30 @@ def webhook_worker() -> None:
     """
     import uvloop
 
-    settings = load_settings()
-    with embedded_cluster(settings) as cluster:
-        # The key file is the one beside the embedded database.
-        embedded = {"database_url": cluster.dsn, "secret_key_file": settings.secret_key_path} if cluster else {}
-        worker_settings = replace(settings, **embedded)
-        run(_run_worker(worker_settings, embedded=cluster is not None), uvloop.new_event_loop)
+    for_people = is_for_people()
+    with errors_as_log_lines(enabled=not for_people):
+        settings = load_settings()
+        with embedded_cluster(settings) as cluster:
+            # The key file is the one beside the embedded database.
+            embedded = {"database_url": cluster.dsn, "secret_key_file": settings.secret_key_path} if cluster else {}
+            work = _run_worker(settings, replace(settings, **embedded), for_people=for_people)
+            run(work, uvloop.new_event_loop)
 
 
-async def _run_worker(settings: Settings, *, embedded: bool) -> None:
+async def _run_worker(chosen: Settings, settings: Settings, *, for_people: bool) -> None:
+    """`chosen` are the settings of the operator, without the address of the embedded database."""
     from plankeeper import logs
     from plankeeper.webhooks.process import run_webhook_worker
 
     dsn = settings.database_url or ""
     async with Database(dsn, pool_size=1, statement_timeout=600).open() as db:
-        await require_schema(db, dsn, embedded=embedded)
+        await require_schema(db, dsn, embedded=chosen.database_url is None)
     for each in key_file_warnings(settings):
-        click.echo(f"Warning: {each}", err=True)
+        warn(each, for_people=for_people)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
-    click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
     logs.configure(settings.log_level)
+    log_start("the webhook worker is started", chosen, Settings.changed())
+    if for_people:
+        click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
     await run_webhook_worker(settings)

@@ -37,14 +37,15 @@ from plankeeper.console.routing import (
     Redirect,
 )
 from plankeeper.console.templating import create_templates
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.unavailability import SENTENCES
 from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
-from plankeeper.http.responses import log
+from plankeeper.http.responses import log, log_unavailability
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
@@ -273,9 +274,9 @@ def _error_page(error: Exception, state: RequestState) -> HtmlPage:
             _ERROR_PAGES.get(error.code) or _STATUS_PAGES.get(error.status, "rejected"),
             error.status,
         )
-    elif is_unavailable(error):
-        log.warning("the database is unavailable", extra={"request_id": request_id}, exc_info=error)
-        kind, status = "unavailable", 503
+    elif cause := log_unavailability(error, request_id):
+        context = {"kind": "unavailable", "detail": SENTENCES[cause], "request_id": request_id}
+        return HtmlPage("error.html", context, 503)
     else:
         log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
         kind, status = "internal_error", 500

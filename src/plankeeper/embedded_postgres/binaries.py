@@ -27,7 +27,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class ClusterError(Exception):
-    """The message says what is wrong and how to correct it, in one or two sentences."""
+    """The reason says what is wrong and how to correct it, in one or two sentences."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True)

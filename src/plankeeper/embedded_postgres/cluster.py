@@ -1,12 +1,11 @@
 """The embedded PostgreSQL cluster of a data folder. The first process starts it, and others share it."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
 import re
-import secrets
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import Self
 from urllib.parse import quote
 
 from plankeeper.embedded_postgres import binaries, postmaster
-from plankeeper.embedded_postgres.binaries import ClusterError, PostgresBinaries, SystemUser
+from plankeeper.embedded_postgres.binaries import ClusterError, PostgresBinaries
+from plankeeper.embedded_postgres.creation import DATABASE, SUPERUSER, create_cluster
 
 __all__ = ["Cluster", "ClusterError"]
-
-DATABASE = "plankeeper"
-SUPERUSER = "postgres"
 
 _START_TIMEOUT = 120  # seconds for a start, including crash recovery
 _CLEANUP_TIMEOUT = 20  # seconds to end the processes that a killed server left behind
@@ -40,6 +37,9 @@ _REQUIRED_SETTINGS = {
     "log_error_verbosity": "terse",  # without DETAIL, which contains row values
 }
 _FATAL_MESSAGE = re.compile(r"(FATAL|PANIC):.*")
+# The reasons of a full disk, which later lines only repeat as a connection that ended.
+_PROBLEM_MESSAGE = re.compile(r"(?:ERROR|FATAL|PANIC):  (?:.*No space left on device.*|could not .*)")
+_LATEST_LOG_BYTES = 65_536
 _STILL_IN_USE = re.compile(r"lock file .* already exists|shared memory block .* still in use")
 
 
@@ -62,6 +62,20 @@ class Cluster:
     def location(self) -> Path:
         """The folder of the cluster: `<data_dir>/postgres`, or the target of that symbolic link."""
         return (self.data_dir / "postgres").resolve()
+
+    @property
+    def log(self) -> Path:
+        """PostgreSQL's log."""
+        return self.data_dir / "postgres.log"
+
+    def last_problem(self) -> str | None:
+        """The last line of PostgreSQL's log that explains why it ended; None if there is none among the latest."""
+        try:
+            latest = self.log.read_bytes()[-_LATEST_LOG_BYTES:].decode(errors="replace")
+        except OSError:
+            return None
+        problems = _PROBLEM_MESSAGE.findall(latest)
+        return problems[-1] if problems else None
 
     @property
     def note(self) -> str | None:
@@ -102,7 +116,10 @@ class Cluster:
             self._start(lock, deadline)
         except OSError as error:
             self.stop()
-            raise ClusterError(f"The database in {self.data_dir} cannot be used: {error}.") from error
+            raise ClusterError(
+                f"The database in {self.data_dir} cannot be used: {error.strerror or type(error).__name__}"
+                f"{f' ({error.filename})' if error.filename else ''}. {_advice(error)}"
+            ) from error
         except BaseException:
             self.stop()  # so that another process can try, and nothing is left behind
             raise
@@ -159,7 +176,7 @@ class Cluster:
             key = hashlib.sha256(seed.encode(errors="surrogateescape")).hexdigest()[:12]
             self._socket_folder = postmaster.socket_folder(key, user)
         if not os.path.lexists(self.data_dir / "postgres"):
-            _create(self.data_dir, programs, lock)
+            create_cluster(self.data_dir, programs, lock)
         self._require_usable(programs)
         postmaster.shut_down_leftovers(self.location, _CLEANUP_TIMEOUT)
         self._socket_folder = socket_folder = postmaster.claim_socket_folder(self._socket_folder, user)
@@ -173,7 +190,7 @@ class Cluster:
         """Start the server. Returns None once it accepts connections, or its error message if it ended."""
         settings = _REQUIRED_SETTINGS | {"unix_socket_directories": str(socket_folder)}
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with postmaster.open_log(self.data_dir / "postgres.log") as log:
+        with postmaster.open_log(self.log) as log:
             log_offset = log.tell()
             self._server = programs.spawn("postgres", "-D", str(self.location), *flags, log=log)
             while self._server.poll() is None:
@@ -214,6 +231,12 @@ class Cluster:
             )
 
 
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space."
+    return "Choose a directory that you can write to with PLANKEEPER_DATA_DIR or `serve --data-dir`."
+
+
 def _make_data_dir(data_dir: Path) -> None:
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     user = binaries.server_user(data_dir)
@@ -245,42 +268,3 @@ def _is_lock_of(lock: int, data_dir: Path) -> bool:
         return os.path.samestat(os.fstat(lock), (data_dir / "postgres.lock").lstat())
     except FileNotFoundError:
         return False
-
-
-def _create(data_dir: Path, programs: PostgresBinaries, lock: int) -> None:
-    """Create the cluster and its database in a staging folder, and rename it once it is complete."""
-    staging = data_dir / "postgres.init"
-    if staging.is_symlink():
-        staging.unlink()
-    elif staging.exists():
-        shutil.rmtree(staging)
-    home = _make_home(staging, programs.user)
-    initdb_options = ["--auth=trust", "--no-locale", "-E", "UTF8", "--data-checksums", "--no-instructions"]
-    if programs.major >= 17:
-        # Sorts like the C locale, but `lower` supports all letters of Unicode, such as É.
-        initdb_options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    programs.run("initdb", "-D", str(home), "-U", SUPERUSER, *initdb_options, inherited_fd=lock)
-    single_user_options = ["--single", "-D", str(home), "-c", "exit_on_error=on", "postgres"]
-    programs.run("postgres", *single_user_options, inherited_fd=lock, statement=f"create database {DATABASE}\n")
-    staging.rename(data_dir / "postgres")
-    for folder in (home.parent, data_dir):
-        descriptor = os.open(folder, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
-
-
-def _make_home(staging: Path, user: SystemUser | None) -> Path:
-    """Create an empty folder that the server can access: `staging`, or a folder that `staging` links to."""
-    home = staging
-    if user and not user.can_enter(staging.parent):
-        # The name shows where the cluster belongs. The random suffix keeps a removed and recreated data folder
-        # from using the old cluster.
-        binaries.create_shared_dir()
-        origin = re.sub(r"[^\w.-]+", "-", str(staging.parent).strip("/"))[-60:]
-        home = binaries.SHARED_DIR / f"{origin}-{secrets.token_hex(4)}"
-    home.mkdir(mode=0o700)
-    if user:
-        os.chown(home, user.uid, user.gid)
-    if home != staging:
-        staging.symlink_to(home)
-    return home

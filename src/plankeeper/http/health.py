@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.database import schema
 from plankeeper.database.client import Database
+from plankeeper.database.unavailability import SENTENCES, WriteCheck, find_cause
 from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import read_headers, resolve_request_id
 from plankeeper.http.responses import Response, error_response, log
@@ -101,19 +102,28 @@ def _not_ready_error(detail: str) -> ApiError:
 
 
 def readiness_check(db: Database) -> _HealthCheckFunction:
-    """200 if the database responds and has the expected schema or a compatible one, otherwise 503 with the reason."""
+    """200 if the database responds, can write and has the expected schema or a compatible one.
+
+    Otherwise 503 with the reason.
+    """
+    write_check = WriteCheck(db)
 
     async def check() -> Response:
         try:
             version = await schema.current_version(db)
+            cause = await write_check.cause()
         except Exception as error:
-            log.warning("not ready", exc_info=error)
-            raise _not_ready_error("The database does not respond.") from error
+            cause = find_cause(error)
+            log.warning("not ready", extra={"reason": cause}, exc_info=error)
+            raise _not_ready_error(SENTENCES[cause]) from error
         if version is None or not version.is_compatible:
             revision = version.revision if version else None
             advice = "update this server" if version and version.is_newer else "run plankeeper migrate"
             detail = f"The database has schema {revision}, and this server requires {schema.LATEST_REVISION}: {advice}."
             raise _not_ready_error(detail)
+        if cause:
+            log.warning("not ready", extra={"reason": cause})
+            raise _not_ready_error(SENTENCES[cause])
         return Response.from_object(200, {"status": "ok"})
 
     return check

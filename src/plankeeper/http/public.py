@@ -1,11 +1,13 @@
 """Endpoints that need no API key: documentation, health checks, metrics."""
 
+from starlette.responses import Response as StarletteResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plankeeper.http.errors import ApiError
 from plankeeper.http.requests import read_headers, resolve_request_id
 from plankeeper.http.responses import Response, error_response
 
+PERMANENT_REDIRECT = 308
 _ALLOW = "GET, HEAD, OPTIONS"
 
 
@@ -24,6 +26,19 @@ class PublicEndpoint:
         else:
             error = ApiError("method_not_allowed", f"The path supports {_ALLOW}.", headers={"allow": _ALLOW})
             await error_response(error, request_id.decode()).send(request_id, send)
+
+
+class SlashRedirect:
+    """Redirects a path with a slash at its end to the path without it, with the same query."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        query = scope["query_string"].decode("latin-1")
+        location = self._path + (f"?{query}" if query else "")
+        headers = {"location": location, "cache-control": "no-store", "x-content-type-options": "nosniff"}
+        await StarletteResponse(status_code=PERMANENT_REDIRECT, headers=headers)(scope, _receive, send)
 
 
 def _with_request_id(request_id: bytes, send: Send) -> Send:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.types import Send
 
 from plankeeper.database.client import is_unavailable
+from plankeeper.database.unavailability import SENTENCES, Cause, find_cause, is_wrong_schema, retry_advice
 from plankeeper.http.errors import ApiError
 from plankeeper.http.json import encode
 
@@ -43,12 +44,24 @@ class Response:
         await send({"type": "http.response.body", "body": self.body})
 
 
+def log_unavailability(error: Exception, request_id: str) -> Cause | None:
+    """Log why the database failed a request, and return it. None if the database isn't the cause of the error."""
+    if not is_unavailable(error) and not is_wrong_schema(error):
+        return None
+    cause = find_cause(error)
+    # Somebody has to act on a wrong schema; the other causes can end by themselves.
+    level = logging.ERROR if cause == "wrong_schema" else logging.WARNING
+    log.log(level, "the database is unavailable", extra={"request_id": request_id, "reason": cause}, exc_info=error)
+    return cause
+
+
 def error_response(error: Exception, request_id: str) -> Response:
     """The response for an exception. Unexpected errors are logged, and the client sees only `internal_error`."""
     if not isinstance(error, ApiError):
-        if is_unavailable(error):
-            log.warning("the database is unavailable", extra={"request_id": request_id}, exc_info=error)
-            error = ApiError("service_unavailable", headers={"retry-after": "1"})
+        cause = log_unavailability(error, request_id)
+        if cause:
+            detail = f"{SENTENCES[cause]} {retry_advice(cause)}"
+            error = ApiError("service_unavailable", detail, headers={"retry-after": "1"})
         else:
             log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
             error = ApiError("internal_error")

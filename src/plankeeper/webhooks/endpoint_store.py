@@ -7,7 +7,7 @@ from uuid import UUID
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.pagination import UuidListQuery
-from plankeeper.webhooks.schemas import ReplayStart, WebhookEndpoint, WebhookEndpointRow
+from plankeeper.webhooks.schemas import ReplayStart, UnhealthyEndpoints, WebhookEndpoint, WebhookEndpointRow
 
 COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at"
 ROW_COLUMNS: LiteralString = f"""{COLUMNS},
@@ -148,3 +148,16 @@ PLAN_MANAGERS_BEHIND = """
 async def plan_managers_behind(db: Executor, nodes: Nodes) -> list[UUID]:
     """The plan managers with an active endpoint for which there may be events."""
     return await nodes.collect(db, lambda ids: db.rows(UUID, PLAN_MANAGERS_BEHIND, ids))
+
+
+COUNT_UNHEALTHY = """
+    -- the operator's view of all plan managers
+    select count(*) filter (where active and failing_since is not null) as failing,
+        count(*) filter (where not active and disabled_reason is not null) as disabled,
+        min(failing_since) filter (where active) as failing_since
+    from webhook_endpoints
+"""
+
+
+async def count_unhealthy(db: Executor) -> UnhealthyEndpoints:
+    return await db.one(UnhealthyEndpoints, COUNT_UNHEALTHY)

@@ -186,3 +186,11 @@ class DeliveryUpdate(Struct):
     status: DeliveryStatus
     attempt: Attempt
     delay: timedelta | None
+
+
+class UnhealthyEndpoints(Struct):
+    """How many endpoints of all plan managers get no webhooks because of failures."""
+
+    failing: int
+    disabled: int
+    failing_since: datetime | None

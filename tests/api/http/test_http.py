@@ -123,6 +123,15 @@ def test_a_success_has_a_content_type_and_length(api: Client) -> None:
     assert response.headers["content-length"] == str(len(response.content))
 
 
+@pytest.mark.parametrize("path", ["/console", "/docs"])
+def test_a_slash_at_the_end_of_a_pages_address_is_redirected(api: Client, path: str) -> None:
+    for query in ("", "?a=b%20c"):
+        response = api.http.get(f"{path}/{query}")
+        assert (response.status_code, response.headers["location"]) == (308, path + query)
+        assert response.headers["x-request-id"]
+    assert api.http.post(f"{path}/").status_code == 405
+
+
 def test_health_checks_need_no_key(api: Client) -> None:
     for path in ("/healthz", "/readyz"):
         response = api.http.get(path)

@@ -1,6 +1,8 @@
 """The database's disk becomes full under load: writes fail with a clear error, and resume once there is space."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -14,7 +16,7 @@ import pytest
 
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
-from support.program import ServeProcess
+from support.program import ServeProcess, run_program
 from support.server import wait_until
 from system.faults.access import create_credentials, query
 from system.faults.accounts import assert_consistent
@@ -42,6 +44,11 @@ def fill_disk(disk: Path) -> Path:
         while True:
             file.write(bytes(65536))
     return filler
+
+
+def detail(response: httpx.Response) -> str:
+    assert response.status_code in (200, 503)
+    return response.json().get("detail", "")
 
 
 def cluster_dsn(data_dir: Path) -> str:
@@ -73,11 +80,24 @@ def test_when_tables_cannot_grow_reads_work_and_writes_return_503(
     load = Load(lambda: serving.url, create_credentials(dsn), clients=4)
     wait_until(lambda: load.acknowledged > 100 or load.errors)
     postmaster = serving.postmaster().pid
+    ready = f"{serving.url}/readyz"
+    assert httpx.get(ready).json() == {"status": "ok"}
     with other_client(load, dsn) as client:
         filler = fill_disk(disk)
         wait_until(lambda: is_out_of_space(client) and load.retries > 30, 60)
         assert client.get("/participants").status_code == 200
+        wait_until(lambda: detail(httpx.get(ready)) == "The database's disk is full, so it can't write.")
+        rejected = client.post("/participants", json={"reason_for_leaving": os.urandom(4000).hex()})
+        assert detail(rejected).startswith("The database's disk is full, so it can't write. Nothing was written.")
+    sick = run_program("doctor", PLANKEEPER_DATA_DIR=str(disk / "data"))
+    assert sick.returncode == 1
+    assert "FAIL  The database's disk is full, so it can't write\n" in sick.stdout
+    assert re.search("^warn  the database has .* and its disk 0.0 MiB of free space", sick.stdout, re.MULTILINE)
+    log = [json.loads(line) for line in serving.lines]
+    assert [line for line in log if (line.get("reason"), line.get("sqlstate")) == ("disk_full", "53100")]
+    assert not [line for line in serving.lines if "No space left" in line]
     back = free_space_and_recover(load, filler)
+    wait_until(lambda: httpx.get(ready).status_code == 200)
     assert serving.postmaster().pid == postmaster
     assert_consistent(load, dsn, f"disk full of data, first write {back:.1f} s after there was space")
     assert serving.stop() == 0

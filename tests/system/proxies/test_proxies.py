@@ -2,9 +2,7 @@
 
 import os
 import re
-import socket
 import ssl
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -22,11 +20,11 @@ from support.console import PASSWORD
 from support.folder import temporary_folder
 from support.pages import blocks, substitute
 from support.program import ServeProcess, run_plankeeper
+from support.proxies import PROGRAMS, free_port, require_program, start_proxy, write_certificates
 from support.receiver import Receiver
 from support.server import wait_until
 
 HOST = "plans.example.com"
-PROGRAMS = {"nginx": Path("/usr/sbin/nginx"), "haproxy": Path("/usr/sbin/haproxy")}
 HSTS = "max-age=31536000"
 IMPORT_BYTES = 8 * 1024 * 1024
 # The documented blocks stand for a whole file of HAProxy, and for a part of nginx's.
@@ -51,11 +49,6 @@ http {{
 class Ports(NamedTuple):
     http: int
     https: int
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def documented_block(language: str) -> str:
@@ -88,10 +81,10 @@ def haproxy_command(folder: Path, ports: Ports, backend: str) -> list[str]:
             r"bind :80$": f"bind 127.0.0.1:{ports.http}",
             r"bind :443 ": f"bind 127.0.0.1:{ports.https} ",
             r"/etc/ssl/private/plans\.example\.com\.pem": f"{folder}/all.pem",
-            r"10\.0\.0\.11:8000": backend,
-            r"^    server plankeeper2 10\.0\.0\.12:8000\n?": "",
         },
     )
+    servers = {r"10\.0\.0\.11:8000": backend, r"^    server plankeeper2 10\.0\.0\.12:8000\n?": ""}
+    block = substitute(block, servers, times=2)
     (folder / "haproxy.cfg").write_text(block + "\n")
     return [str(PROGRAMS["haproxy"]), "-db", "-f", str(folder / "haproxy.cfg")]
 
@@ -143,34 +136,6 @@ class ProxyClient(httpx.Client):
         return self.submit("/console/sign-in", "/console/sign-in", {"email": self.site.email, "password": PASSWORD})
 
 
-def write_certificates(folder: Path) -> trustme.CA:
-    authority = trustme.CA()
-    certificate = authority.issue_cert(HOST)
-    certificate.private_key_and_cert_chain_pem.write_to_path(folder / "all.pem")
-    certificate.private_key_pem.write_to_path(folder / "key.pem")
-    for each in certificate.cert_chain_pems:
-        each.write_to_path(folder / "chain.pem", append=True)
-    return authority
-
-
-def start_proxy(command: list[str], ports: Ports) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(command)
-
-    def is_listening() -> bool:
-        assert process.poll() is None, command
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", ports.https)) == 0
-
-    wait_until(is_listening)
-    return process
-
-
-def require_program(name: str) -> None:
-    """Skips the test if the program is missing, except in CI."""
-    if not PROGRAMS[name].is_file() and "CI" not in os.environ:
-        pytest.skip(f"{PROGRAMS[name]} does not exist: install the package {name}")
-
-
 @pytest.fixture(scope="module", params=PROGRAMS)
 def site(request: pytest.FixtureRequest, cluster: SharedCluster) -> Iterator[Site]:
     require_program(request.param)
@@ -186,8 +151,8 @@ def site(request: pytest.FixtureRequest, cluster: SharedCluster) -> Iterator[Sit
             PLANKEEPER_WEBHOOK_WORKER="on",
             PLANKEEPER_AUTH_FAILURE_RATE_LIMIT="20/minute",
         )
-        authority = write_certificates(folder)
-        proxy = start_proxy(COMMANDS[request.param](folder, ports, serving.url.removeprefix("http://")), ports)
+        authority = write_certificates(folder, HOST)
+        proxy = start_proxy(COMMANDS[request.param](folder, ports, serving.url.removeprefix("http://")), ports.https)
         plan_manager_id = run_plankeeper("plan-managers", "create", "--name", "Acacia", **settings).stdout.strip()
         email = "ada@example.com"
         arguments = ["--email", email, "--name", "Ada", "--plan-manager", plan_manager_id, "--role", "owner"]
@@ -304,6 +269,24 @@ def test_clients_cannot_choose_their_address(client: ProxyClient) -> None:
     assert (statuses[0], statuses[-1]) == (401, 429)
 
 
+def test_haproxy_passes_requests_on_while_no_server_is_ready() -> None:
+    require_program("haproxy")
+    ports = Ports(free_port(), free_port())
+    with temporary_folder() as folder, Receiver() as backend:
+        # Health checks have no user agent.
+        backend.respond = lambda headers, _: (200 if "user-agent" in headers else 503, {}, b"from the server")
+        context = ssl.create_default_context()
+        write_certificates(folder, HOST).configure_trust(context)
+        proxy = start_proxy(COMMANDS["haproxy"](folder, ports, f"127.0.0.1:{backend.port}"), ports.https)
+        # Until three health checks have failed, HAProxy takes the server for ready.
+        wait_until(lambda: sum("user-agent" not in each.headers for each in backend.received) > 4)
+        with httpx.Client(verify=context) as client:
+            response = client.get(f"https://127.0.0.1:{ports.https}/console", extensions={"sni_hostname": HOST})
+        assert (response.status_code, response.content) == (200, b"from the server")
+        proxy.terminate()
+        proxy.wait(30)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_server_is_told_the_scheme_the_host_and_the_client(name: str) -> None:
     """Also for servers without a public URL, whose cookies and links depend on it."""
@@ -312,8 +295,8 @@ def test_a_server_is_told_the_scheme_the_host_and_the_client(name: str) -> None:
     with temporary_folder() as folder, Receiver() as backend:
         backend.respond = lambda *_: (200, {}, b"")
         context = ssl.create_default_context()
-        write_certificates(folder).configure_trust(context)
-        proxy = start_proxy(COMMANDS[name](folder, ports, f"127.0.0.1:{backend.port}"), ports)
+        write_certificates(folder, HOST).configure_trust(context)
+        proxy = start_proxy(COMMANDS[name](folder, ports, f"127.0.0.1:{backend.port}"), ports.https)
         sent = {"Host": f"{HOST}:{ports.https}", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http"}
         url = f"https://127.0.0.1:{ports.https}/console"
         with httpx.Client(verify=context) as client:

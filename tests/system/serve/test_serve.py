@@ -2,7 +2,10 @@
 
 import json
 import os
+import platform
+import pty
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -13,8 +16,12 @@ import httpx
 import psutil
 import pytest
 
+from plankeeper import __version__
+from plankeeper.database.schema import LATEST_REVISION
+from plankeeper.version import commit
 from support.folder import temporary_folder
-from support.program import ServeProcess, run_program
+from support.program import ServeProcess, environment, run_program
+from support.receiver import Receiver
 from support.server import wait_until
 
 
@@ -36,12 +43,62 @@ def test_the_sample_data_is_served_and_survives_a_restart(data_dir: Path) -> Non
     assert first.stop(signal.SIGINT) == 0
 
     second = ServeProcess(data_dir, "--demo")
-    assert second.output_value("API key:") != first.output_value("API key:")
+    assert second.output_value("API key:") == first.output_value("API key:")
+    assert second.output_value("Sign-in:") == first.output_value("Sign-in:")
+    assert stat.S_IMODE((data_dir / "demo-credentials.json").stat().st_mode) == 0o600
     with second.client() as client:
         assert client.get(f"/note-types/{made['id']}").json() == made
         assert client.get("/participants").json()["pagination"]["total"] == 400
     assert second.stop() == 0
     assert len(run_program("plan-managers", "list", PLANKEEPER_DATA_DIR=str(data_dir)).stdout.splitlines()) == 2
+
+
+def test_without_sample_data_it_writes_only_json(data_dir: Path) -> None:
+    public_url = "https://plans.example.com"
+    serving = ServeProcess(
+        data_dir, workers=2, PLANKEEPER_PUBLIC_URL=public_url,
+        PLANKEEPER_SMTP_URL="smtp://u:hidden-password@127.0.0.1:1?starttls=off",
+    )  # fmt: skip
+    serving.workers()[0].kill()
+    wait_until(lambda: any("a worker ended unexpectedly" in line for line in serving.lines))
+    assert serving.stop() == 0
+    lines = [json.loads(line) for line in serving.lines]
+    assert all({"time", "level", "event", "logger"} <= set(line) for line in lines)
+    started = serving.start_line
+    assert (started["version"], started["commit"]) == (__version__, commit())
+    assert started["python"] == platform.python_version()
+    assert (started["workers"], started["address"]) == (2, serving.url)
+    assert started["database_host"] == f"embedded in {data_dir}"
+    assert started["schema"] == LATEST_REVISION
+    assert started["settings"]["PLANKEEPER_PUBLIC_URL"] == public_url
+    assert started["settings"]["PLANKEEPER_SMTP_URL"] == "(secret)"
+    assert "PLANKEEPER_TIME_ZONE" not in started["settings"]
+    assert not [line for line in serving.lines if "hidden-password" in line]
+
+
+def test_in_a_terminal_it_prints_its_addresses(data_dir: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "plankeeper", "serve", "--port", "0", "--workers", "1"]
+    settings = environment({"PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_WEBHOOK_WORKER": "off"})
+    process = subprocess.Popen(command, env=settings, stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    shown = b""
+    while b"is ready" not in shown:
+        shown += os.read(ours, 1000)
+    process.terminate()
+    assert process.wait(60) == 0
+    os.close(ours)
+    assert [line.split()[0] for line in shown.decode().splitlines()][:2] == ["Documentation:", "Console:"]
+
+
+def test_webhooks_of_the_sample_data_can_be_sent_to_this_machine(data_dir: Path) -> None:
+    serving = ServeProcess(data_dir, "--demo", PLANKEEPER_WEBHOOK_WORKER="on")
+    with Receiver() as receiver, serving.client() as client:
+        endpoint = {"url": receiver.url, "event_types": ["note_type.created"]}
+        assert client.post("/webhook-endpoints", json=endpoint).status_code in (200, 201)
+        client.post("/note-types", json={"note_type": "sent"})
+        wait_until(lambda: receiver.received)
+    assert serving.stop() == 0
 
 
 def test_a_killed_worker_is_replaced(data_dir: Path) -> None:

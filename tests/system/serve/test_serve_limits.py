@@ -158,8 +158,9 @@ def test_a_metrics_port_in_use_is_named_in_the_error() -> None:
         settings = {"PLANKEEPER_DATA_DIR": str(folder), "PLANKEEPER_METRICS_PORT": port}
         done = run_program("serve", "--port", "0", "--workers", "1", **settings)
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: ")
-    assert port in done.stderr
+    [line] = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (line["level"], line["event"]) == ("error", "the program cannot start")
+    assert line["reason"].startswith(f"Cannot listen on 127.0.0.1 port {port} for metrics: ")
 
 
 def test_many_invalid_keys_from_many_clients_do_not_grow_the_workers(proxied: ServeProcess) -> None:

@@ -1,5 +1,6 @@
 """The running program with a mail server: from an invitation to a reset password, with TLS and a password."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,6 +102,7 @@ def test_mails_are_sent_after_the_mail_server_is_back(
 
 def test_serve_refuses_to_start_without_a_public_url(folder: Path) -> None:
     done = run_program("serve", PLANKEEPER_DATA_DIR=str(folder), PLANKEEPER_SMTP_URL="smtp://127.0.0.1:25")
-    assert (done.returncode, done.stderr.startswith("Error: PLANKEEPER_SMTP_URL requires PLANKEEPER_PUBLIC_URL")) == (
-        1, True,
-    )  # fmt: skip
+    assert done.returncode == 1
+    [line] = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (line["level"], line["event"]) == ("error", "the program cannot start")
+    assert line["reason"].startswith("PLANKEEPER_SMTP_URL requires PLANKEEPER_PUBLIC_URL")

@@ -1,0 +1,76 @@
+"""What a server reports: a log line when it has started, and errors as log lines unless people read them."""
+
+import os
+import platform
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
+
+import click
+
+from plankeeper import __version__, logs
+from plankeeper.cli.context import DatabaseError
+from plankeeper.database import schema
+from plankeeper.settings import Settings
+from plankeeper.version import commit
+
+log = logs.log
+
+
+def is_for_people(*, demo: bool = False) -> bool:
+    """Whether sentences are printed, and not only JSON lines: in a terminal, and always with the sample data."""
+    return demo or sys.stdout.isatty()
+
+
+@contextmanager
+def errors_as_log_lines(*, enabled: bool) -> Generator[None]:
+    """An error that ends the program is a JSON line instead of a sentence."""
+    if not enabled:
+        yield
+        return
+    logs.configure()
+    try:
+        yield
+    except click.ClickException as error:
+        # Their sentences are written for operators. Those about the database also quote PostgreSQL or the driver.
+        reason = error.reason if isinstance(error, DatabaseError) else error.format_message()
+        cause = error.cause if isinstance(error, DatabaseError) else None
+        log.error("the program cannot start", extra={"reason": reason}, exc_info=cause)  # noqa: TRY400 - the cause
+        sys.exit(error.exit_code)
+    except Exception:
+        log.exception("the program failed")
+        sys.exit(1)
+
+
+def warn(text: str, *, for_people: bool) -> None:
+    """Report something that doesn't stop the program: a sentence without its full stop, or a log line."""
+    if for_people:
+        click.echo(f"Warning: {text}", err=True)
+    else:
+        log.warning(text)
+
+
+def log_start(event: str, settings: Settings, changed: dict[str, str], **members: object) -> None:
+    """Log one line with what an operator wants to know about a program that has started.
+
+    `settings` are those that the operator chose, and `changed` those that differ from the defaults.
+    """
+    about = {
+        "version": __version__,
+        "commit": commit(),
+        "python": platform.python_version(),
+        "database_host": describe_database(settings),
+        "schema": schema.LATEST_REVISION,
+        "settings": changed,
+    }
+    log.info(event, extra=members | about)
+
+
+def describe_database(settings: Settings) -> str:
+    """The hosts of the database, without its user and password; for the embedded PostgreSQL its data directory."""
+    if not settings.database_url:
+        return f"embedded in {settings.data_dir}"
+    url = urlsplit(settings.database_url)
+    hosts = url.netloc.rpartition("@")[2] or ",".join(parse_qs(url.query).get("host", []))
+    return hosts or os.environ.get("PGHOST", "localhost")

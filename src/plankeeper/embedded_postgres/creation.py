@@ -1,0 +1,84 @@
+"""Creates the cluster of a data folder, in the folder itself or, as root, where the server's user can enter."""
+
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+from plankeeper.embedded_postgres import binaries
+from plankeeper.embedded_postgres.binaries import PostgresBinaries, SystemUser
+
+DATABASE = "plankeeper"
+SUPERUSER = "postgres"
+
+_ORIGIN_SUFFIX = ".origin"  # of the file beside a cluster that is not in its data folder
+
+
+def create_cluster(data_dir: Path, programs: PostgresBinaries, lock: int) -> None:
+    """Create the cluster and its database in a staging folder, and rename it once it is complete."""
+    staging = data_dir / "postgres.init"
+    if staging.is_symlink():
+        if staging.resolve().parent == binaries.SHARED_DIR:
+            _remove_home(staging.resolve())
+        staging.unlink()
+    elif staging.exists():
+        shutil.rmtree(staging)
+    home = _make_home(staging, programs.user)
+    try:
+        _initialise(home, programs, lock)
+    except BaseException:  # such as Ctrl-C: the next start would use another home
+        _remove_home(home)
+        if staging.is_symlink():
+            staging.unlink()
+        raise
+    staging.rename(data_dir / "postgres")
+    for folder in (home.parent, data_dir):
+        descriptor = os.open(folder, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+def _initialise(home: Path, programs: PostgresBinaries, lock: int) -> None:
+    initdb_options = ["--auth=trust", "--no-locale", "-E", "UTF8", "--data-checksums", "--no-instructions"]
+    if programs.major >= 17:
+        # Sorts like the C locale, but `lower` supports all letters of Unicode, such as É.
+        initdb_options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    programs.run("initdb", "-D", str(home), "-U", SUPERUSER, *initdb_options, inherited_fd=lock)
+    single_user_options = ["--single", "-D", str(home), "-c", "exit_on_error=on", "postgres"]
+    programs.run("postgres", *single_user_options, inherited_fd=lock, statement=f"create database {DATABASE}\n")
+
+
+def _remove_home(home: Path) -> None:
+    """Remove the folder of a cluster that wasn't completed."""
+    shutil.rmtree(home, ignore_errors=True)
+    (home.parent / f"{home.name}{_ORIGIN_SUFFIX}").unlink(missing_ok=True)
+
+
+def _make_home(staging: Path, user: SystemUser | None) -> Path:
+    """Create an empty folder that the server can access: `staging`, or a folder that `staging` links to."""
+    home = staging
+    if user and not user.can_enter(staging.parent):
+        # The name shows where the cluster belongs. The random suffix keeps a removed and recreated data folder
+        # from using the old cluster.
+        binaries.create_shared_dir()
+        origin = re.sub(r"[^\w.-]+", "-", str(staging.parent).strip("/"))[-60:]
+        home = binaries.SHARED_DIR / f"{origin}-{secrets.token_hex(4)}"
+    home.mkdir(mode=0o700)
+    if user:
+        os.chown(home, user.uid, user.gid)
+    if home != staging:
+        staging.symlink_to(home)
+        # For `abandoned_homes`: which link leads here once the cluster is complete.
+        home.with_name(f"{home.name}{_ORIGIN_SUFFIX}").write_text(f"{staging.parent / 'postgres'}\n")
+    return home
+
+
+def abandoned_homes() -> list[Path]:
+    """The clusters in the shared folder whose data directory is gone, or has another cluster."""
+    try:
+        origins = sorted(binaries.SHARED_DIR.glob(f"*{_ORIGIN_SUFFIX}"))
+        homes = {each.with_name(each.name.removesuffix(_ORIGIN_SUFFIX)): each.read_text().strip() for each in origins}
+    except OSError:
+        return []
+    return [home for home, origin in homes.items() if home.is_dir() and Path(origin).resolve() != home]

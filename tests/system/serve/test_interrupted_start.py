@@ -1,0 +1,87 @@
+"""Ctrl-C at each step of the first start: the program ends without a traceback, and the next start works."""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from support.folder import temporary_folder
+from support.program import ServeProcess, environment
+from support.server import wait_until
+
+COMMAND = ["-m", "plankeeper", "serve", "--demo", "--port", "0", "--workers", "2"]
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    with temporary_folder() as folder:
+        yield folder
+
+
+def start(data_dir: Path, *options: str) -> subprocess.Popen[str]:
+    """A server with a process group of its own, as in a terminal."""
+    process = subprocess.Popen(
+        [sys.executable, *options, *COMMAND],
+        env=environment({"PLANKEEPER_DATA_DIR": str(data_dir)}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    atexit.register(process.kill)  # a test that fails leaves no server behind
+    return process
+
+
+def interrupt(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """What a terminal does at Ctrl-C: all processes of the group get SIGINT. The exit status and the output."""
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    return process.returncode, output.strip()  # click ends the line with `^C`
+
+
+def interrupt_when(data_dir: Path, is_reached: Callable[[subprocess.Popen[str]], bool]) -> tuple[int, str]:
+    process = start(data_dir)
+    wait_until(lambda: is_reached(process) or process.poll() is not None, 180)
+    return interrupt(process)
+
+
+def is_creating_cluster(data_dir: Path) -> bool:
+    return (data_dir / "postgres.init" / "base").exists()
+
+
+def is_migrating(data_dir: Path) -> bool:
+    file = data_dir / "postgres" / "postmaster.pid"
+    return file.exists() and "ready" in file.read_text()
+
+
+def is_loading_workers(process: subprocess.Popen[str]) -> bool:
+    children = psutil.Process(process.pid).children()
+    return any("spawn_main" in argument for each in children for argument in each.cmdline())
+
+
+def test_ctrl_c_while_the_program_loads_its_modules(data_dir: Path) -> None:
+    process = start(data_dir, "-X", "importtime")
+    assert process.stdout is not None
+    assert any("click" in line for line in process.stdout)
+    status, output = interrupt(process)
+    assert status == -signal.SIGINT
+    assert "Traceback" not in output
+    assert list(data_dir.iterdir()) == []
+
+
+def test_ctrl_c_during_a_first_start_leaves_nothing_that_stops_the_next_one(data_dir: Path) -> None:
+    assert interrupt_when(data_dir, lambda _: is_creating_cluster(data_dir)) == (130, "")
+    assert [each.name for each in data_dir.iterdir()] == ["postgres.lock"]
+    assert interrupt_when(data_dir, lambda _: is_migrating(data_dir)) == (130, "")
+    assert interrupt_when(data_dir, is_loading_workers) == (0, "")
+    assert not (data_dir / "postgres" / "postmaster.pid").exists()
+    serving = ServeProcess(data_dir, "--demo")
+    with serving.client() as client:
+        assert client.get("/participants").json()["pagination"]["total"] == 400
+    assert serving.stop() == 0
