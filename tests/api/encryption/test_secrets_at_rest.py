@@ -138,7 +138,7 @@ def test_a_secret_of_another_record_is_not_used(
         from webhook_endpoints copied
         where endpoint.plan_manager_id = $1 and copied.plan_manager_id = $1 and copied.id = $2
     """
-    server.run(server.db.execute(copied, plan_manager_id, UUID(first["id"])))
+    server.run(server.db.execute(copied, UUID(api.plan_manager_id), UUID(first["id"])))
     emit_events(server, api)
     wait_until(lambda: len(list_deliveries(api, first)) == 1)
     assert poll_once(server) == 2

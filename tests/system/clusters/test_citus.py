@@ -51,6 +51,7 @@ ALL_SHARDS = {
     "webhooks.delivery_queue.get_backlog": "a metric",
     "webhooks.delivery_queue.list_due": "node by node if one has failed",
     "webhooks.delivery_queue.purge": "a periodic task",
+    "webhooks.endpoint_store.count_unhealthy": "the operator's doctor",
     "webhooks.endpoint_store.plan_managers_behind": "node by node if one has failed",
 }
 VALUES = {
