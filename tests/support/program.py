@@ -40,6 +40,7 @@ def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str)
     argv, sys.argv = sys.argv, ["plankeeper", *arguments]
     root = logging.getLogger()
     handlers, level, hooks = root.handlers[:], root.level, (sys.excepthook, threading.excepthook)
+    variables_before = dict(os.environ)
     code: Any = 0
     try:
         with CliRunner().isolation(stdin, variables) as (stdout, stderr, _):
@@ -57,6 +58,9 @@ def run_plankeeper(*arguments: str, stdin: bytes | None = None, **settings: str)
         logging.captureWarnings(capture=False)
         sys.excepthook, threading.excepthook = hooks
         sys.argv = argv
+        # A server sets variables for its workers.
+        os.environ.clear()
+        os.environ.update(variables_before)
         for number, handler in signals.items():
             signal.signal(number, handler)
     assert "--traceback" not in process.stderr, process.stderr

@@ -29,7 +29,15 @@ _CAUSES: tuple[tuple[Cause, tuple[type[Exception], ...]], ...] = (
     ("connections_exhausted", (asyncpg.TooManyConnectionsError,)),
     ("pool_exhausted", (PoolExhaustedError,)),
     ("wrong_schema", _SCHEMA_ERRORS),
-    ("slow", (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, asyncpg.TransactionRollbackError)),
+    (
+        "slow",
+        (
+            TimeoutError,  # of asyncpg, if the database didn't cancel the statement itself
+            asyncpg.QueryCanceledError,
+            asyncpg.LockNotAvailableError,
+            asyncpg.TransactionRollbackError,
+        ),
+    ),
 )
 
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.database.unavailability import SENTENCES, retry_advice
 from plankeeper.http.errors import CODES
 from support.client import PREFIX, Client
 from support.cluster import SharedCluster
@@ -383,7 +384,7 @@ def test_requests_return_503_while_the_database_is_down_and_recover(own_database
         assert response.headers["retry-after"] == "1"
         assert response.json() == {
             "success": False, "error": "service_unavailable", "request_id": response.headers["x-request-id"],
-            "detail": CODES["service_unavailable"].description,
+            "detail": f"{SENTENCES['down']} {retry_advice('down')}",
         }  # fmt: skip
     assert api.http.get("/readyz").status_code == 503
     assert api.http.get("/healthz").status_code == 200

@@ -15,7 +15,7 @@ import pytest
 from plankeeper.api_keys.format import new_key as some_key
 from plankeeper.database.client import Database
 from plankeeper.database.pool import Pool
-from plankeeper.http.errors import CODES
+from plankeeper.database.unavailability import SENTENCES, Cause, retry_advice
 from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until
@@ -88,6 +88,10 @@ def all_slots_in_use(
         updates = [pool.submit(api.put, path, {"last_name": f"L{number}"}) for number in range(slots)]
         wait_until(lambda: blocked_statements(server) >= slots)
         yield release, updates
+
+
+def detail_of(cause: Cause) -> str:
+    return f"{SENTENCES[cause]} {retry_advice(cause)}"
 
 
 def assert_busy(response: httpx.Response, detail: str) -> None:
@@ -169,8 +173,8 @@ def test_a_request_without_a_database_connection_in_time_is_rejected(
     api = new_client_of(small)
     with all_slots_in_use(small, api, 2) as (release, updates):
         for _ in range(3):
-            assert_busy(api.get("/participants"), CODES["service_unavailable"].description)
-            assert_busy(api.post("/participants", {}), CODES["service_unavailable"].description)
+            assert_busy(api.get("/participants"), detail_of("pool_exhausted"))
+            assert_busy(api.post("/participants", {}), detail_of("pool_exhausted"))
         assert not any(update.done() for update in updates)
         release()
         assert [update.result(20).status_code for update in updates] == [200] * 2
@@ -184,7 +188,7 @@ def test_a_request_that_waits_too_long_for_a_lock_is_rejected_and_writes_nothing
     api = new_client_of(hasty)
     with all_slots_in_use(hasty, api, 2) as (release, updates):
         for update in updates:
-            assert_busy(update.result(20), CODES["service_unavailable"].description)
+            assert_busy(update.result(20), detail_of("slow"))
         release()
     [stored] = api.get("/participants").json()["data"]
     assert stored["last_name"] is None
