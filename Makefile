@@ -95,7 +95,8 @@ lock:
 	.venv/locking/bin/pip install --quiet pip-tools
 	$(PIP_COMPILE) -o requirements.lock pyproject.toml
 	$(PIP_COMPILE) --extra embedded -c requirements.lock -o requirements-embedded.lock pyproject.toml
+	$(PIP_COMPILE) --extra telemetry -c requirements.lock -c requirements-embedded.lock -o requirements-telemetry.lock pyproject.toml
 	$(PIP_COMPILE) --only-build-deps $(BUILD_TOOLS) -c requirements-embedded.lock -o requirements-build.lock pyproject.toml
-	$(PIP_COMPILE) --extra embedded --extra dev $(BUILD_TOOLS) -c requirements-embedded.lock -c requirements-build.lock \
-		-o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) --extra embedded --extra telemetry --extra dev $(BUILD_TOOLS) -c requirements-embedded.lock \
+		-c requirements-telemetry.lock -c requirements-build.lock -o requirements-dev.lock pyproject.toml
 	rm -rf .venv/locking

@@ -4,7 +4,7 @@
 #
 #   scripts/audit.sh [LOCK...]
 #
-# Without arguments, it checks what servers install: requirements.lock, and requirements-embedded.lock if it exists.
+# Without arguments, it checks what servers install: requirements.lock, and the locks of its extras if they exist.
 # AUDIT_SERVICES are the services to try, in this order. OSV_URL is the address of OSV.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ services=${AUDIT_SERVICES:-pypi osv}
 osv_url=${OSV_URL:-https://api.osv.dev/v1/query}
 locks=("$@")
 if [ ${#locks[@]} -eq 0 ]; then
-    for lock in requirements.lock requirements-embedded.lock; do
+    for lock in requirements.lock requirements-embedded.lock requirements-telemetry.lock; do
         if [ -f "$lock" ]; then locks+=("$lock"); fi
     done
 fi

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_network
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
@@ -19,7 +20,9 @@ from plankeeper.console.application import build_not_found_endpoint as build_con
 from plankeeper.console.application import page_routes
 from plankeeper.console.endpoint import ConsoleDependencies
 from plankeeper.console.routing import PREFIX as CONSOLE_PREFIX
+from plankeeper.console.static_files import STATIC_PREFIX
 from plankeeper.database.client import Database
+from plankeeper.database.observed_connection import notify_all
 from plankeeper.error_catalogue.routes import router as error_catalogue
 from plankeeper.events.routes import router as events
 from plankeeper.http.admission import Admission
@@ -43,9 +46,14 @@ from plankeeper.providers.routes import router as providers
 from plankeeper.rate_limits.limiter import LeasedRateLimiter
 from plankeeper.request_log.buffer import RequestLogBuffer
 from plankeeper.settings import Settings
+from plankeeper.slow_statements import log_slow_statements
 from plankeeper.team_members.routes import router as team_members
+from plankeeper.telemetry import setup
 from plankeeper.webhooks.delivery_routes import router as webhook_deliveries
 from plankeeper.webhooks.endpoint_routes import router as webhook_endpoints
+
+if TYPE_CHECKING:
+    from plankeeper.telemetry.exporters import Telemetry
 
 ROUTERS = (
     participants,
@@ -98,11 +106,12 @@ def build_app(settings: Settings) -> ASGIApp:
     """The ASGI application. Its lifespan opens and closes the database pool and runs the background tasks."""
     _declare_metrics()
     services = _build_services(settings)
-    console = ConsoleDependencies(services.api.db, services.api.admission, services.instrumentation, settings)
-    endpoints = api_endpoints(services.api) | public_endpoints(services.api) | build_console_endpoints(console)
+    api = services.api
+    console = ConsoleDependencies(api.db, api.admission, api.on_response, settings, api.on_write)
+    endpoints = _trace(services, api_endpoints(api) | build_console_endpoints(console)) | public_endpoints(api)
     router = PathRouter(
         {path: _require_public_host(services, path, app) for path, app in endpoints.items()},
-        default=NotFoundEndpoint(services.instrumentation),
+        default=NotFoundEndpoint(api.on_response),
         fallbacks={
             f"{CONSOLE_PREFIX}/": _require_public_host(
                 services, CONSOLE_PREFIX, build_console_not_found_endpoint(console)
@@ -121,6 +130,17 @@ def build_app(settings: Settings) -> ASGIApp:
     )
 
 
+def _trace(services: "_Services", endpoints: dict[str, ASGIApp]) -> dict[str, ASGIApp]:
+    """The endpoints with a span for each request if telemetry is on. Static files have none."""
+    telemetry = services.telemetry
+    if telemetry is None:
+        return endpoints
+    return {
+        path: app if path.startswith(STATIC_PREFIX) else telemetry.trace_endpoint(app, path)
+        for path, app in endpoints.items()
+    }
+
+
 def _declare_metrics() -> None:
     for operation in operations():
         declare_requests(operation.method, operation.path, operation.status)
@@ -132,7 +152,7 @@ def _require_public_host(services: "_Services", path: str, app: ASGIApp) -> ASGI
     """The application, only for the public host if it is for browsers and there is a public URL."""
     public_url = services.api.settings.public_url
     is_for_browsers = path in BROWSER_PATHS or path.startswith(tuple(f"{each}/" for each in BROWSER_PATHS))
-    return PublicHostEndpoint(app, public_url, services.instrumentation) if public_url and is_for_browsers else app
+    return PublicHostEndpoint(app, public_url, services.api.on_response) if public_url and is_for_browsers else app
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +164,18 @@ class _Services:
     rate_limiter: LeasedRateLimiter
     instrumentation: RequestInstrumentation
     request_log_buffer: RequestLogBuffer | None
+    telemetry: "Telemetry | None"
 
 
 def _build_services(settings: Settings) -> _Services:
+    telemetry = setup.start(settings)
     db = Database(
         settings.database_url or "",
         pool_size=settings.pool_size,
         statement_timeout=settings.statement_timeout,
+        on_statement=notify_all(
+            log_slow_statements(settings.slow_statements), telemetry.trace_statements() if telemetry else None
+        ),
     )
     api_key_cache, rate_limiter = ApiKeyCache(db), LeasedRateLimiter(db)
     request_log_buffer = RequestLogBuffer(db) if settings.request_log_retention else None
@@ -159,8 +184,10 @@ def _build_services(settings: Settings) -> _Services:
         on_record=request_log_buffer.append if request_log_buffer else None,
     )
     admission = Admission(api_key_cache.authenticate, rate_limiter, settings)
-    api = ApiDependencies(db, admission, service, instrumentation, settings)
-    return _Services(api, api_key_cache, rate_limiter, instrumentation, request_log_buffer)
+    on_response = telemetry.trace_responses(instrumentation) if telemetry else instrumentation
+    on_write = telemetry.publish_context if telemetry else None
+    api = ApiDependencies(db, admission, service, on_response, settings, on_write)
+    return _Services(api, api_key_cache, rate_limiter, instrumentation, request_log_buffer, telemetry)
 
 
 def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
@@ -216,6 +243,8 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             services.instrumentation.flush()
             if services.request_log_buffer:
                 await services.request_log_buffer.close()
+            if services.telemetry:
+                await services.telemetry.close()
 
 
 def _tune_garbage_collection() -> None:

@@ -48,6 +48,7 @@ EVENT_LAG = Gauge(
 EVENTS_UNSEQUENCED = Gauge("plankeeper_events_unsequenced", "Events without a position.", multiprocess_mode="livemax")
 MAIL_ATTEMPTS = Counter("plankeeper_mail_attempts", "Attempts to send a mail.", ["outcome"])
 WEBHOOK_ATTEMPTS = Counter("plankeeper_webhook_attempts", "Attempts to send a webhook.", ["outcome"])
+SLOW_STATEMENTS = Counter("plankeeper_slow_statements", "Statements that took longer than the threshold.")
 SIGN_IN_FAILURES = Counter("plankeeper_sign_in_failures", "Failed attempts to sign in to the console.", ["reason"])
 
 # One worker of each server measures these in the database; in the others they are 0. See monitoring.py.

@@ -1,13 +1,16 @@
-"""Parsers of settings: from a variable's text to its value. A ValueError says what is expected."""
+"""The fields of settings and their parsers: from a variable's text to its value. A ValueError says what is expected."""
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.errors import MessageError
 from email.headerregistry import Address
 from email.utils import getaddresses
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -36,6 +39,12 @@ class SmtpServer:
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+
+def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str, *, is_secret: bool = False) -> Any:
+    """A setting. Error messages don't contain the value of a secret one."""
+    metadata = {"name": name, "default": default, "parse": parse, "meaning": meaning, "is_secret": is_secret}
+    return field(metadata=metadata)
 
 
 def parse_text(value: str) -> str:
@@ -84,6 +93,15 @@ def parse_optional_port(value: str) -> int | None:
     return parse_port(value) if value else None
 
 
+def parse_milliseconds(value: str) -> int | None:
+    """`1000` as 1000, `off` as None."""
+    if value == "off":
+        return None
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise ValueError("milliseconds above 0, such as 1000, or off")
+
+
 def parse_flag(value: str) -> bool:
     if value in ("on", "off"):
         return value == "on"
@@ -94,6 +112,13 @@ def parse_log_level(value: str) -> str:
     if value in LEVELS:
         return value
     raise ValueError("debug, info, warning or error")
+
+
+def parse_telemetry(value: str) -> bool:
+    is_on = parse_flag(value)
+    if is_on and (find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None):
+        raise ValueError("off without the extra plankeeper[telemetry]")
+    return is_on
 
 
 def parse_networks(value: str) -> tuple[str, ...]:

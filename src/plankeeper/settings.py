@@ -1,8 +1,8 @@
 """The settings, read once from the environment into a frozen object."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from plankeeper.setting_parsers import (
     parse_flag,
     parse_log_level,
     parse_mail_from,
+    parse_milliseconds,
     parse_networks,
     parse_optional,
     parse_optional_path,
@@ -26,20 +27,16 @@ from plankeeper.setting_parsers import (
     parse_public_url,
     parse_rate_limit,
     parse_smtp_url,
+    parse_telemetry,
     parse_text,
     parse_workers,
     parse_zone,
+    setting,
 )
 
 
 class SettingError(Exception):
     """An invalid setting. The message has its name, its value, and what is expected."""
-
-
-def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str, *, is_secret: bool = False) -> Any:
-    """A setting. Error messages don't contain the value of a secret one."""
-    metadata = {"name": name, "default": default, "parse": parse, "meaning": meaning, "is_secret": is_secret}
-    return field(metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +52,7 @@ class Settings:
         is_secret=True,  # it contains the password
     )
     data_dir: Path = setting(
-        "PLANKEEPER_DATA_DIR",
-        ".plankeeper",
-        Path,
-        "The data directory of the embedded PostgreSQL.",
+        "PLANKEEPER_DATA_DIR", ".plankeeper", Path, "The data directory of the embedded PostgreSQL."
     )
     postgres_bin: Path | None = setting(
         "PLANKEEPER_POSTGRES_BIN",
@@ -182,6 +176,18 @@ class Settings:
         "The least level of the log lines that are written: `debug`, `info`, `warning` or `error`. The lines for"
         " requests have the level `info`.",
     )
+    slow_statements: int | None = setting(
+        "PLANKEEPER_SLOW_STATEMENTS",
+        "1000",
+        parse_milliseconds,
+        "The duration in milliseconds from which a statement is [logged](operations.md#slow-statements), or `off`.",
+    )
+    telemetry: bool = setting(
+        "PLANKEEPER_TELEMETRY",
+        "off",
+        parse_telemetry,
+        "Whether [traces and errors](operations.md#traces-and-error-reports) are exported: `on` or `off`.",
+    )
     metrics_port: int | None = setting(
         "PLANKEEPER_METRICS_PORT",
         "",
@@ -277,17 +283,6 @@ class Settings:
         if settings.smtp_server:
             settings.require_public_url("PLANKEEPER_SMTP_URL")
         return settings
-
-    @classmethod
-    def changed(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The variables whose text differs from the default. The values of secret ones are replaced."""
-        variables = os.environ if environment is None else environment
-        settings = {each.metadata["name"]: each.metadata for each in fields(cls)}
-        return {
-            name: "(secret)" if each["is_secret"] else variables[name]
-            for name, each in settings.items()
-            if variables.get(name, "") not in ("", each["default"])
-        }
 
     def require_public_url(self, feature: str) -> str:
         """The public URL, which a feature needs for links or redirects. Raises SettingError if it isn't set."""

@@ -12,6 +12,8 @@ FOUNDATION = {
     "embedded_postgres",
     "events",
     "metrics",
+    "slow_statements",
+    "telemetry",
     "settings",
     "setting_parsers",
     "logs",

@@ -1,4 +1,4 @@
-"""The server connects only to its database, webhook endpoints, mail server and sign-in providers."""
+"""The server connects only to its database, webhook endpoints, mail server, sign-in providers and collector."""
 
 import ast
 
@@ -6,8 +6,9 @@ from contract.sources import imports, modules
 
 # Libraries that open connections to an address that they are given.
 CLIENTS = {
-    "aiohttp", "ftplib", "http.client", "httpcore", "httpx", "imaplib", "paramiko", "poplib", "requests", "smtplib",
-    "telnetlib", "urllib.request", "urllib3", "websockets", "xmlrpc", "xmlrpc.client",
+    "aiohttp", "ftplib", "http.client", "httpcore", "httpx", "imaplib", "opentelemetry.exporter",
+    "paramiko", "poplib", "requests", "smtplib", "telnetlib", "urllib.request", "urllib3", "websockets", "xmlrpc",
+    "xmlrpc.client",
 }  # fmt: skip
 # What opens one without a library.
 CALLS = {"open_connection", "create_connection", "open_unix_connection", "sock_connect", "connect", "connect_ex"}
@@ -19,6 +20,7 @@ OUTGOING_MODULES: dict[str, str] = {
     "database.schema": "the database, for migrations",
     "mail.client": "the operator's mail server",
     "single_sign_on.client": "the sign-in providers that the operator configured",
+    "telemetry.exporters": "the operator's OpenTelemetry collector, if telemetry is on",
     "webhooks.client": "webhook endpoints, whose addresses are checked at every attempt",
 }
 

@@ -58,6 +58,7 @@ OTHER_STORES = {
     "database.server": "what PostgreSQL reports about itself",
     "database.unavailability": "the check whether the database can write",
     "database.citus": "the nodes of Citus, which belong to no feature package",
+    "telemetry.webhooks": "notifications with the traces of writes, without a table",
 }
 # Statements on functions and tables that only Citus has: tests/system/clusters/test_citus.py prepares them.
 ONLY_ON_CITUS = "database.citus"

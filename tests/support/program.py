@@ -91,6 +91,7 @@ class ServeProcess:
         usual = {
             "PLANKEEPER_DATA_DIR": str(data_dir), "PLANKEEPER_RATE_LIMIT": "off", "PLANKEEPER_ACCESS_LOG": "off",
             "PLANKEEPER_WEBHOOK_WORKER": "off", "PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS": "1000",
+            "PLANKEEPER_SLOW_STATEMENTS": "off",  # on a busy machine, any statement can be slow
         }  # fmt: skip
         if "PLANKEEPER_DATABASE_URL" in settings:
             usual["PLANKEEPER_SECRET_KEY_FILE"] = str(shared_key_file())

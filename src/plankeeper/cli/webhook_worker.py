@@ -6,7 +6,7 @@ import click
 
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
 from plankeeper.cli.secret_keys import key_file_warnings
-from plankeeper.cli.startup import errors_as_log_lines, is_for_people, log_start, warn
+from plankeeper.cli.startup import changed_settings, errors_as_log_lines, is_for_people, log_start, warn
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
@@ -42,7 +42,7 @@ async def _run_worker(chosen: Settings, settings: Settings, *, for_people: bool)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     logs.configure(settings.log_level)
-    log_start("the webhook worker is started", chosen, Settings.changed())
+    log_start("the webhook worker is started", chosen, changed_settings())
     if for_people:
         click.echo("The webhook worker is ready. Press Ctrl-C to stop.")
     await run_webhook_worker(settings)

@@ -13,10 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from plankeeper.accounts import devices, sessions
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.concurrency import ConcurrencyLimit, CredentialCheckLimit, DownloadLimit, DownloadLimitError
+from plankeeper.console.concurrency import ConcurrencyLimit, CredentialCheckLimit, DownloadLimit
 from plankeeper.console.cookies import Cookies
-from plankeeper.console.csrf import CsrfError, verify_csrf
+from plankeeper.console.csrf import verify_csrf
 from plankeeper.console.current_user import CurrentUser
+from plankeeper.console.error_pages import RoleRequiredError, error_headers, error_page
 from plankeeper.console.forms import MAX_FORM_BYTES, Form, is_upload, parse_form, read_form, read_upload
 from plankeeper.console.origin import Origin
 from plankeeper.console.responses import (
@@ -38,14 +39,13 @@ from plankeeper.console.routing import (
 )
 from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database
-from plankeeper.database.unavailability import SENTENCES
 from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.context import or_404
+from plankeeper.http.endpoint import OnWrite
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
-from plankeeper.http.responses import log, log_unavailability
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
@@ -59,19 +59,19 @@ MAX_CREDENTIAL_FORM_BYTES = 16 * 1024  # of forms with a password or a code, whi
 MAX_IMPORTS = 2  # in progress in one worker: they leave processor time and connections to other requests
 
 
-_ERROR_PAGES = {"secret_key_missing": "secret_key_missing"}
-_STATUS_PAGES = {404: "not_found", 429: "rate_limited", 503: "unavailable"}
-
-
-class RoleRequiredError(Exception):
-    """The account does not have the role that the page requires."""
-
-
 class ConsoleDependencies:
     """What all pages share."""
 
-    def __init__(self, db: Database, admission: Admission, on_response: OnResponse, settings: Settings) -> None:
+    def __init__(
+        self,
+        db: Database,
+        admission: Admission,
+        on_response: OnResponse,
+        settings: Settings,
+        on_write: OnWrite | None = None,
+    ) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
+        self.on_write = on_write
         self.templates: Jinja2Templates = create_templates(
             settings.time_zone, sends_mail=settings.smtp_server is not None
         )
@@ -97,8 +97,8 @@ class PageEndpoint:
             self._deps.on_response(state, request.method, self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - every error is shown as a page
-            response = render_page(self._deps.templates, request, _error_page(error, state), user)
-            response.headers.update(_error_headers(error, self._routes))
+            response = render_page(self._deps.templates, request, error_page(error, state), user)
+            response.headers.update(error_headers(error, self._routes))
         add_common_headers(response, state.request_id, origin)
         with self._download_slot(user) if isinstance(response, StreamingResponse) else nullcontext():
             await response(scope, receive, send)
@@ -210,7 +210,10 @@ class PageEndpoint:
             if not route.writes:
                 return await route.handler(request, **path_params)
             async with self._deps.db.transaction() as tx:
-                return await route.handler(request.with_transaction(tx), **path_params)
+                result = await route.handler(request.with_transaction(tx), **path_params)
+                if self._deps.on_write and request.session and request.session.plan_manager_id:
+                    await self._deps.on_write(tx, request.session.plan_manager_id, request.request_id)
+                return result
         except ApiError as error:
             if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
@@ -258,37 +261,3 @@ def _required_redirect(route: PageRoute, session: Session | None, request: Reque
     if route.role != "signed_in" and session.plan_manager_id not in session.roles:
         return Redirect(ENABLE_TWO_FACTOR if session.two_factor_required_by else CHOOSE_PLAN_MANAGER)
     return None
-
-
-def _error_page(error: Exception, state: RequestState) -> HtmlPage:
-    """The page for an error. The details of an unexpected error are only logged."""
-    request_id = state.request_id.decode()
-    if isinstance(error, CsrfError):
-        kind, status = "csrf_failed", 403
-    elif isinstance(error, RoleRequiredError):
-        kind, status = "role_required", 403
-    elif isinstance(error, DownloadLimitError):
-        return HtmlPage("error.html", {"kind": "rejected", "detail": str(error), "request_id": request_id}, 429)
-    elif isinstance(error, ApiError):
-        kind, status = (
-            _ERROR_PAGES.get(error.code) or _STATUS_PAGES.get(error.status, "rejected"),
-            error.status,
-        )
-    elif cause := log_unavailability(error, request_id):
-        context = {"kind": "unavailable", "detail": SENTENCES[cause], "request_id": request_id}
-        return HtmlPage("error.html", context, 503)
-    else:
-        log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
-        kind, status = "internal_error", 500
-    detail = error.detail if isinstance(error, ApiError) else ""
-    return HtmlPage("error.html", {"kind": kind, "detail": detail, "request_id": request_id}, status)
-
-
-def _error_headers(error: Exception, routes: Mapping[str, PageRoute]) -> dict[str, str]:
-    if isinstance(error, ApiError) and error.status == 405:
-        return {"allow": ", ".join(sorted([*routes, "HEAD"] if "GET" in routes else routes))}
-    if isinstance(error, DownloadLimitError):
-        return {"retry-after": "5"}
-    if isinstance(error, ApiError) and error.status in (429, 503):
-        return {"retry-after": error.headers.get("retry-after", "1")}
-    return {}

@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
+from plankeeper.database.observed_connection import ObservedConnection, OnStatement
 from plankeeper.database.pool import Pool, PoolExhaustedError, PoolStats
 from plankeeper.database.row_mapping import row_factory
 
@@ -167,12 +168,20 @@ class Database(Executor):
     unreachable, and statements succeed again as soon as it is back.
     """
 
-    __slots__ = ("_dsn", "_pool_size", "_pool_timeout", "_statement_timeout", "on_feeds_changed")
+    __slots__ = ("_dsn", "_on_statement", "_pool_size", "_pool_timeout", "_statement_timeout", "on_feeds_changed")
 
     def __init__(
-        self, dsn: str, *, pool_size: int = 10, pool_timeout: float = 5, statement_timeout: float = 30
+        self,
+        dsn: str,
+        *,
+        pool_size: int = 10,
+        pool_timeout: float = 5,
+        statement_timeout: float = 30,
+        on_statement: OnStatement | None = None,
     ) -> None:
+        """`on_statement` is called after each statement of all connections."""
         super().__init__(None)
+        self._on_statement = on_statement
         self._dsn = dsn
         self._pool_size = pool_size
         self._pool_timeout = pool_timeout
@@ -220,13 +229,31 @@ class Database(Executor):
         finally:
             connection.terminate()
 
+    @asynccontextmanager
+    async def listening_connection(self, channel: str, on_payload: Callable[[str], None]) -> AsyncGenerator[Executor]:
+        """A dedicated connection that receives the payloads of NOTIFY. Use it every few seconds, too."""
+
+        def receive(_connection: object, _pid: int, _channel: str, payload: str) -> None:
+            on_payload(payload)
+
+        connection = await self._connect(_options(self._statement_timeout, idle_session_timeout="10s"))
+        try:
+            await connection.add_listener(channel, receive)
+            yield Executor(connection)
+        finally:
+            connection.terminate()
+
     async def _connect(self, options: dict[str, Any]) -> Any:
+        if self._on_statement:
+            options = options | {"connection_class": ObservedConnection}
         connection = await _asyncpg.connect(self._dsn, **options)
         try:
             self.is_citus = await connection.fetchval(_CONFIGURE_CITUS) is not None
         except BaseException:
             connection.terminate()
             raise
+        if self._on_statement:
+            connection.on_statement = self._on_statement
         return connection
 
 

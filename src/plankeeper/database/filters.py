@@ -17,6 +17,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.database.client import Executor
+from plankeeper.database.statement_names import composed
 
 # A table of literals, because an f-string that contains an integer is not a LiteralString.
 _PARAMETERS: tuple[LiteralString, ...] = ("$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12")
@@ -109,6 +110,11 @@ class FilteredList:
                 yield names, self.page_statement(names), self.count_statement(names)
 
     def _compose_page(self, names: tuple[str, ...]) -> LiteralString:
+        statement = self._page_text(names)
+        composed[statement] = f"{self.table}.page"
+        return statement
+
+    def _page_text(self, names: tuple[str, ...]) -> LiteralString:
         filters = self.filters_of(names)
         parameters = dict(zip(names, _PARAMETERS[_PAGE_PARAMETERS:], strict=False))
         if filters and filters[0].each_value:
@@ -122,7 +128,9 @@ class FilteredList:
     def _compose_count(self, names: tuple[str, ...]) -> LiteralString:
         parameters = dict(zip(names, _PARAMETERS[_COUNT_PARAMETERS:], strict=False))
         conditions = self._conditions(self.filters_of(names), parameters, "plan_manager_id = $1")
-        return _COUNT.format(table=self.table, conditions=conditions)
+        statement = _COUNT.format(table=self.table, conditions=conditions)
+        composed[statement] = f"{self.table}.count"
+        return statement
 
     def _conditions(
         self, filters: Sequence[Filter], parameters: dict[str, LiteralString], tenant: LiteralString

@@ -1,6 +1,6 @@
 """The lifecycle of an API request."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.database.client import Database, constraint_violation
+from plankeeper.database.client import Database, Transaction, constraint_violation
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
 from plankeeper.http.context import ReadContext, WriteContext
@@ -23,6 +23,9 @@ from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.schemas import Query
 from plankeeper.settings import Settings
 
+# Called at the end of the transaction of a write, with the plan manager and the request id.
+OnWrite = Callable[[Transaction, UUID, str], Awaitable[None]]
+
 
 @dataclass(slots=True)
 class ApiDependencies:
@@ -33,6 +36,7 @@ class ApiDependencies:
     idempotency_store: IdempotencyStore
     on_response: OnResponse
     settings: Settings
+    on_write: OnWrite | None = None
 
 
 CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the response
@@ -101,8 +105,12 @@ class Endpoint:
         """The only transaction of a request, committed before the response is sent."""
         try:
             async with self._deps.db.transaction() as tx:
-                ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, state.request_id.decode())
-                return await self._handle_write(operation, ctx, values, idempotency_key, state.headers.get(b"if-match"))
+                request_id, if_match_header = state.request_id.decode(), state.headers.get(b"if-match")
+                ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
+                response = await self._handle_write(operation, ctx, values, idempotency_key, if_match_header)
+                if self._deps.on_write:
+                    await self._deps.on_write(tx, plan_manager_id, request_id)
+                return response
         except asyncpg.IntegrityConstraintViolationError as error:
             violation = constraint_violation(error)
             handle_violation = operation.constraint_errors.get(violation.constraint)

@@ -27,7 +27,7 @@ FLUSH_INTERVAL = 0.05  # seconds between two flushes of log entries and metrics
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)  # seconds
 _UPPER_BOUNDS = (*(str(float(bound)) for bound in BUCKETS), "+Inf")  # values of the label `le`
 
-_METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}
+METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"}
 
 REQUESTS = Counter("plankeeper_http_requests", "Responses sent.", ["method", "route", "status"])
 # The parts of the request duration histogram, which `DurationHistogramCollector` puts together. A Histogram of the
@@ -45,7 +45,7 @@ def declare_requests(method: str, route: str, success: int) -> None:
         REQUESTS.labels(method, route, status)
 
 
-class AccessLogEntry(Struct, gc=False):
+class AccessLogEntry(Struct, gc=False, omit_defaults=True):
     """A request in the log: routes and ids, but no paths, parameters or bodies, which may contain personal data."""
 
     time: datetime
@@ -58,6 +58,7 @@ class AccessLogEntry(Struct, gc=False):
     route: str | None
     status: int
     duration_ms: float
+    trace_id: str | None = None
 
 
 class RequestInstrumentation:
@@ -78,25 +79,11 @@ class RequestInstrumentation:
         seconds = perf_counter() - state.started_at
         histogram = self._histograms.get((method, route, status))
         if histogram is None:
-            method = method if method in _METHODS else "other"
+            method = method if method in METHODS else "other"
             histogram = self._histograms.setdefault((method, route, status), _Histogram(method, route, status))
         histogram.add(seconds)
         if self._log:
-            key_id = state.principal.actor.id if state.principal else None
-            self._entries.append(
-                AccessLogEntry(
-                    datetime.now(UTC),
-                    "info",
-                    "request",
-                    state.request_id.decode(),
-                    key_id,
-                    state.plan_manager_id,
-                    method,
-                    route,
-                    status,
-                    int(seconds * 1_000_000) / 1000,
-                )
-            )
+            self._entries.append(_log_entry(state, method, route, status, seconds))
         if self._on_record and state.principal and state.plan_manager_id:
             self._on_record(
                 (
@@ -122,6 +109,22 @@ class RequestInstrumentation:
         logs.write(entries)
         for histogram in self._histograms.values():
             histogram.flush()
+
+
+def _log_entry(state: RequestState, method: str, route: str | None, status: int, seconds: float) -> AccessLogEntry:
+    return AccessLogEntry(
+        datetime.now(UTC),
+        "info",
+        "request",
+        state.request_id.decode(),
+        state.principal.actor.id if state.principal else None,
+        state.plan_manager_id,
+        method,
+        route,
+        status,
+        int(seconds * 1_000_000) / 1000,
+        state.trace_id,
+    )
 
 
 class _Histogram:

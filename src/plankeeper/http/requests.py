@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -16,6 +17,10 @@ from plankeeper.http.responses import RawHeaders
 
 _JSON_CONTENT_TYPE = re.compile(rb'application/json *(; *charset *= *"?utf-8"? *)?', re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+
+
+# The id of the request that the current task handles, for log lines about its statements.
+_current_request_id: ContextVar[bytes | None] = ContextVar("request_id", default=None)
 
 
 class ClientDisconnectedError(Exception):
@@ -33,11 +38,20 @@ class RequestState:
     principal: Principal | None = None
     plan_manager_id: UUID | None = None
     rate_limit_headers: RawHeaders = ()
+    trace_id: str | None = None  # only with telemetry
 
     @classmethod
     def from_scope(cls, scope: Scope) -> "RequestState":
         headers = read_headers(scope)
-        return cls(headers, resolve_request_id(headers), time.perf_counter(), scope.get("raw_path", b""))
+        request_id = resolve_request_id(headers)
+        _current_request_id.set(request_id)
+        return cls(headers, request_id, time.perf_counter(), scope.get("raw_path", b""))
+
+
+def current_request_id() -> str | None:
+    """The id of the request that the current task handles, or None in a background task."""
+    request_id = _current_request_id.get()
+    return request_id.decode() if request_id else None
 
 
 def read_headers(scope: Scope) -> dict[bytes, bytes]:

@@ -138,12 +138,13 @@ CLAIM_DUE = """
         event.created_at as event_created_at, event.resource_kind, event.resource_id,
         case when due.payload = 'full' then event.data end as data,
         claimed.webhook_endpoint_id, due.url, due.payload, due.secret,
-        case when due.old_secret_until > statement_timestamp() + $6::interval then due.old_secret end as old_secret
+        case when due.old_secret_until > statement_timestamp() + $6::interval then due.old_secret end as old_secret,
+        event.request_id
     from claimed
     join due on due.id = claimed.id
     -- A lateral with a limit: a look-up by key, whatever number of rows PostgreSQL estimates.
     cross join lateral (
-        select created_at, resource_kind, resource_id, data from events
+        select created_at, resource_kind, resource_id, data, request_id from events
         where plan_manager_id = claimed.plan_manager_id and id = claimed.event_id
             and ($7::uuid is null or plan_manager_id = $7)
         limit 1

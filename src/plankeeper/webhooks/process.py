@@ -8,6 +8,8 @@ import sys
 from plankeeper import background, logs, metrics
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
+from plankeeper.slow_statements import log_slow_statements
+from plankeeper.telemetry import setup
 from plankeeper.webhooks.client import WebhookClient
 from plankeeper.webhooks.cpu_backoff import CpuBackoff
 from plankeeper.webhooks.dns import RESOLVER_OPTIONS
@@ -40,13 +42,24 @@ async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None 
     """Send webhooks until SIGTERM or SIGINT, then finish the attempts in flight."""
     loop = asyncio.get_running_loop()
     os.environ.setdefault("RES_OPTIONS", RESOLVER_OPTIONS)
-    db = Database(settings.database_url or "", pool_size=POOL_SIZE, statement_timeout=settings.statement_timeout)
+    db = Database(
+        settings.database_url or "",
+        pool_size=POOL_SIZE,
+        statement_timeout=settings.statement_timeout,
+        on_statement=log_slow_statements(settings.slow_statements),
+    )
     client = WebhookClient(settings.webhook_allowed_networks)
-    worker = Worker(db, client, settings, cpu_backoff=cpu_backoff)
+    telemetry = setup.start(settings)
+    traces = telemetry.trace_webhooks() if telemetry else None
+    worker = Worker(db, client, settings, cpu_backoff=cpu_backoff, traces=traces)
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, worker.stopping.set)
     async with db.open():
-        coroutines = [background.run_background_tasks(db, settings), metrics.watch_process("webhook")]
+        coroutines = [
+            background.run_background_tasks(db, settings),
+            metrics.watch_process("webhook"),
+            *([traces.listen(db)] if traces else []),
+        ]
         tasks = [asyncio.create_task(each) for each in coroutines]
         try:
             await worker.run()
@@ -55,3 +68,5 @@ async def run_webhook_worker(settings: Settings, cpu_backoff: CpuBackoff | None 
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await client.close()
+            if telemetry:
+                await telemetry.close()

@@ -159,6 +159,7 @@ class DeliveryJob(Struct):
     payload: PayloadFormat
     secret: str
     old_secret: str | None
+    request_id: str | None
 
 
 class FanOutEndpoint(Struct):

@@ -5,8 +5,10 @@ import logging
 import random
 import time
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from plankeeper.database import citus
@@ -23,6 +25,9 @@ from plankeeper.webhooks.cpu_backoff import CpuBackoff
 from plankeeper.webhooks.retry_policy import HTTP_GONE, retry_delay
 from plankeeper.webhooks.schemas import Attempt, DeliveryJob, DeliveryUpdate
 
+if TYPE_CHECKING:
+    from plankeeper.telemetry.webhooks import WebhookTraces
+
 log = logging.getLogger("plankeeper")
 
 POLL_INTERVAL = 0.05  # seconds between two polls when no delivery is due
@@ -38,7 +43,7 @@ class Worker:
     """Claims deliveries, sends them and saves the results.
 
     `clock_offset` shifts the clock in tests. With `cpu_backoff`, the worker pauses while other processes need the
-    processor.
+    processor. With `traces`, each attempt has a span.
     """
 
     def __init__(
@@ -48,7 +53,9 @@ class Worker:
         settings: Settings,
         clock_offset: timedelta = timedelta(),
         cpu_backoff: CpuBackoff | None = None,
+        traces: "WebhookTraces | None" = None,
     ) -> None:
+        self._traces = traces
         self._cpu_backoff = cpu_backoff
         self._db = db
         self._nodes = Nodes()
@@ -149,10 +156,7 @@ class Worker:
 
     async def _send_delivery(self, job: DeliveryJob) -> None:
         try:
-            body = build_job_body(job)
-            timestamp = int(time.time() + self._clock_offset.total_seconds())
-            headers = payload.build_headers(str(job.event_id), timestamp, body, decrypt_secrets(job, self._cipher))
-            result = await self._client.post(job.url, headers, body, job.plan_manager_id)
+            result = await (self._attempt_in_span(job, self._traces) if self._traces else self._attempt(job))
             WEBHOOK_ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
             self._updates.append(build_delivery_update(job, result, datetime.now(UTC) + self._clock_offset))
         # In both cases, the delivery is sent again when its lease of a minute expires.
@@ -165,6 +169,26 @@ class Worker:
             self._in_flight[job.webhook_endpoint_id] -= 1
             if not self._in_flight[job.webhook_endpoint_id]:
                 del self._in_flight[job.webhook_endpoint_id]
+
+    async def _attempt(self, job: DeliveryJob, trace_headers: Mapping[str, str] | None = None) -> AttemptResult:
+        body = build_job_body(job)
+        timestamp = int(time.time() + self._clock_offset.total_seconds())
+        headers = payload.build_headers(str(job.event_id), timestamp, body, decrypt_secrets(job, self._cipher))
+        if trace_headers:
+            headers += trace_headers.items()
+        return await self._client.post(job.url, headers, body, job.plan_manager_id)
+
+    async def _attempt_in_span(self, job: DeliveryJob, traces: "WebhookTraces") -> AttemptResult:
+        attributes = {
+            "plankeeper.webhook_endpoint_id": str(job.webhook_endpoint_id),
+            "plankeeper.event_id": str(job.event_id),
+            "plankeeper.event_type": job.event_type,
+            "plankeeper.attempt": job.attempt_count + 1,
+        }
+        with traces.attempt(job.plan_manager_id, job.request_id, job.url, attributes) as span:
+            result = await self._attempt(job, span.headers)
+            span.set_result(result.status_code, result.error)
+            return result
 
     def _leave_to_other_workers(self, endpoint_id: UUID, error: SecretKeyMissingError) -> None:
         """Claim no deliveries of an endpoint for a while: another worker may have the key."""

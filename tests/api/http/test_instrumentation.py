@@ -284,6 +284,7 @@ METRIC_FAMILIES = {
     "plankeeper_webhook_attempts": "counter",
     "plankeeper_mail_attempts": "counter",
     "plankeeper_sign_in_failures": "counter",
+    "plankeeper_slow_statements": "counter",
     "plankeeper_database_up": "gauge",
     "plankeeper_webhook_deliveries_waiting": "gauge",
     "plankeeper_webhook_delivery_lag_seconds": "gauge",

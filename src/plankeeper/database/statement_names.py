@@ -1,0 +1,34 @@
+"""The names of statements, for the log of slow statements and for traces, which contain no SQL."""
+
+import sys
+from functools import cache
+
+# The statements that `database.filters` has composed, with their names.
+composed: dict[str, str] = {}
+
+
+@cache
+def statement_name(statement: str) -> str:
+    """The constant of a statement, such as `events.store.GET`, or else its first words, such as `commit`.
+
+    The cache has an entry for each statement of the package, whose number is limited.
+    """
+    return composed.get(statement) or _constants().get(statement) or _abbreviate(statement)
+
+
+@cache
+def _constants() -> dict[str, str]:
+    """Every constant of the modules that are imported now, by its value."""
+    names: dict[str, str] = {}
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("plankeeper."):
+            for name, value in vars(module).items():
+                if name.isupper() and isinstance(value, str) and " " in value:
+                    names.setdefault(value, f"{module_name.removeprefix('plankeeper.')}.{name}")
+    return names
+
+
+def _abbreviate(statement: str) -> str:
+    """A short statement without its semicolon, such as `copy events`; of another one, the first word."""
+    words = statement.rstrip(";").lower().split()
+    return " ".join(words if len(words) <= 2 else words[:1])
