@@ -32,6 +32,8 @@ python3 -m venv .venv-build
 python3 -m venv /opt/plankeeper
 /opt/plankeeper/bin/pip install --require-hashes --requirement requirements.lock
 /opt/plankeeper/bin/pip install --no-deps dist/plankeeper-*.whl""": "it downloads packages",
+    "plankeeper migrate\nplankeeper distribute": "it needs Citus: tests/system/clusters/test_citus.py runs it",
+    "plankeeper distribute --dry-run": "likewise",
 }
 
 # Notes the headers of every answer that curl gets, beside what the command does with them.

@@ -83,7 +83,7 @@ def running(service: dict[str, str], cluster: SharedCluster, tmp_path: Path) -> 
     """The unit's command with its environment file, umask and limit of files, and its output in one file."""
     file = tmp_path / "environment"
     file.write_text(
-        f"PLANKEEPER_DATABASE_URL={cluster.dsn}\nPLANKEEPER_SECRET_KEY_FILE={shared_key_file()}\n"
+        f"PLANKEEPER_DATABASE_URL={cluster.new_database()}\nPLANKEEPER_SECRET_KEY_FILE={shared_key_file()}\n"
         "PLANKEEPER_PORT=0\nPLANKEEPER_WORKERS=2\n"
     )
     assert service["EnvironmentFile"] == "/etc/plankeeper/environment"

@@ -21,6 +21,7 @@ from system.patroni.documented import documented_file, on_loopback
 from system.patroni.machines import PASSWORD, Machine, Programs
 
 MAX_WAIT = 300  # seconds that a cluster may take to become healthy on a busy machine
+WORKER_STARTED = "the webhook worker is started"
 HEALTHY = [("leader", "running"), ("replica", "streaming"), ("sync_standby", "streaming")]
 
 
@@ -47,7 +48,17 @@ class Application:
         settings = {"PLANKEEPER_DATABASE_URL": self.dsn, "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.1"}
         self.server = ServeProcess(self._folder, **settings)
         # A program of its own: a worker of `serve` backs off while the processors are as busy as here.
-        self.webhook_worker = WebhookWorker(self._folder / "webhooks.log", **settings)
+        self.webhook_worker = self._start_webhook_worker(settings)
+
+    def _start_webhook_worker(self, settings: dict[str, str]) -> WebhookWorker:
+        """Start it again if it can't reach the database at its start, as systemd does."""
+        self._webhook_log = self._folder / "webhooks.log"
+        worker = WebhookWorker(self._webhook_log, **settings)
+        wait_until(lambda: WORKER_STARTED in self._webhook_log.read_text() or worker.process.poll() is not None)
+        if worker.process.poll() is None:
+            return worker
+        self._webhook_log.unlink()
+        return self._start_webhook_worker(settings)
 
     def processes(self) -> set[psutil.Process]:
         """All processes of Plankeeper on this machine."""
@@ -55,7 +66,7 @@ class Application:
         return {process for each in programs for process in [each, *each.children(recursive=True)]}
 
     def log_lines(self) -> list[str]:
-        return [*self.server.lines, *(self._folder / "webhooks.log").read_text().splitlines()]
+        return [*self.server.lines, *self._webhook_log.read_text().splitlines()]
 
 
 class Site:

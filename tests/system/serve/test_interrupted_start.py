@@ -24,6 +24,14 @@ def data_dir() -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Programs get SIGINT even if the tests run in the background, where a shell makes all programs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def start(data_dir: Path, *options: str) -> subprocess.Popen[str]:
     """A server with a process group of its own, as in a terminal."""
     process = subprocess.Popen(
