@@ -14,7 +14,7 @@ from uuid import UUID
 import asyncpg
 import click
 
-from plankeeper.cli.progress import migrate_with_progress
+from plankeeper.cli.progress import LineWriter, echo_line, migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database, Executor, Transaction, is_unavailable
 from plankeeper.database.unavailability import SENTENCES, find_cause
@@ -123,11 +123,11 @@ async def _with_schema(
         return await work(db, settings)
 
 
-async def require_schema(db: Database, dsn: str, *, embedded: bool) -> None:
+async def require_schema(db: Database, dsn: str, *, embedded: bool, write_line: LineWriter = echo_line) -> None:
     """Migrate an embedded database. Raises ClickException if another database has a different schema."""
     version = await supported_schema_version(db)
     if embedded:
-        await migrate_with_progress(db, dsn)
+        await migrate_with_progress(db, dsn, write_line)
     elif version is None or not version.is_compatible:
         revision = version.revision if version else "empty"
         raise click.ClickException(

@@ -16,10 +16,15 @@ _MIGRATION_POLL_INTERVAL = 0.2  # seconds
 
 # Called with the text to show and the completed part of the total.
 ProgressCallback = Callable[[str, int], None]
+LineWriter = Callable[[str], object]
+
+
+def echo_line(text: str) -> None:
+    click.echo(text, err=True)
 
 
 @contextmanager
-def progress(total: Callable[[], int | None]) -> Generator[ProgressCallback]:
+def progress(total: Callable[[], int | None], write_line: LineWriter = echo_line) -> Generator[ProgressCallback]:
     """Report progress on standard error. `total` is called only for a bar; with None the bar shows activity only."""
     if sys.stderr.isatty():
         with _bar(total()) as report:
@@ -31,7 +36,7 @@ def progress(total: Callable[[], int | None]) -> Generator[ProgressCallback]:
         nonlocal last_report
         if time.monotonic() - last_report > REPORT_INTERVAL:
             last_report = time.monotonic()
-            click.echo(text, err=True)
+            write_line(text)
 
     yield report_lines
 
@@ -47,7 +52,7 @@ def _bar(total: int | None) -> Generator[ProgressCallback]:
         yield lambda text, done: bar.update(task, description=text, completed=done if total else 0)
 
 
-async def migrate_with_progress(db: Database, dsn: str) -> bool:
+async def migrate_with_progress(db: Database, dsn: str, write_line: LineWriter = echo_line) -> bool:
     """Migrate if the program doesn't work with the schema, and return whether it did.
 
     On Citus, tables that are distributed stay so, and new ones are distributed.
@@ -58,7 +63,7 @@ async def migrate_with_progress(db: Database, dsn: str) -> bool:
     state = schema.MigrationProgress()
     migration = asyncio.create_task(schema.upgrade(dsn, state))
     try:
-        with progress(lambda: 100) as report:
+        with progress(lambda: 100, write_line) as report:
             while not migration.done():
                 await asyncio.wait([migration], timeout=_MIGRATION_POLL_INTERVAL)
                 index = await schema.index_progress(db)

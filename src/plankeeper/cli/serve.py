@@ -19,7 +19,14 @@ from plankeeper.cli.context import (
 )
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
-from plankeeper.cli.startup import changed_settings, errors_as_log_lines, is_for_people, log_start, warn
+from plankeeper.cli.startup import (
+    changed_settings,
+    errors_as_log_lines,
+    is_for_people,
+    log_start,
+    progress_writer,
+    warn,
+)
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
@@ -94,7 +101,7 @@ async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool, 
     Returns the lines to print once the server is ready.
     """
     async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
-        await require_schema(db, dsn, embedded=embedded)
+        await require_schema(db, dsn, embedded=embedded, write_line=progress_writer(for_people=for_people))
         await require_public_url(db, settings)
         warnings = await prepare_embedded_keys(db, settings) if embedded else key_file_warnings(settings)
         for each in warnings:

@@ -12,6 +12,7 @@ import click
 
 from plankeeper import __version__, logs
 from plankeeper.cli.context import DatabaseError
+from plankeeper.cli.progress import LineWriter, echo_line
 from plankeeper.database import schema
 from plankeeper.settings import Settings
 from plankeeper.version import commit
@@ -50,6 +51,11 @@ def warn(text: str, *, for_people: bool) -> None:
         click.echo(f"Warning: {text}", err=True)
     else:
         log.warning(text)
+
+
+def progress_writer(*, for_people: bool) -> LineWriter:
+    """Where the lines about the progress of a migration go: to standard error, or into the log."""
+    return echo_line if for_people else lambda text: log.info("migrating the schema", extra={"step": text})
 
 
 def changed_settings() -> dict[str, str]:

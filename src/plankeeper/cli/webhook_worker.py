@@ -6,7 +6,14 @@ import click
 
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
 from plankeeper.cli.secret_keys import key_file_warnings
-from plankeeper.cli.startup import changed_settings, errors_as_log_lines, is_for_people, log_start, warn
+from plankeeper.cli.startup import (
+    changed_settings,
+    errors_as_log_lines,
+    is_for_people,
+    log_start,
+    progress_writer,
+    warn,
+)
 from plankeeper.database.client import Database
 from plankeeper.settings import Settings
 
@@ -36,7 +43,8 @@ async def _run_worker(chosen: Settings, settings: Settings, *, for_people: bool)
 
     dsn = settings.database_url or ""
     async with Database(dsn, pool_size=1, statement_timeout=600).open() as db:
-        await require_schema(db, dsn, embedded=chosen.database_url is None)
+        embedded, write_line = chosen.database_url is None, progress_writer(for_people=for_people)
+        await require_schema(db, dsn, embedded=embedded, write_line=write_line)
     for each in key_file_warnings(settings):
         warn(each, for_people=for_people)
     if settings.metrics_port is not None:
