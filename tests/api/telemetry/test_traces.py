@@ -148,7 +148,9 @@ def test_each_statement_has_a_span_with_its_name_and_without_values(collector: C
 
 
 def test_a_failed_statement_has_its_error_code(collector: Collector, traced: RunningServer, traced_api: Client) -> None:
-    traced.run(traced.db.execute("alter table note_types add constraint no_visit check (note_type <> 'Visit')"))
+    traced.run(
+        traced.db.execute("alter table note_types add constraint no_visit check (note_type <> 'Visit') not valid")
+    )
     try:
         response = traced_api.post("/note-types", {"note_type": "Visit"}, headers={"traceparent": TRACEPARENT})
     finally:
