@@ -81,6 +81,14 @@ def cluster() -> Iterator[SharedCluster]:
         yield shared
 
 
+@pytest.fixture
+def empty_dsn(cluster: SharedCluster) -> Iterator[str]:
+    """The address of a database that has nothing yet."""
+    dsn = cluster.new_database(migrated=False)
+    yield dsn
+    cluster.drop(dsn)
+
+
 @pytest.fixture(scope="session")
 def server(cluster: SharedCluster) -> Iterator[RunningServer]:
     """The application on a real socket, with loopback among the networks that webhooks may be sent to."""

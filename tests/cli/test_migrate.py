@@ -30,14 +30,6 @@ DATABASE_URL = "PLANKEEPER_DATABASE_URL"
 
 
 @pytest.fixture
-def empty_dsn(cluster: SharedCluster) -> Iterator[str]:
-    """The address of a database that has nothing yet."""
-    dsn = cluster.new_database(migrated=False)
-    yield dsn
-    cluster.drop(dsn)
-
-
-@pytest.fixture
 def dsn(cluster: SharedCluster) -> Iterator[str]:
     """The address of a database with the schema."""
     dsn = cluster.new_database()

@@ -3,6 +3,7 @@
 import click
 
 from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.doctor_checks import Line
 from plankeeper.database import citus
 from plankeeper.database.citus import Node, Step
 from plankeeper.database.client import Database, Executor, is_unavailable
@@ -68,7 +69,7 @@ async def _require_nodes(db: Executor) -> None:
         )
 
 
-async def citus_lines(db: Executor) -> list[tuple[str, str]]:
+async def citus_lines(db: Executor) -> list[Line]:
     """Lines of `doctor`: the nodes with their shards, and the tables that are not distributed. Empty without Citus."""
     if not await citus.is_citus(db):
         return []
@@ -83,7 +84,7 @@ async def citus_lines(db: Executor) -> list[tuple[str, str]]:
         return [("FAIL", f"a node of Citus is unavailable: {reason}"), *lines]
 
 
-def _node_line(node: Node) -> tuple[str, str]:
+def _node_line(node: Node) -> Line:
     name = f"Citus coordinator {node.address}" if node.group == 0 else f"Citus worker {node.address}"
     if not node.is_active:
         return "FAIL", f"{name} is disabled: run `select citus_activate_node(...)` when it is back"

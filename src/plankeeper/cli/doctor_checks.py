@@ -11,8 +11,10 @@ from plankeeper.settings import Settings
 # The first releases without CVE-2024-7592 and older vulnerabilities, by minor version.
 _FIXED_PYTHONS = {(3, 11): 10, (3, 12): 6}
 
+Line = tuple[str, str]  # ok, warn or FAIL, and a sentence without its full stop
 
-def python_warnings(version: tuple[int, int, int]) -> list[tuple[str, str]]:
+
+def python_warnings(version: tuple[int, int, int]) -> list[Line]:
     """A warning if this release of Python has known vulnerabilities."""
     major, minor, micro = version
     fixed = _FIXED_PYTHONS.get((major, minor), 0)
@@ -22,7 +24,7 @@ def python_warnings(version: tuple[int, int, int]) -> list[tuple[str, str]]:
     return [("warn", text)]
 
 
-def proxy_warnings(settings: Settings) -> list[tuple[str, str]]:
+def proxy_warnings(settings: Settings) -> list[Line]:
     """Warnings about a proxy that only one of its two settings describes."""
     if settings.trusted_proxies and settings.public_url is None:
         text = (
@@ -39,7 +41,7 @@ def proxy_warnings(settings: Settings) -> list[tuple[str, str]]:
     return [("warn", text)]
 
 
-def mail_lines(settings: Settings) -> list[tuple[str, str]]:
+def mail_lines(settings: Settings) -> list[Line]:
     """Whether mails can be sent: connects to the mail server, and signs in. Without one, there is nothing to report."""
     from plankeeper.mail import client
 
@@ -56,7 +58,7 @@ def mail_lines(settings: Settings) -> list[tuple[str, str]]:
     return [("ok", f"{name}, {encryption}{', signed in' if server.username else ''}")]
 
 
-def secret_key_lines(settings: Settings, usage: Sequence[KeyUsage]) -> list[tuple[str, str]]:
+def secret_key_lines(settings: Settings, usage: Sequence[KeyUsage]) -> list[Line]:
     """The keys of the key file, and the keys that stored secrets need."""
     encrypted = [each for each in usage if each.key_id]
     lines = _key_file_lines(settings, is_needed=bool(encrypted))
@@ -71,7 +73,7 @@ def secret_key_lines(settings: Settings, usage: Sequence[KeyUsage]) -> list[tupl
     return lines
 
 
-def _key_file_lines(settings: Settings, *, is_needed: bool) -> list[tuple[str, str]]:
+def _key_file_lines(settings: Settings, *, is_needed: bool) -> list[Line]:
     path, problem = settings.secret_key_path, "FAIL" if is_needed else "warn"
     if path is None:
         return [(problem, f"{SETTING} is not set: `plankeeper secret-key create FILE` creates a key file")]

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from plankeeper.cli.context import embedded_pool_size
+from plankeeper.cli.doctor_checks import Line
 from plankeeper.database.client import Database
 from plankeeper.database.server import ServerState, get_server_state
 from plankeeper.database.unavailability import SENTENCES, check_writes
@@ -14,8 +15,6 @@ from plankeeper.embedded_postgres.creation import abandoned_homes
 from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.settings import Settings
 from plankeeper.webhooks.endpoint_store import count_unhealthy
-
-Line = tuple[str, str]  # ok, warn or FAIL, and a sentence without its full stop
 
 # Of each API worker, besides its pool: the sequencer, and reserves for the checks of keys and mails.
 OTHER_CONNECTIONS = 3

@@ -22,7 +22,7 @@ from plankeeper.cli.context import (
     with_database,
 )
 from plankeeper.cli.distribute import citus_lines
-from plankeeper.cli.doctor_checks import mail_lines, proxy_warnings, python_warnings, secret_key_lines
+from plankeeper.cli.doctor_checks import Line, mail_lines, proxy_warnings, python_warnings, secret_key_lines
 from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
 from plankeeper.cli.doctor_proxy import proxy_lines
 from plankeeper.cli.progress import migrate_with_progress
@@ -73,8 +73,8 @@ def doctor() -> None:
         sys.exit(1)
 
 
-def _database_lines(settings: Settings) -> list[tuple[str, str]]:
-    lines: list[tuple[str, str]] = []
+def _database_lines(settings: Settings) -> list[Line]:
+    lines: list[Line] = []
     try:
         with embedded_cluster(settings) as cluster:
             if cluster and cluster.note:
@@ -95,7 +95,7 @@ def _database_lines(settings: Settings) -> list[tuple[str, str]]:
     return lines + [("warn", _expiry_warning(key)) for key in found.expiring]
 
 
-def _schema_line(version: schema.SchemaVersion | None) -> tuple[str, str]:
+def _schema_line(version: schema.SchemaVersion | None) -> Line:
     if version is None or not version.is_compatible:
         revision = version.revision if version else "empty"
         return "FAIL", f"schema {revision}, but {schema.LATEST_REVISION} is required: run `plankeeper migrate`"
@@ -113,9 +113,9 @@ class _Inspection(NamedTuple):
 
     server_version: str
     version: schema.SchemaVersion | None
-    server_lines: list[tuple[str, str]]
-    citus_lines: list[tuple[str, str]]
-    schema_lines: list[tuple[str, str]]
+    server_lines: list[Line]
+    citus_lines: list[Line]
+    schema_lines: list[Line]
     expiring: list[ApiKey]
     key_usage: list[KeyUsage]
 

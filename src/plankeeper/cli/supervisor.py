@@ -117,7 +117,7 @@ class Supervisor(Multiprocess):
 
 @contextmanager
 def _interrupts_blocked() -> Generator[None]:
-    """Processes that start meanwhile never get SIGINT, which a terminal sends to all processes at Ctrl-C.
+    """Block SIGINT in the processes that are started here: at Ctrl-C, a terminal sends it to every process.
 
     The supervisor stops them with SIGTERM. A process that is still loading its modules would print a traceback.
     """

@@ -72,15 +72,6 @@ class Program:
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
-    """A folder that the server's user can pass through; pytest's own are closed to it."""
-    folder = Path(tempfile.mkdtemp(prefix="plankeeper-test-")).resolve()
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
 def fresh_dir(home: Path) -> Iterator[Path]:
     """A data folder that is not there yet."""
     folder = home / "data"

@@ -3,8 +3,6 @@
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,15 +12,6 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.embedded_postgres.creation import abandoned_homes
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="changing to another system user takes root")
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """A folder that the server's user can pass through; pytest's own are closed to it."""
-    folder = Path(tempfile.mkdtemp(prefix="plankeeper-test-")).resolve()
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def test_a_cluster_outside_its_data_folder_is_found_when_that_is_gone(

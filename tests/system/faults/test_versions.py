@@ -3,28 +3,18 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import pytest
 
 from plankeeper.database import schema
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import PREFIX
-from support.cluster import SharedCluster
 from support.program import ServeProcess, environment, run_program
 from system.faults.access import Credentials, create_credentials, query
 
 NEWER_REVISION = "9999"
-
-
-@pytest.fixture
-def empty_dsn(cluster: SharedCluster) -> Iterator[str]:
-    """The address of a database that has nothing yet."""
-    dsn = cluster.new_database(migrated=False)
-    yield dsn
-    cluster.drop(dsn)
 
 
 def start_migration(dsn: str) -> "subprocess.Popen[str]":
