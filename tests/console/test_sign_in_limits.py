@@ -21,10 +21,13 @@ from support.server import RunningServer, wait_until
 def limited_server(cluster: SharedCluster) -> Iterator[RunningServer]:
     """In a minute, it allows six attempts on unknown devices and two on known devices."""
     running = RunningServer(cluster.dsn, sign_in_rate_limit=8).start()
-    for subject in ("guesses:unknown devices", "guesses:known devices"):
-        running.run(hold_minute(running.db, subject))
     yield running
     running.stop()
+
+
+def hold_minutes(limited_server: RunningServer) -> None:
+    for subject in ("guesses:unknown devices", "guesses:known devices"):
+        limited_server.run(hold_minute(limited_server.db, subject))
 
 
 @pytest.fixture
@@ -41,10 +44,10 @@ def new_device(limited_server: RunningServer) -> Iterator[Callable[[], Browser]]
 
 
 def test_all_attempts_together_are_limited_and_known_devices_have_their_own_share(
-    new_device: Callable[[], Browser], new_account: Callable[..., Account]
+    limited_server: RunningServer, new_device: Callable[[], Browser], new_account: Callable[..., Account]
 ) -> None:
-    person = new_account("owner")
-    known = new_device()
+    person, known = new_account("owner"), new_device()
+    hold_minutes(limited_server)
     assert known.sign_in(person).status_code == 303
     attempts = [
         new_device().sign_in(Account(f"nobody{number}@example.com", person.account_id), password="wrong-wrong-wrong")

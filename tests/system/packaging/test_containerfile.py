@@ -137,7 +137,7 @@ def test_it_serves_and_is_healthy(image: Image, cluster: SharedCluster, tmp_path
     [entry], [arguments] = (arguments_of(name, final) for name in ("ENTRYPOINT", "CMD"))
     settings = environment({
         "PATH": image.variables["PATH"].replace("$PATH", "/usr/bin:/bin"), "PLANKEEPER_HOST": "127.0.0.1",
-        "PLANKEEPER_PORT": "0", "PLANKEEPER_WORKERS": "1", "PLANKEEPER_DATABASE_URL": cluster.dsn,
+        "PLANKEEPER_PORT": "0", "PLANKEEPER_WORKERS": "1", "PLANKEEPER_DATABASE_URL": cluster.new_database(),
         "PLANKEEPER_SECRET_KEY_FILE": str(shared_key_file()),
     })  # fmt: skip
     output = tmp_path / "output"
