@@ -7,4 +7,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export PLANKEEPER_SOAK=1
-exec .venv/bin/pytest -q -raP --durations=0 --durations-min=5 "$@" tests/system/faults tests/system/load tests/system/clusters tests/system/patroni tests/system/webhooks
+exec .venv/bin/pytest -q -raP --durations=0 --durations-min=5 "$@" tests/system/faults tests/system/load tests/system/clusters tests/system/patroni tests/system/webhooks tests/system/monitoring
