@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console screenshots
+.PHONY: help run test test-system test-cluster check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
@@ -21,6 +21,7 @@ help:
 	@echo "make soak     run the long form of the fault and load tests (an hour and more)"
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
 	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
+	@echo "make bench-events    measure the order of events, and the feed, with millions of events (20 minutes)"
 	@echo "make bench    compare Plankeeper with its peers (half an hour); make bench-quick takes two minutes"
 
 run: .venv/run
@@ -66,6 +67,9 @@ bench-quick: .venv/run
 
 bench-console: .venv/dev
 	$(BIN)/python -m benchmarks.console
+
+bench-events: .venv/dev
+	$(BIN)/python -m benchmarks.events
 
 # Screenshots for docs/console.md. They need Chromium (Debian: apt-get install chromium-headless-shell).
 screenshots: .venv/dev

@@ -11,28 +11,21 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from itertools import count
 from pathlib import Path
-from typing import Any, get_type_hints
-from uuid import UUID
+from typing import get_type_hints
 
 import httpx
 
-from benchmarks.processes import Program, ProgramError, free_port, run_program
+from benchmarks.demo_server import DemoServer
+from benchmarks.processes import ProgramError
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download
-from plankeeper.demo import plan_managers, records
-from plankeeper.http.json import to_json
 
-PROGRAM: list[str | Path] = [sys.executable, "-m", "plankeeper"]
 RESOURCES = ("participants", "providers", "team-members", "invoices", "invoice-view-sessions")
 WARM_UP_REQUESTS, TIMED_REQUESTS = 5, 40  # requests per page
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# References that have the same value in every copy.
-_SHARED = {"account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id"}
 
 
 @dataclass(frozen=True)
@@ -70,86 +63,18 @@ def measure_console(options: Options) -> None:
     folder = options.work / f"console-{options.participants}"
     if options.fresh:
         shutil.rmtree(folder, ignore_errors=True)
+    server = DemoServer(folder)
     if not (folder / "filled").exists():
-        _fill_database(folder, options.participants)
-    port = free_port()
-    serve = [*PROGRAM, "serve", "--demo", "--no-webhook-worker", "--workers", "1", "--port", str(port)]
-    log = folder / "serve.log"
-    program = Program(serve, log, _settings(folder))
-    try:
-        _wait_for_ready(log)
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            _sign_in(client, log.read_text())
-            addresses = _find_pages(client)
-            timings = [_measure(client, path, address) for path, address in sorted(addresses.items())]
-    finally:
-        program.stop()
+        folder.mkdir(parents=True, exist_ok=True)
+        with server.running(workers=1):
+            pass
+        server.import_copies(server.plan_manager, RESOURCES, options.participants)
+        (folder / "filled").touch()
+    with server.running(workers=1), httpx.Client(base_url=server.url, timeout=60) as client:
+        server.sign_in(client)
+        addresses = _find_pages(client)
+        timings = [_measure(client, path, address) for path, address in sorted(addresses.items())]
     sys.stdout.write("\n".join(_table(timings)) + "\n")
-
-
-def _settings(folder: Path) -> dict[str, str]:
-    return {"PLANKEEPER_DATA_DIR": str(folder / "cluster"), "PLANKEEPER_ACCESS_LOG": "off"}
-
-
-def _fill_database(folder: Path, participants: int) -> None:
-    """Load the sample data, then import the copies."""
-    env, plan_manager = _settings(folder), plan_managers()[0]
-    folder.mkdir(parents=True, exist_ok=True)
-    serve = Program([*PROGRAM, "serve", "--demo", "--no-webhook-worker", "--port", "0"], folder / "fill.log", env)
-    try:
-        _wait_for_ready(folder / "fill.log")
-    finally:
-        serve.stop()
-    rows = {resource: list(items) for resource, items in records(plan_manager.id, 1)}
-    copies = max(1, participants // len(rows["participants"]) - 1)
-    for resource in RESOURCES:
-        file = folder / f"{resource}.jsonl"
-        with file.open("w") as out:
-            out.writelines(to_json(row) + "\n" for row in _copies(rows[resource], copies))
-        run_program(
-            [*PROGRAM, "import", resource, file, "--plan-manager", str(plan_manager.id)], extra_env=env, seconds=1800
-        )
-    (folder / "filled").touch()
-
-
-def _wait_for_ready(log: Path) -> None:
-    deadline = time.monotonic() + 120
-    while "Plankeeper is ready" not in log.read_text():
-        if time.monotonic() > deadline:
-            raise ProgramError(f"the server is not ready after 120 s: {log.read_text()[-1000:]}")
-        time.sleep(0.1)
-
-
-def _copies(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]:
-    for number in range(1, copies + 1):
-        for row in rows:
-            yield _copy_row(row, number)
-
-
-def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
-    """A row of a copy: ids consistent with the other rows of the copy, and a unique email."""
-    copy: dict[str, Any] = {}
-    for name, value in row.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            copy[name] = [_copy_row(each, number) for each in value]
-        elif isinstance(value, str) and _UUID.fullmatch(value) and name not in _SHARED:
-            copy[name] = str(UUID(int=UUID(value).int ^ (number << 16)))
-        elif name == "email" and value:
-            copy[name] = f"{number}.{value}"
-        elif name == "participant_number" and value:
-            copy[name] = f"{(int(value) + number * 7919) % 10**9:09}" if value.isdigit() else value
-        else:
-            copy[name] = value
-    return copy
-
-
-def _sign_in(client: httpx.Client, log: str) -> None:
-    email, password = re.findall(r"^Sign-in: +(\S+), password (\S+)$", log, re.MULTILINE)[0]
-    token = re.findall(r'name="csrf" value="([^"]+)"', client.get("/console/sign-in").text)[0]
-    form = {"csrf": token, "email": email, "password": password}
-    response = client.post("/console/sign-in", data=form, headers={"Origin": str(client.base_url).rstrip("/")})
-    if response.status_code != 303:
-        raise ProgramError(f"signing in returned status {response.status_code}")
 
 
 def _find_pages(client: httpx.Client) -> dict[str, str]:
