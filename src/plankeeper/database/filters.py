@@ -67,7 +67,10 @@ class PageQuery(Protocol):
 
 
 class FilteredList:
-    """The rows of a table that match a query's filters, in order of id. `scope` is a condition that always holds."""
+    """The SQL of a list: WHERE by the filters of the request and the cursor, ORDER BY id, LIMIT and OFFSET.
+
+    `scope` is a condition on the rows of the table that always holds.
+    """
 
     def __init__(self, table: LiteralString, filters: Sequence[Filter], scope: LiteralString | None = None) -> None:
         self.table: LiteralString = table

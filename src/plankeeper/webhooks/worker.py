@@ -137,7 +137,7 @@ class Worker:
         )
         for job in jobs:
             self._in_flight[job.webhook_endpoint_id] += 1
-            task = asyncio.create_task(self._send_delivery(job))
+            task = asyncio.create_task(self._send_webhook(job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return len(jobs)
@@ -154,7 +154,8 @@ class Worker:
             await asyncio.sleep(FLUSH_INTERVAL)
             await self.flush()
 
-    async def _send_delivery(self, job: DeliveryJob) -> None:
+    async def _send_webhook(self, job: DeliveryJob) -> None:
+        """Send a delivery once, and note the result for the next write."""
         try:
             result = await (self._attempt_in_span(job, self._traces) if self._traces else self._attempt(job))
             WEBHOOK_ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
