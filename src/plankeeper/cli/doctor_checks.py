@@ -50,7 +50,7 @@ def mail_lines(settings: Settings) -> list[Line]:
         return []
     name = f"mail server {server.host}:{server.port}"
     try:
-        with client.open_connection(server, "localhost") as smtp:
+        with client.smtp_connection(server, "localhost") as smtp:
             encryption = "with TLS" if smtp.is_encrypted else "without encryption"
     except client.MailError as error:
         reply = f" It replied: {error.reply}" if error.reply else ""

@@ -48,7 +48,7 @@ class _SmtpOverTls(_ReplyRecorder, smtplib.SMTP_SSL):
 
 
 @contextmanager
-def open_connection(server: SmtpServer, local_name: str) -> Generator[_ReplyRecorder]:
+def smtp_connection(server: SmtpServer, local_name: str) -> Generator[_ReplyRecorder]:
     """A connection, encrypted and signed in as the server's settings say. Raises MailError."""
     with _mail_errors():
         context = ssl.create_default_context()
@@ -68,7 +68,7 @@ def open_connection(server: SmtpServer, local_name: str) -> Generator[_ReplyReco
 def send(server: SmtpServer, message: EmailMessage) -> str:
     """Send a message and return the server's reply. Raises MailError."""
     domain = message["From"].addresses[0].domain
-    with open_connection(server, domain) as smtp:
+    with smtp_connection(server, domain) as smtp:
         try:
             smtp.send_message(message)
         except (smtplib.SMTPNotSupportedError, ValueError) as error:
