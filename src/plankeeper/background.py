@@ -64,20 +64,25 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         group.create_task(sequencer.run())
         group.create_task(fan_out.run())
         group.create_task(monitoring.run(db))
-        group.create_task(_run_periodic_tasks(db, sequencer, periodic_tasks))
+        group.create_task(run_periodic_tasks(db, sequencer, periodic_tasks))
 
 
-async def _run_periodic_tasks(db: Database, sequencer: Sequencer, tasks: Sequence[PeriodicTask]) -> None:
+async def run_periodic_tasks(db: Database, sequencer: Sequencer, tasks: Sequence[PeriodicTask]) -> None:
     """Run the tasks every second while this process is the leader of all servers' processes, until cancelled."""
     while True:
         await asyncio.sleep(PERIODIC_TASK_INTERVAL)
-        try:
+        for task in tasks:
             if sequencer.is_leader:
-                for task in tasks:
-                    await task(db)
-        except Exception as error:
-            if not is_unavailable(error):
-                log.exception("a periodic task failed")
+                await _run_periodic_task(db, task)
+
+
+async def _run_periodic_task(db: Database, task: PeriodicTask) -> None:
+    """One task must not stop the others: on Citus, those that ask all nodes fail while one of them is unavailable."""
+    try:
+        await task(db)
+    except Exception as error:
+        if not is_unavailable(error):
+            log.exception("a periodic task failed")
 
 
 def _purge_tasks(settings: Settings) -> list[PeriodicTask]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from typing import LiteralString
 from uuid import UUID
 
 import pytest
@@ -56,7 +57,8 @@ def tenant_tables(server: RunningServer) -> list[str]:
 @pytest.fixture(scope="session")
 def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[..., str]:
     """A digest of what a plan manager has: `contents(plan_manager_id)`, or that of one table. The log of requests is
-    left out. An event that waits for its position counts like one that has it.
+    left out. An event that waits for its position counts like one that has it. Deliveries of earlier events, which are
+    made in the background, are waited for.
     """
 
     def digest_of(tables: Sequence[str]) -> str:
@@ -77,7 +79,16 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
 
     whole = digest_of([table for table in tenant_tables if table != "api_request_batches"])
 
+    pending: LiteralString = """
+        select exists (select from event_queue where plan_manager_id = $1) or exists (
+            select from webhook_endpoints
+            where plan_manager_id = $1 and active
+                and last_position < (select max(position) from event_order where plan_manager_id = $1)
+        )
+    """
+
     def read(plan_manager_id: UUID | str, table: str | None = None) -> str:
+        wait_until(lambda: not server.run(server.db.one(bool, pending, plan_manager_id)))
         return server.run(server.db.one(str, digest_of([table]) if table else whole, plan_manager_id))
 
     return read

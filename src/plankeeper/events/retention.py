@@ -28,9 +28,9 @@ class EventRetention:
         before_id = uuid7_lower_bound(datetime.now(UTC) - self._retention)
         full_batches = 0
         while self._due and full_batches < MAX_BATCHES_PER_RUN:
+            plan_manager_id = self._due.pop()  # before an error of its node: the next run continues with the others
             async with db.transaction() as tx:
-                deleted = await order_store.purge(tx, self._due[-1], before_id, BATCH_SIZE)
-            if deleted < BATCH_SIZE:
-                self._due.pop()
-            else:
+                deleted = await order_store.purge(tx, plan_manager_id, before_id, BATCH_SIZE)
+            if deleted == BATCH_SIZE:
+                self._due.append(plan_manager_id)
                 full_batches += 1

@@ -6,9 +6,11 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import pytest
 from msgspec import Struct
 
+from plankeeper.database.client import Database
 from plankeeper.events import order_store, store
 from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.events.retention import EventRetention
@@ -238,6 +240,20 @@ async def test_retention_keeps_the_newest_position_and_events_without_one(quiet:
     assert [each.id for each in await store.latest(quiet.db, owner, None, 1)] == waiting
     await EventRetention(-1)(quiet.db)
     assert [position for position, _ in await quiet.feed(owner)] == [6]
+
+
+async def test_retention_continues_with_others_after_a_plan_manager_fails(quiet: QuietDatabase, dsn: str) -> None:
+    owners = [await quiet.new_plan_manager() for _ in range(3)]
+    for each in owners:
+        await quiet.record(each, "provider.created", "provider.updated")
+        await quiet.sequence(each)
+    retention = EventRetention(-1)
+    async with quiet.db.transaction() as tx, Database(dsn, statement_timeout=0.4).open() as impatient:
+        await tx.execute("select id from events where plan_manager_id = $1 for update", owners[1])
+        for _ in range(2):
+            with suppress(asyncpg.LockNotAvailableError):
+                await retention(impatient)
+    assert [len(await quiet.feed(each)) for each in owners] == [1, 2, 1]
 
 
 async def test_retention_deletes_a_limited_number_of_events_at_once(quiet: QuietDatabase) -> None:
