@@ -100,12 +100,14 @@ async def test_of_two_concurrent_migrations_one_runs_and_the_other_waits(empty_d
     await connection.execute("select pg_advisory_lock($1)", LOCK)
     programs = [start_migration(empty_dsn), start_migration(empty_dsn)]
     # They ask for the lock again and again: a statement that waits would block `create index concurrently`.
-    waiting = """
-        select count(*) from pg_stat_activity
+    asking = """
+        select pid from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid() and query like '%pg_try_advisory_lock%'
     """
-    while await connection.fetchval(waiting) < 2:
+    waiting = set[int]()
+    while len(waiting) < 2:
         assert [program.poll() for program in programs] == [None, None]
+        waiting |= {each["pid"] for each in await connection.fetch(asking)}
     assert await version(empty_dsn) is None
     await connection.execute("select pg_advisory_unlock($1)", LOCK)
     for program in programs:
