@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from pathlib import Path
 
 from plankeeper.embedded_postgres import binaries
@@ -12,6 +13,7 @@ from plankeeper.embedded_postgres.binaries import PostgresBinaries, SystemUser
 DATABASE = "plankeeper"
 SUPERUSER = "postgres"
 
+_REMOVAL_TIMEOUT = 2.0  # seconds
 _ORIGIN_SUFFIX = ".origin"  # of the file beside a cluster that is not in its data folder
 
 
@@ -51,7 +53,12 @@ def _initialise(home: Path, programs: PostgresBinaries, lock: int) -> None:
 
 def _remove_home(home: Path) -> None:
     """Remove the folder of a cluster that wasn't completed."""
+    deadline = time.monotonic() + _REMOVAL_TIMEOUT
     shutil.rmtree(home, ignore_errors=True)
+    # Processes of an interrupted initdb may write to it for a moment.
+    while home.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+        shutil.rmtree(home, ignore_errors=True)
     (home.parent / f"{home.name}{_ORIGIN_SUFFIX}").unlink(missing_ok=True)
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -70,7 +71,9 @@ def is_migrating(data_dir: Path) -> bool:
 
 def is_loading_workers(process: subprocess.Popen[str]) -> bool:
     children = psutil.Process(process.pid).children()
-    return any("spawn_main" in argument for each in children for argument in each.cmdline())
+    with suppress(psutil.NoSuchProcess):  # one has just ended
+        return any("spawn_main" in argument for each in children for argument in each.cmdline())
+    return False
 
 
 def test_ctrl_c_while_the_program_loads_its_modules(data_dir: Path) -> None:
