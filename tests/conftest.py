@@ -82,6 +82,14 @@ def cluster() -> Iterator[SharedCluster]:
 
 
 @pytest.fixture
+def dsn(cluster: SharedCluster) -> Iterator[str]:
+    """The address of a database with the schema, for one test."""
+    created = cluster.new_database()
+    yield created
+    cluster.drop(created)
+
+
+@pytest.fixture
 def empty_dsn(cluster: SharedCluster) -> Iterator[str]:
     """The address of a database that has nothing yet."""
     dsn = cluster.new_database(migrated=False)

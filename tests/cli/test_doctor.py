@@ -9,17 +9,10 @@ import pytest
 from plankeeper.cli.doctor_database import connections_needed, database_folder, disk_line
 from plankeeper.database.server import ServerState
 from plankeeper.settings import Settings
-from support.cluster import SharedCluster, execute
+from support.cluster import execute
 from support.program import Done, run_plankeeper
 
 PLAN_MANAGER = UUID(int=5)
-
-
-@pytest.fixture
-def dsn(cluster: SharedCluster) -> Iterator[str]:
-    made = cluster.new_database()
-    yield made
-    cluster.drop(made)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,19 +22,11 @@ from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.database.migrations import steps
 from support import next_release
-from support.cluster import SharedCluster, execute
+from support.cluster import execute
 from support.program import environment, run_plankeeper
 from support.terminal import read_terminal
 
 DATABASE_URL = "PLANKEEPER_DATABASE_URL"
-
-
-@pytest.fixture
-def dsn(cluster: SharedCluster) -> Iterator[str]:
-    """The address of a database with the schema."""
-    dsn = cluster.new_database()
-    yield dsn
-    cluster.drop(dsn)
 
 
 @pytest.fixture

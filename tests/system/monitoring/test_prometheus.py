@@ -17,7 +17,6 @@ import pytest
 from plankeeper.database.client import Database
 from plankeeper.events import order_store
 from support.client import Client
-from support.cluster import SharedCluster
 from support.folder import temporary_folder
 from support.pages import PROJECT
 from support.program import ServeProcess, environment, run_program
@@ -74,7 +73,8 @@ class Prometheus:
 
     def has_read(self) -> bool:
         try:
-            return bool(self.query('up{job="plankeeper"} == 1'))
+            is_ready = httpx.get(f"{self.url}/-/ready").is_success  # until then, queries return 503 without JSON
+            return is_ready and bool(self.query('up{job="plankeeper"} == 1'))
         except httpx.TransportError:
             return False
 
@@ -92,13 +92,6 @@ class Prometheus:
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait(30)
-
-
-@pytest.fixture
-def dsn(cluster: SharedCluster) -> Iterator[str]:
-    made = cluster.new_database()
-    yield made
-    cluster.drop(made)
 
 
 @pytest.fixture
