@@ -44,6 +44,7 @@ OTHER_STORES = {
     "accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.order_store": "the queue and the order of events, beside the events",
     "mail.recipient_store": "recipients of mails and tokens of links, beside the queue",
+    "personal_data.hold_store": "legal holds, beside the erasure that they prevent",
     "participants.queries": "the list of participants",
     "participants.search": "the console's search for participants",
     "providers.queries": "the list of providers",

@@ -12,6 +12,7 @@ from plankeeper.cli.import_export import export_, import_
 from plankeeper.cli.listen import listen
 from plankeeper.cli.mail import mail
 from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
+from plankeeper.cli.participants import participants
 from plankeeper.cli.plan_managers import plan_managers
 from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
@@ -35,6 +36,7 @@ for command in (
     distribute,
     doctor,
     plan_managers,
+    participants,
     keys,
     accounts,
     sso,

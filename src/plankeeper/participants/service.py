@@ -65,8 +65,8 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
     return after
 
 
-async def delete(ctx: WriteContext, participant_id: UUID) -> None:
-    """Delete a participant with its team members; raises NotFound. Its invoices are kept."""
+async def delete(ctx: WriteContext, participant_id: UUID) -> int:
+    """Delete a participant with its team members, whose number it returns; raises NotFound. Its invoices are kept."""
     old = or_404(await select_for_update(ctx, participant_id))
     [before] = await _with_references(ctx, old)
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
@@ -75,6 +75,7 @@ async def delete(ctx: WriteContext, participant_id: UUID) -> None:
     await store.delete(ctx.tx, ctx.plan_manager_id, participant_id)
     await record_events(ctx, [("team_member.deleted", member, None) for member in team])
     await record_event(ctx, "participant.deleted", before, None)
+    return len(team)
 
 
 async def _with_references(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:

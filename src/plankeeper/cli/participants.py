@@ -1,0 +1,113 @@
+"""`plankeeper participants`: erasure of one person's data, and legal holds that prevent it."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from uuid import UUID
+
+import click
+
+from plankeeper.cli.context import NAME, UUID_TYPE, system_context, with_database
+from plankeeper.database.client import Database
+from plankeeper.http.errors import NotFound
+from plankeeper.personal_data import service
+from plankeeper.personal_data.schemas import COUNT_LABELS, ErasureReport
+from plankeeper.personal_data.service import LegalHoldError
+from plankeeper.settings import Settings
+
+T = TypeVar("T")
+
+MAX_TEXT = 200  # characters of a mention
+
+PARTICIPANT = click.argument("participant_id", metavar="ID", type=UUID_TYPE)
+PLAN_MANAGER = click.option(
+    "--plan-manager", "plan_manager_id", type=UUID_TYPE, required=True, help="The participant's plan manager."
+)
+
+
+@click.group()
+def participants() -> None:
+    """Erase what is held about a participant, or hold it for legal reasons."""
+
+
+@participants.command()
+@PARTICIPANT
+@PLAN_MANAGER
+@click.option("--yes", is_flag=True, help="Erase. Without this option, nothing is changed.")
+def erase(participant_id: UUID, plan_manager_id: UUID, yes: bool) -> None:
+    """Show what would be erased about a participant and its team; with --yes, erase it for ever.
+
+    ID can be a participant that was deleted earlier.
+    """
+
+    async def work(db: Database, settings: Settings) -> ErasureReport:
+        async with db.transaction() as tx:
+            ctx = await system_context(tx, settings, plan_manager_id, "participants erase")
+            if yes:
+                return await service.erase(ctx, participant_id, search_events=True)
+            return await service.preview_erasure(ctx, participant_id, search_events=True)
+
+    report = _run(work, participant_id)
+    if report.is_empty:
+        click.echo("Nothing is left to erase.")
+    for kind, count in report.counts.items():
+        if count:
+            click.echo(f"{count:,} {COUNT_LABELS[kind][count != 1]}")
+    _print_mentions(report)
+    if not yes and not report.is_empty:
+        click.echo("Nothing has been changed. To erase this for ever, repeat the command with --yes.")
+
+
+def _print_mentions(report: ErasureReport) -> None:
+    if not report.mentions:
+        return
+    number = f"More than {len(report.mentions)}" if report.more_mentions else len(report.mentions)
+    click.echo(f"{number} texts in other records contain a name or another text of these people. Read them:")
+    for each in report.mentions:
+        text = " ".join(each.text.split())
+        shortened = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
+        click.echo(f"  {each.table} {each.record_id} {each.column}: {shortened}")
+
+
+@participants.command()
+@PARTICIPANT
+@PLAN_MANAGER
+@click.option("--reason", type=NAME, required=True, help="Why the data must be kept, such as the number of a case.")
+def hold(participant_id: UUID, plan_manager_id: UUID, reason: str) -> None:
+    """Place a legal hold: the participant's data can't be erased until it is released."""
+
+    async def work(db: Database, settings: Settings) -> None:
+        async with db.transaction() as tx:
+            ctx = await system_context(tx, settings, plan_manager_id, "participants hold")
+            await service.hold(ctx, participant_id, reason)
+
+    _run(work, participant_id)
+    click.echo(f"Held: {participant_id}")
+
+
+@participants.command()
+@PARTICIPANT
+@PLAN_MANAGER
+def release_hold(participant_id: UUID, plan_manager_id: UUID) -> None:
+    """Release a legal hold."""
+
+    async def work(db: Database, settings: Settings) -> None:
+        async with db.transaction() as tx:
+            ctx = await system_context(tx, settings, plan_manager_id, "participants release-hold")
+            try:
+                await service.release_hold(ctx, participant_id)
+            except NotFound:
+                raise click.ClickException(f"There is no legal hold on participant {participant_id}.") from None
+
+    _run(work, participant_id)
+    click.echo(f"Released: {participant_id}")
+
+
+def _run(work: Callable[[Database, Settings], Awaitable[T]], participant_id: UUID) -> T:
+    try:
+        return with_database(work)
+    except NotFound:
+        raise click.ClickException(
+            f"There is no participant {participant_id} with this plan manager, and no event of one."
+        ) from None
+    except LegalHoldError as error:
+        raise click.ClickException(f"{error}. To end it, run `plankeeper participants release-hold`.") from None

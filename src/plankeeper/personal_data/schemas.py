@@ -1,0 +1,95 @@
+"""Schemas of legal holds and of erasures."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from msgspec import Raw, Struct
+
+from plankeeper.http.schemas import AwareDatetime
+
+
+class LegalHold(Struct):
+    """A reason why a participant's data must not be erased."""
+
+    participant_id: UUID
+    reason: str
+    created_at: AwareDatetime
+    created_by: str  # the name of the person, or of the command
+
+
+class HeldParticipant(LegalHold):
+    """A legal hold with the participant's name; null for a deleted participant."""
+
+    name: str | None
+
+
+class ParticipantReference(Struct):
+    """The content of events about an erasure or a legal hold."""
+
+    id: UUID
+
+
+class PersonEvent(Struct):
+    """An event of a participant, of its team or of its invoices."""
+
+    id: UUID
+    resource_kind: str
+    data: Raw | None
+    previous: Raw | None
+
+
+class ResponseRecord(Struct):
+    """A stored response of an idempotent request, with its key."""
+
+    original_key_id: UUID
+    path: str
+    idempotency_key: str
+    body: bytes | None
+
+
+class FileContent(Struct):
+    """An uploaded file that waits for its import."""
+
+    id: UUID
+    content: bytes
+
+
+class Mention(Struct, frozen=True):
+    """A text in another record that contains one of the erased person's texts."""
+
+    table: str
+    record_id: str
+    column: str
+    text: str
+
+
+# The kinds of records in the counts of a report: singular, plural.
+COUNT_LABELS = {
+    "participants": ("participant deleted", "participants deleted"),
+    "team_members": ("team member deleted", "team members deleted"),
+    "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
+    "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),
+    "events": ("event de-identified", "events de-identified"),
+    "responses": ("stored response de-identified or deleted", "stored responses de-identified or deleted"),
+    "import_files": ("uploaded file deleted", "uploaded files deleted"),
+}
+
+
+class ErasureReport(Struct):
+    """The result of an erasure, or of its preview: the number of records of each kind of `COUNT_LABELS`.
+
+    `mentions` are texts in other records, which somebody has to read and decide about.
+    """
+
+    counts: Mapping[str, int]
+    mentions: list[Mention]
+    more_mentions: bool  # whether there are more than those
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was left to erase."""
+        return not any(self.counts.values())
+
+
+JsonObject = dict[str, Any]

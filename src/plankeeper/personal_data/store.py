@@ -1,0 +1,244 @@
+"""SQL of erasures: what is held about one participant, and its removal."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.personal_data.schemas import FileContent, Mention, PersonEvent, ResponseRecord
+
+LOCK_PERSON = "select pg_advisory_xact_lock(hashtextextended('person ' || $1::uuid::text || $2::uuid::text, 0))"
+
+
+async def lock_person(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> None:
+    """Wait until no other transaction erases a participant, or holds its data. Also for a deleted participant."""
+    await tx.execute(LOCK_PERSON, plan_manager_id, participant_id)
+
+
+# The index events_by_participant has the same expression.
+IS_OF_PARTICIPANT: LiteralString = """
+        resource_kind in ('participant', 'team_member', 'invoice')
+        and case resource_kind when 'participant' then resource_id
+            else coalesce(data, previous) ->> 'participant_id' end = $2"""
+
+LIST_EVENTS: LiteralString = f"""
+    select id, resource_kind, data, previous
+    from events
+    where plan_manager_id = $1 and {IS_OF_PARTICIPANT}
+    order by id
+"""
+
+
+async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[PersonEvent]:
+    """The events of a participant, of its team members and of its invoices, also if it was deleted."""
+    return await db.rows(PersonEvent, LIST_EVENTS, plan_manager_id, str(participant_id))
+
+
+HAS_EVENTS: LiteralString = f"select exists (select from events where plan_manager_id = $1 and {IS_OF_PARTICIPANT})"
+
+
+async def has_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
+    return await db.one(bool, HAS_EVENTS, plan_manager_id, str(participant_id))
+
+
+DELETE_UNUSED_USERS = """
+    delete from users
+    where plan_manager_id = $1 and id = any ($2::uuid[])
+        and not exists (select from team_members where plan_manager_id = $1 and user_id = users.id)
+        and not exists (select from account_managers where plan_manager_id = $1 and account_managers.id = users.id)
+"""
+
+
+async def delete_unused_users(tx: Transaction, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> None:
+    """Delete the users who are neither on a team nor account managers."""
+    await tx.execute(DELETE_UNUSED_USERS, plan_manager_id, user_ids)
+
+
+LIST_USERS = "select id from users where plan_manager_id = $1 and id = any ($2::uuid[]) order by id"
+
+
+async def list_users(db: Executor, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of the users that exist."""
+    return await db.rows(UUID, LIST_USERS, plan_manager_id, user_ids)
+
+
+# $3: the members that stay, or null for all of them. $4: a member whose text matches is erased, too; or null.
+ERASED_DATA: LiteralString = """(
+            select json_object_agg(key, case
+                when $3::text[] is not null and key <> all ($3) then null
+                when coalesce(value #>> '{}', '') !~* $4 or $4 is null then value
+                when json_typeof(value) = 'string' then '"[erased]"'::json
+            end)
+            from json_each(event.data)
+        )"""
+ERASED_PREVIOUS: LiteralString = ERASED_DATA.replace("event.data", "event.previous")
+ERASE_EVENTS: LiteralString = f"""
+    with erased as (
+        update events changed set data = new.data, previous = new.previous
+        from (
+            select id, {ERASED_DATA} as data, {ERASED_PREVIOUS} as previous
+            from events event
+            where plan_manager_id = $1 and id = any ($2::uuid[])
+        ) new
+        where changed.plan_manager_id = $1 and changed.id = new.id
+            and (changed.data::jsonb, changed.previous::jsonb)
+                is distinct from (new.data::jsonb, new.previous::jsonb)
+        returning changed.id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_events(
+    tx: Transaction,
+    plan_manager_id: UUID,
+    event_ids: Sequence[UUID],
+    kept_members: Sequence[str] | None,
+    pattern: str | None,
+) -> int:
+    """Set members of the resources in events to null, and texts that match a pattern to `[erased]`.
+
+    `kept_members` stay; None keeps all that don't match the pattern. Returns the number of events that changed.
+    """
+    return await tx.one(int, ERASE_EVENTS, plan_manager_id, event_ids, kept_members, pattern)
+
+
+LIST_RESPONSES = """
+    select original_key_id, path, idempotency_key, body
+    from idempotency_records
+    where plan_manager_id = $1 and (strpos(path, $2) > 0 or position(convert_to($2, 'UTF8') in body) > 0)
+    order by created_at
+"""
+
+
+async def list_responses(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[ResponseRecord]:
+    """The stored responses with the participant's id in their path or their body."""
+    return await db.rows(ResponseRecord, LIST_RESPONSES, plan_manager_id, str(participant_id))
+
+
+IS_RESPONSE: LiteralString = "plan_manager_id = $1 and original_key_id = $2 and path = $3 and idempotency_key = $4"
+UPDATE_RESPONSE: LiteralString = f"update idempotency_records set body = $5 where {IS_RESPONSE}"
+DELETE_RESPONSE: LiteralString = f"delete from idempotency_records where {IS_RESPONSE}"
+
+
+async def update_response(tx: Transaction, plan_manager_id: UUID, record: ResponseRecord) -> None:
+    """Replace the body of a stored response."""
+    key = (record.original_key_id, record.path, record.idempotency_key)
+    await tx.execute(UPDATE_RESPONSE, plan_manager_id, *key, record.body)
+
+
+async def delete_response(tx: Transaction, plan_manager_id: UUID, record: ResponseRecord) -> None:
+    await tx.execute(DELETE_RESPONSE, plan_manager_id, record.original_key_id, record.path, record.idempotency_key)
+
+
+LIST_FILES = """
+    select id, content from import_files
+    where plan_manager_id = $1 and resource in ('participants', 'team-members', 'invoices')
+    order by id
+"""
+DELETE_FILES = "delete from import_files where plan_manager_id = $1 and id = any ($2::uuid[])"
+
+
+async def list_files(db: Executor, plan_manager_id: UUID) -> list[FileContent]:
+    """The uploaded files that could contain personal data."""
+    return await db.rows(FileContent, LIST_FILES, plan_manager_id)
+
+
+async def delete_files(tx: Transaction, plan_manager_id: UUID, file_ids: Sequence[UUID]) -> None:
+    await tx.execute(DELETE_FILES, plan_manager_id, file_ids)
+
+
+IS_OF_THEIR_INVOICE: LiteralString = "in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
+ERASE_INVOICE_TEXTS = """
+    with erased as (
+        update invoices set
+            invoice_number = case when invoice_number ~* $3 then '[erased]' else invoice_number end,
+            s3_key = case when s3_key ~* $3 then '[erased]' else s3_key end,
+            email_message_id = case when email_message_id ~* $3 then '[erased]' else email_message_id end,
+            updated_at = statement_timestamp()
+        where plan_manager_id = $1 and participant_id = $2
+            and concat_ws(' ', invoice_number, s3_key, email_message_id) ~* $3
+        returning id
+    )
+    select count(*) from erased
+"""
+ERASE_LINE_TEXTS: LiteralString = f"""
+    with erased as (
+        update invoice_lines set
+            description = case when description ~* $3 then '[erased]' else description end,
+            service_item_number = case when service_item_number ~* $3 then '[erased]' else service_item_number end,
+            claim_batch_ref = case when claim_batch_ref ~* $3 then '[erased]' else claim_batch_ref end,
+            claim_number = case when claim_number ~* $3 then '[erased]' else claim_number end,
+            payment_ref = case when payment_ref ~* $3 then '[erased]' else payment_ref end
+        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and concat_ws(
+            ' ', description, service_item_number, claim_batch_ref, claim_number, payment_ref
+        ) ~* $3
+        returning id
+    )
+    select count(*) from erased
+"""
+ERASE_REASONS: LiteralString = f"""
+    with erased as (
+        update invoice_ignored_warnings set reason = '[erased]'
+        where plan_manager_id = $1 and invoice_id {IS_OF_THEIR_INVOICE} and reason ~* $3
+        returning invoice_id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participant_id: UUID, pattern: str) -> int:
+    """Replace the texts of a participant's invoices that match a pattern, and return the number of changed rows."""
+    changed = await tx.one(int, ERASE_INVOICE_TEXTS, plan_manager_id, participant_id, pattern)
+    changed += await tx.one(int, ERASE_LINE_TEXTS, plan_manager_id, participant_id, pattern)
+    return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
+
+
+LIST_MENTIONS = """
+    select "table", record_id, "column", text
+    from (
+        select 'participants' as "table", id::text as record_id, 'reason_for_leaving' as "column",
+            reason_for_leaving as text
+        from participants where plan_manager_id = $1
+        union all
+        select 'team_members', participant_id || '/' || id, 'note', note from team_members where plan_manager_id = $1
+        union all
+        select 'invoice_lines', invoice_id::text, 'description', description
+        from invoice_lines where plan_manager_id = $1
+        union all
+        select 'invoice_ignored_warnings', invoice_id::text, 'reason', reason
+        from invoice_ignored_warnings where plan_manager_id = $1
+        union all
+        select 'webhook_endpoints', id::text, 'description', description
+        from webhook_endpoints where plan_manager_id = $1
+        union all
+        select 'note_types', id::text, 'note_type', note_type from note_types where plan_manager_id = $1
+    ) texts
+    where text ~* $2
+    limit $3
+"""
+
+
+async def list_mentions(db: Executor, plan_manager_id: UUID, pattern: str, limit: int) -> list[Mention]:
+    """Free texts that match the pattern, after the texts about the person have been erased."""
+    return await db.rows(Mention, LIST_MENTIONS, plan_manager_id, pattern, limit)
+
+
+LIST_EVENT_MENTIONS: LiteralString = f"""
+    select 'events' as "table", id::text as record_id, key as "column", value as text
+    from events
+    cross join lateral (
+        select key, value from json_each_text(data) union select key, value from json_each_text(previous)
+    ) each_member
+    where plan_manager_id = $1 and resource_kind in ('participant', 'team_member', 'invoice')
+        and key in ('note', 'reason_for_leaving') and value ~* $3
+        and not coalesce({IS_OF_PARTICIPANT}, false)
+    limit $4
+"""
+
+
+async def list_event_mentions(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, pattern: str, limit: int
+) -> list[Mention]:
+    """Notes in events of other participants that match the pattern. It reads all events of the plan manager."""
+    return await db.rows(Mention, LIST_EVENT_MENTIONS, plan_manager_id, str(participant_id), pattern, limit)
