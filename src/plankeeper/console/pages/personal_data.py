@@ -1,0 +1,91 @@
+"""Erasure of a participant's data and legal holds, for owners."""
+
+from uuid import UUID
+
+from plankeeper.accounts.policy import single_line
+from plankeeper.console.pages.participants import PARTICIPANTS_URL
+from plankeeper.console.pages.team_members import display_name
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.participants import store as participant_store
+from plankeeper.personal_data import hold_store, service
+from plankeeper.personal_data.schemas import COUNT_LABELS
+from plankeeper.personal_data.service import LegalHoldError
+
+pages = Pages()
+
+HOLDS_URL = f"{PREFIX}/settings/legal-holds"
+MAX_HOLDS = 500
+MAX_REASON_LENGTH = 255
+MAX_MENTIONS_SHOWN = 50
+MAX_MENTION_LENGTH = 200
+
+
+@pages.get("/participants/{participant_id}/erase", role="owner")
+async def erase_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    name = await _display_name(request, participant_id)
+    context: dict[str, object] = {"participant_id": participant_id, "name": name, "labels": COUNT_LABELS, "hold": None}
+    try:
+        async with request.db.transaction() as tx:
+            write_context = request.with_transaction(tx).write_context
+            report = await service.preview_erasure(write_context, participant_id, search_events=False)
+    except LegalHoldError as error:
+        return HtmlPage("participant_erase.html", context | {"hold": error.hold})
+    mentions = [
+        (each.table, each.column, each.text[:MAX_MENTION_LENGTH]) for each in report.mentions[:MAX_MENTIONS_SHOWN]
+    ]
+    more = report.more_mentions or len(report.mentions) > MAX_MENTIONS_SHOWN
+    return HtmlPage("participant_erase.html", context | {"report": report, "mentions": mentions, "more": more})
+
+
+@pages.post("/participants/{participant_id}/erase", role="owner", on_error=erase_form)
+async def erase(request: FormRequest, participant_id: UUID) -> Redirect:
+    name = await _display_name(request, participant_id)
+    if request.form.text("confirmation").strip() != name:
+        raise ValidationError(confirmation=f"must be exactly “{name}”")
+    try:
+        await service.erase(request.write_context, participant_id, search_events=False)
+    except LegalHoldError as error:  # placed since the form was shown
+        raise ApiError("invalid_request", f"{error}.") from None
+    return Redirect(PARTICIPANTS_URL, "The person’s data is erased.")
+
+
+@pages.get("/participants/{participant_id}/hold", role="owner")
+async def hold_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    context = {
+        "participant_id": participant_id,
+        "name": await _display_name(request, participant_id),
+        "hold": await hold_store.get(request.db, request.plan_manager_id, participant_id),
+        "max_length": MAX_REASON_LENGTH,
+    }
+    return HtmlPage("participant_hold.html", context)
+
+
+@pages.post("/participants/{participant_id}/hold", role="owner", on_error=hold_form)
+async def hold(request: FormRequest, participant_id: UUID) -> Redirect:
+    reason = request.form.text("reason").strip()
+    if not reason or single_line(reason, MAX_REASON_LENGTH) != reason:
+        raise ValidationError(reason=f"must be one line of 1 to {MAX_REASON_LENGTH} characters")
+    try:
+        await service.hold(request.write_context, participant_id, reason)
+    except LegalHoldError as error:
+        raise ApiError("invalid_request", f"{error}.") from None
+    return Redirect(HOLDS_URL, "The legal hold is placed.")
+
+
+@pages.post("/participants/{participant_id}/hold/release", role="owner")
+async def release_hold(request: FormRequest, participant_id: UUID) -> Redirect:
+    await service.release_hold(request.write_context, participant_id)
+    return Redirect(HOLDS_URL, "The legal hold is released.")
+
+
+@pages.get("/settings/legal-holds", role="owner")
+async def list_holds(request: PageRequest) -> HtmlPage:
+    holds = await hold_store.list_newest(request.db, request.plan_manager_id, MAX_HOLDS)
+    return HtmlPage("legal_holds.html", {"holds": holds})
+
+
+async def _display_name(request: PageRequest, participant_id: UUID) -> str:
+    """The participant's name, or the id of a participant without one, such as a deleted one."""
+    found = await participant_store.get_summary(request.db, request.plan_manager_id, participant_id)
+    return display_name(found, str(participant_id)) if found else str(participant_id)

@@ -1,0 +1,117 @@
+"""Erasure and legal holds in the console: for owners, confirmed a second time."""
+
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.console import Account, Browser
+from support.importing import import_records
+from support.server import RunningServer
+
+HOLDS = "/console/settings/legal-holds"
+
+
+CreateParticipant = Callable[..., str]
+
+
+@pytest.fixture
+def create_participant(server: RunningServer, plan_manager_id: UUID) -> CreateParticipant:
+    """Creates a participant with a team member, and answers its page's address."""
+
+    def create(**fields: str) -> str:
+        participant_id = str(uuid7())
+        member = {"participant_id": participant_id, "first_name": "Bo", "email": f"{uuid7().hex}@example.com"}
+        rows: dict[str, dict[str, Any]] = {"participants": {"id": participant_id, **fields}, "team-members": member}
+        for resource, row in rows.items():
+            report = server.run(import_records(server, plan_manager_id, resource, [row]))
+            assert not report.errors, report.errors
+        return f"/console/participants/{participant_id}"
+
+    return create
+
+
+@pytest.fixture
+def page(create_participant: CreateParticipant) -> str:
+    return create_participant(first_name="Ada", last_name="O’Neil & Sons")
+
+
+def text_of(browser: Browser, path: str) -> str:
+    response = browser.get(path)
+    assert response.status_code == 200, path
+    return unescape(response.text)
+
+
+def test_an_owner_erases_a_participant_after_entering_the_name(
+    owner: Browser, page: str, create_participant: CreateParticipant
+) -> None:
+    other = create_participant(reason_for_leaving="Ada moved out")
+    assert f'href="{page}/erase"' in text_of(owner, page)
+    shown = text_of(owner, f"{page}/erase")
+    for expected in (
+        "Erase everything about Ada O’Neil & Sons?",
+        "<li>1 participant deleted</li>",
+        "<li>1 team member deleted</li>",
+        "Ada moved out",
+        "To confirm, enter: Ada O’Neil & Sons",
+    ):
+        assert expected in shown
+    refused = owner.submit(f"{page}/erase", {"confirmation": "Ada"})
+    assert refused.status_code == 422
+    assert "must be exactly “Ada O’Neil & Sons”" in unescape(refused.text)
+    assert owner.get(page).status_code == 200
+    erased = owner.submit(f"{page}/erase", {"confirmation": " Ada O’Neil & Sons "})
+    assert (erased.status_code, erased.headers["location"]) == (303, "/console/participants")
+    assert owner.get(page).status_code == 404
+    assert owner.get(other).status_code == 200
+    assert "Nothing about this person is left to erase." in text_of(owner, f"{page}/erase")
+
+
+def test_a_participant_that_was_deleted_is_erased_by_its_id(owner: Browser, page: str) -> None:
+    participant_id = page.rpartition("/")[2]
+    assert owner.submit(f"{page}/delete").status_code == 303
+    assert f"To confirm, enter: {participant_id}" in text_of(owner, f"{page}/erase")
+    assert owner.submit(f"{page}/erase", {"confirmation": participant_id}).status_code == 303
+
+
+def test_a_legal_hold_prevents_the_erasure_until_it_is_released(owner: Browser, page: str) -> None:
+    name = "Ada O’Neil & Sons"
+    assert "Place legal hold" in text_of(owner, f"{page}/hold")
+    for reason in ("", "  ", "two\nlines", "x" * 256):
+        assert owner.submit(f"{page}/hold", {"reason": reason}).status_code == 422
+    placed = owner.submit(f"{page}/hold", {"reason": "Case <12>"})
+    assert (placed.status_code, placed.headers["location"]) == (303, HOLDS)
+    listed = text_of(owner, HOLDS)
+    assert name in listed
+    assert "Case <12>" in listed
+    shown = text_of(owner, f"{page}/erase")
+    assert "A legal hold keeps this person’s data: Case <12>" in shown
+    assert "Erase for ever" not in shown
+    assert owner.submit(f"{page}/erase", {"confirmation": name}).status_code == 422
+    assert owner.submit(f"{page}/hold", {"reason": "again"}).status_code == 422
+    assert owner.get(page).status_code == 200
+    assert "Release legal hold" in text_of(owner, f"{page}/hold")
+    assert owner.submit(f"{page}/hold/release", {}).status_code == 303
+    assert "There are no legal holds." in text_of(owner, HOLDS)
+    assert owner.submit(f"{page}/hold/release", {}).status_code == 404
+    assert owner.submit(f"{page}/erase", {"confirmation": name}).status_code == 303
+
+
+def test_managers_neither_erase_nor_hold(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], page: str
+) -> None:
+    manager = new_browser(new_account("manager"))
+    assert f'href="{page}/erase"' not in text_of(manager, page)
+    assert HOLDS not in text_of(manager, page)
+    for path in (f"{page}/erase", f"{page}/hold", HOLDS):
+        assert manager.get(path).status_code == 403
+    for path in (f"{page}/erase", f"{page}/hold", f"{page}/hold/release"):
+        assert manager.submit(path, {"confirmation": "Ada O’Neil & Sons", "reason": "none"}).status_code == 403
+
+
+def test_a_participant_that_never_was_is_not_found(owner: Browser) -> None:
+    assert owner.get(f"/console/participants/{UUID(int=7)}/erase").status_code == 404
+    assert owner.submit(f"/console/participants/{UUID(int=7)}/hold", {"reason": "none"}).status_code == 404
