@@ -1,5 +1,6 @@
 """Erasure and legal holds in the console: for owners, confirmed a second time."""
 
+import re
 from collections.abc import Callable
 from html import unescape
 from typing import Any
@@ -49,7 +50,8 @@ def test_an_owner_erases_a_participant_after_entering_the_name(
     owner: Browser, page: str, create_participant: CreateParticipant
 ) -> None:
     other = create_participant(reason_for_leaving="Ada moved out")
-    assert f'href="{page}/erase"' in text_of(owner, page)
+    assert f'href="{page}/data"' in text_of(owner, page)
+    assert f'href="{page}/erase"' in text_of(owner, f"{page}/data")
     shown = text_of(owner, f"{page}/erase")
     for expected in (
         "Erase everything about Ada O’Neil & Sons?",
@@ -100,13 +102,26 @@ def test_a_legal_hold_prevents_the_erasure_until_it_is_released(owner: Browser, 
     assert owner.submit(f"{page}/erase", {"confirmation": name}).status_code == 303
 
 
-def test_managers_neither_erase_nor_hold(
+def test_an_owner_downloads_everything_about_a_participant(owner: Browser, page: str) -> None:
+    participant_id = page.rpartition("/")[2]
+    shown = text_of(owner, f"{page}/data")
+    assert re.search(r"<dt>Team members</dt><dd>1</dd>", shown)
+    document = owner.get(f"{page}/data.json")
+    assert document.headers["content-disposition"] == f'attachment; filename="participant-{participant_id}.json"'
+    assert document.json()["participant"]["last_name"] == "O’Neil & Sons"
+    readable = owner.get(f"{page}/data.html")
+    assert readable.headers["content-type"] == "text/html; charset=utf-8"
+    assert "O’Neil &amp; Sons" in readable.text
+    assert readable.text.startswith("<!doctype html>")
+
+
+def test_managers_neither_export_nor_erase_nor_hold(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account], page: str
 ) -> None:
     manager = new_browser(new_account("manager"))
-    assert f'href="{page}/erase"' not in text_of(manager, page)
+    assert f'href="{page}/data"' not in text_of(manager, page)
     assert HOLDS not in text_of(manager, page)
-    for path in (f"{page}/erase", f"{page}/hold", HOLDS):
+    for path in (f"{page}/data", f"{page}/data.json", f"{page}/data.html", f"{page}/erase", f"{page}/hold", HOLDS):
         assert manager.get(path).status_code == 403
     for path in (f"{page}/erase", f"{page}/hold", f"{page}/hold/release"):
         assert manager.submit(path, {"confirmation": "Ada O’Neil & Sons", "reason": "none"}).status_code == 403

@@ -1,4 +1,4 @@
-"""`plankeeper participants`: erasure of one person's data, and legal holds that prevent it."""
+"""`plankeeper participants`: export and erasure of one person's data, and legal holds."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -6,10 +6,11 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import NAME, UUID_TYPE, system_context, with_database
+from plankeeper.cli.context import NAME, UUID_TYPE, require_plan_manager, system_context, with_database
 from plankeeper.database.client import Database
 from plankeeper.http.errors import NotFound
-from plankeeper.personal_data import service
+from plankeeper.personal_data import person_export, service
+from plankeeper.personal_data.person_export import PersonExport
 from plankeeper.personal_data.schemas import COUNT_LABELS, ErasureReport
 from plankeeper.personal_data.service import LegalHoldError
 from plankeeper.settings import Settings
@@ -26,7 +27,27 @@ PLAN_MANAGER = click.option(
 
 @click.group()
 def participants() -> None:
-    """Erase what is held about a participant, or hold it for legal reasons."""
+    """Export or erase what is held about a participant, or hold it for legal reasons."""
+
+
+@participants.command()
+@PARTICIPANT
+@PLAN_MANAGER
+@click.option(
+    "--format", "format_", type=click.Choice(["json", "html"]), default="json", help="json, or html: a page to read."
+)
+def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str) -> None:
+    """Write everything that is held about a participant and its team to standard output.
+
+    ID can be a participant that was deleted earlier.
+    """
+
+    async def work(db: Database, _settings: Settings) -> PersonExport:
+        await require_plan_manager(db, plan_manager_id)
+        return await person_export.export_person(db, plan_manager_id, participant_id)
+
+    export = _run(work, participant_id)
+    click.echo(person_export.to_page(export) if format_ == "html" else person_export.to_document(export), nl=False)
 
 
 @participants.command()

@@ -143,6 +143,15 @@ class Download:
     content_type: str
     chunks: AsyncIterator[bytes]
 
+    @classmethod
+    def of_bytes(cls, filename: str, content_type: str, content: bytes) -> "Download":
+        """A file that is small enough to be generated before it is sent."""
+        return cls(filename, content_type, _single_chunk(content))
+
+
+async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
 
 PageResult = HtmlPage | Redirect | ProviderRedirect | Download | Response
 Handler = Callable[..., Awaitable[PageResult]]

@@ -1,1 +1,1 @@
-"""Personal data of a participant and its team: erasure, and legal holds that prevent it."""
+"""Personal data of a participant and its team: export, erasure, and legal holds that prevent an erasure."""

@@ -52,6 +52,9 @@ class FileContent(Struct):
     """An uploaded file that waits for its import."""
 
     id: UUID
+    name: str
+    created_at: AwareDatetime
+    created_by: UUID
     content: bytes
 
 

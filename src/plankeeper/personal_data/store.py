@@ -132,7 +132,7 @@ async def delete_response(tx: Transaction, plan_manager_id: UUID, record: Respon
 
 
 LIST_FILES = """
-    select id, content from import_files
+    select id, name, created_at, created_by, content from import_files
     where plan_manager_id = $1 and resource in ('participants', 'team-members', 'invoices')
     order by id
 """

@@ -1,7 +1,5 @@
 """Erasure: the texts about a person are found nowhere afterwards, everything else is as it was."""
 
-import re
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +15,7 @@ from support.client import Client
 from support.factories import SeededPlanManager, seed_plan_manager
 from support.importing import import_records
 from support.server import RunningServer, wait_until
+from support.stored_rows import places_of, stable_rows
 
 PERSON = ("participant.", "member.")  # where the texts of the person and of its team member are
 
@@ -32,59 +31,8 @@ def erase(world: SeededPlanManager, participant_id: str | None = None, *, previe
     return world.server.run(run())
 
 
-# Filled in the background while a test runs.
-SEQUENCED = {"event_marks", "event_order", "event_queue", "webhook_deliveries", "webhook_endpoints"}
-
-
-def all_rows(world: SeededPlanManager) -> dict[str, list[str]]:
-    """Every row of the plan manager in every table, with every column as text."""
-
-    async def read() -> dict[str, list[str]]:
-        tables = await world.server.db.rows(
-            str,
-            "select table_name::text from information_schema.columns"
-            " where table_schema = 'public' and column_name = 'plan_manager_id' order by 1",
-        )
-        statements: Any = {
-            table: f"select {table}::text from {table} where plan_manager_id = $1 order by 1" for table in tables
-        }
-        return {
-            table: await world.server.db.rows(str, statement, world.plan_manager_id)
-            for table, statement in statements.items()
-        }
-
-    rows = world.server.run(read())
-    # Bytes are shown in hexadecimal.
-    decode = re.compile(r"\\\\x([0-9a-f]+)")
-    return {
-        table: [decode.sub(lambda match: bytes.fromhex(match[1]).decode(errors="replace"), each) for each in texts]
-        for table, texts in rows.items()
-    }
-
-
-def stable_rows(world: SeededPlanManager) -> dict[str, list[str]]:
-    return {table: rows for table, rows in all_rows(world).items() if table not in SEQUENCED}
-
-
-def places_of(world: SeededPlanManager, *texts: str) -> set[str]:
-    """The tables in which one of the texts occurs, in any case."""
-    return {
-        table
-        for table, rows in all_rows(world).items()
-        if any(text.lower() in row.lower() for text in texts for row in rows)
-    }
-
-
 def person_texts(world: SeededPlanManager) -> list[str]:
     return [text for place, text in world.texts.items() if place.startswith(PERSON)]
-
-
-@pytest.fixture
-def world(server: RunningServer) -> Iterator[SeededPlanManager]:
-    """A plan manager in which every text occurs once, and says where it stands."""
-    seeded = seed_plan_manager(server, lambda name: f"{name} {uuid7().hex[-8:]}")
-    yield seeded
-    seeded.client.http.close()
 
 
 def feed(client: Client) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Import: upload a file, preview its changes, then confirm the import."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -41,11 +40,7 @@ async def template(_request: PageRequest, name: str) -> Download:
     resource = name.removesuffix(".csv")
     if resource not in IMPORT_KINDS or name == resource:
         raise NotFound
-    return Download(name, "text/csv; charset=utf-8", _single_chunk(csv_template(resource).encode()))
-
-
-async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
-    yield content
+    return Download.of_bytes(name, "text/csv; charset=utf-8", csv_template(resource).encode())
 
 
 @pages.post("/import", role="manager", on_error=new, upload=True)

@@ -1,14 +1,14 @@
-"""Erasure of a participant's data and legal holds, for owners."""
+"""Export and erasure of a participant's data, and legal holds, for owners."""
 
 from uuid import UUID
 
 from plankeeper.accounts.policy import single_line
 from plankeeper.console.pages.participants import PARTICIPANTS_URL
 from plankeeper.console.pages.team_members import display_name
-from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.participants import store as participant_store
-from plankeeper.personal_data import hold_store, service
+from plankeeper.personal_data import hold_store, person_export, service
 from plankeeper.personal_data.schemas import COUNT_LABELS
 from plankeeper.personal_data.service import LegalHoldError
 
@@ -19,6 +19,31 @@ MAX_HOLDS = 500
 MAX_REASON_LENGTH = 255
 MAX_MENTIONS_SHOWN = 50
 MAX_MENTION_LENGTH = 200
+
+
+@pages.get("/participants/{participant_id}/data", role="owner")
+async def show_data(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
+    context = {
+        "participant_id": participant_id,
+        "name": await _display_name(request, participant_id),
+        "sizes": person_export.section_sizes(export),
+    }
+    return HtmlPage("participant_data.html", context)
+
+
+@pages.get("/participants/{participant_id}/data.json", role="owner")
+async def download_document(request: PageRequest, participant_id: UUID) -> Download:
+    export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
+    content = person_export.to_document(export)
+    return Download.of_bytes(f"participant-{participant_id}.json", "application/json", content.encode())
+
+
+@pages.get("/participants/{participant_id}/data.html", role="owner")
+async def download_page(request: PageRequest, participant_id: UUID) -> Download:
+    export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
+    content = person_export.to_page(export)
+    return Download.of_bytes(f"participant-{participant_id}.html", "text/html; charset=utf-8", content.encode())
 
 
 @pages.get("/participants/{participant_id}/erase", role="owner")

@@ -1,0 +1,108 @@
+"""SQL for the export of what is held about one participant: rows of all tables as JSON."""
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from msgspec import Raw, Struct
+
+from plankeeper.database.client import Executor
+from plankeeper.personal_data.store import IS_OF_PARTICIPANT
+from plankeeper.request_log.schemas import RequestBatch
+
+
+class StoredRow(Struct):
+    """A row as JSON, without the plan manager's id."""
+
+    content: Raw
+
+
+def _contents(rows: Sequence[StoredRow]) -> list[Raw]:
+    return [each.content for each in rows]
+
+
+ROW: LiteralString = "select (to_jsonb(r) - 'plan_manager_id')::json as content from"
+GET_PARTICIPANT: LiteralString = f"{ROW} participants r where plan_manager_id = $1 and id = $2"
+LIST_TEAM_MEMBERS = """
+    select (to_jsonb(member) - 'plan_manager_id' || jsonb_build_object('permissions', array(
+        select permission.name
+        from team_member_permissions granted join permissions permission on permission.id = granted.permission_id
+        where granted.plan_manager_id = $1 and granted.participant_id = $2 and granted.team_member_id = member.id
+        order by permission."order"
+    )))::json as content
+    from team_members member
+    where plan_manager_id = $1 and participant_id = $2
+    order by id
+"""
+LIST_INVOICES: LiteralString = f"{ROW} invoices r where plan_manager_id = $1 and participant_id = $2 order by id"
+OF_INVOICES: LiteralString = (
+    "r where plan_manager_id = $1"
+    " and invoice_id in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
+)
+LIST_INVOICE_LINES: LiteralString = f"{ROW} invoice_lines {OF_INVOICES} order by invoice_id, position"
+LIST_IGNORED_WARNINGS: LiteralString = f"{ROW} invoice_ignored_warnings {OF_INVOICES} order by ignored_at"
+LIST_VIEW_SESSIONS: LiteralString = f"{ROW} invoice_view_sessions {OF_INVOICES} order by id"
+LIST_EVENTS: LiteralString = f"{ROW} events r where plan_manager_id = $1 and {IS_OF_PARTICIPANT} order by id"
+LIST_EVENTS_OF_VIEW_SESSIONS: LiteralString = (
+    f"{ROW} events r where plan_manager_id = $1"
+    " and resource_kind = 'invoice_view_session' and resource_id = any ($2::text[]) order by id"
+)
+
+
+async def get_participant(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Raw | None:
+    row = await db.one_or_none(StoredRow, GET_PARTICIPANT, plan_manager_id, participant_id)
+    return None if row is None else row.content
+
+
+async def list_team_members(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_TEAM_MEMBERS, plan_manager_id, participant_id))
+
+
+async def list_invoices(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_INVOICES, plan_manager_id, participant_id))
+
+
+async def list_invoice_lines(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_INVOICE_LINES, plan_manager_id, participant_id))
+
+
+async def list_ignored_warnings(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_IGNORED_WARNINGS, plan_manager_id, participant_id))
+
+
+async def list_view_sessions(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_VIEW_SESSIONS, plan_manager_id, participant_id))
+
+
+async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[Raw]:
+    """The events of the participant, of its team members and of its invoices."""
+    return _contents(await db.rows(StoredRow, LIST_EVENTS, plan_manager_id, str(participant_id)))
+
+
+async def list_events_of_view_sessions(db: Executor, plan_manager_id: UUID, session_ids: Sequence[str]) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_EVENTS_OF_VIEW_SESSIONS, plan_manager_id, session_ids))
+
+
+LIST_USERS: LiteralString = f"{ROW} users r where plan_manager_id = $1 and id = any ($2::uuid[]) order by id"
+LIST_DELIVERIES: LiteralString = (
+    f"{ROW} webhook_deliveries r where plan_manager_id = $1 and event_id = any ($2::uuid[]) order by id"
+)
+LIST_REQUEST_BATCHES = """
+    select id, requests from api_request_batches
+    where plan_manager_id = $1 and strpos(requests::text, $2) > 0
+    order by id
+"""
+
+
+async def list_users(db: Executor, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> list[Raw]:
+    return _contents(await db.rows(StoredRow, LIST_USERS, plan_manager_id, user_ids))
+
+
+async def list_deliveries(db: Executor, plan_manager_id: UUID, event_ids: Sequence[UUID]) -> list[Raw]:
+    """The deliveries of events to webhook endpoints. It reads all deliveries of the plan manager."""
+    return _contents(await db.rows(StoredRow, LIST_DELIVERIES, plan_manager_id, event_ids))
+
+
+async def list_request_batches(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[RequestBatch]:
+    """Logged requests, among which are some with the participant's id in their path."""
+    return await db.rows(RequestBatch, LIST_REQUEST_BATCHES, plan_manager_id, str(participant_id))

@@ -1,0 +1,181 @@
+"""Everything that is held about one person, as a JSON document and as a page to read."""
+
+import base64
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Raw, Struct
+
+from plankeeper.database.client import Database, Executor
+from plankeeper.http.errors import NotFound
+from plankeeper.http.json import to_json
+from plankeeper.http.schemas import AwareDatetime
+from plankeeper.personal_data import export_store, hold_store, store
+from plankeeper.personal_data.schemas import JsonObject, LegalHold, ResponseRecord
+from plankeeper.personal_data.texts import PersonTexts
+from plankeeper.request_log.schemas import LoggedRequest
+
+
+class StoredResponseExport(Struct):
+    """A response that is stored for an `Idempotency-Key`; in base64 if it is encrypted."""
+
+    path: str
+    idempotency_key: str
+    body: Raw | str | None
+
+
+class FileLines(Struct):
+    """The lines of an uploaded file that contain the person."""
+
+    name: str
+    created_at: AwareDatetime
+    created_by: UUID  # the account that uploaded it
+    lines: list[str]
+
+
+class RequestExport(Struct):
+    """A logged request whose path names the participant."""
+
+    responded_at: AwareDatetime
+    key_id: str
+    method: str
+    path: str
+    status: int
+    request_id: str
+
+
+class PersonExport(Struct):
+    """Everything about one participant. Rows are as they are stored, without the plan manager's id."""
+
+    plan_manager_id: UUID
+    participant_id: UUID
+    exported_at: AwareDatetime
+    participant: Raw | None
+    legal_hold: LegalHold | None
+    team_members: list[Raw]
+    users: list[Raw]
+    invoices: list[Raw]
+    invoice_lines: list[Raw]
+    ignored_warnings: list[Raw]
+    invoice_view_sessions: list[Raw]
+    events: list[Raw]
+    webhook_deliveries: list[Raw]
+    stored_responses: list[StoredResponseExport]
+    uploaded_files: list[FileLines]
+    requests: list[RequestExport]
+
+
+async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUID) -> PersonExport:
+    """Read everything in one snapshot. Raises NotFound if there is neither a participant nor an event of one."""
+    async with db.transaction(snapshot=True) as tx:
+        values = (tx, plan_manager_id, participant_id)
+        participant, events = await export_store.get_participant(*values), await export_store.list_events(*values)
+        if participant is None and not events:
+            raise NotFound
+        team = await export_store.list_team_members(*values)
+        sessions = await export_store.list_view_sessions(*values)
+        session_ids: list[str] = [_decode(each)["id"] for each in sessions]
+        events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
+        decoded = [_decode(each) for each in events]
+        event_ids = [UUID(each["id"]) for each in decoded]
+        return PersonExport(
+            plan_manager_id=plan_manager_id,
+            participant_id=participant_id,
+            exported_at=datetime.now(UTC),
+            participant=participant,
+            legal_hold=await hold_store.get(*values),
+            team_members=team,
+            users=await export_store.list_users(tx, plan_manager_id, _user_ids(team, decoded)),
+            invoices=await export_store.list_invoices(*values),
+            invoice_lines=await export_store.list_invoice_lines(*values),
+            ignored_warnings=await export_store.list_ignored_warnings(*values),
+            invoice_view_sessions=sessions,
+            events=events,
+            webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, event_ids),
+            stored_responses=[_response(each) for each in await store.list_responses(*values)],
+            uploaded_files=await _file_lines(tx, plan_manager_id, participant_id, participant, team),
+            requests=await _requests(tx, plan_manager_id, participant_id),
+        )
+
+
+def _decode(raw: Raw) -> JsonObject:
+    return msgspec.json.decode(raw, type=JsonObject)
+
+
+def _user_ids(team: Sequence[Raw], events: Sequence[JsonObject]) -> list[UUID]:
+    """The users of all members that the team ever had."""
+    records = [_decode(each) for each in team]
+    for event in events:
+        if event["resource_kind"] == "team_member":
+            records += [each for each in (event["data"], event["previous"]) if each]
+    return sorted({UUID(each["user_id"]) for each in records if each.get("user_id")})
+
+
+def _response(record: ResponseRecord) -> StoredResponseExport:
+    body: Raw | str | None = None
+    if record.body is not None:
+        try:
+            msgspec.json.decode(record.body)
+            body = Raw(record.body)
+        except msgspec.DecodeError:
+            body = base64.b64encode(record.body).decode()
+    return StoredResponseExport(record.path, record.idempotency_key, body)
+
+
+async def _file_lines(
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, participant: Raw | None, team: Sequence[Raw]
+) -> list[FileLines]:
+    texts = PersonTexts()
+    for each in [*([participant] if participant else []), *team]:
+        texts.add(_decode(each))
+    pattern = texts.file_pattern(participant_id)
+    found: list[FileLines] = []
+    for each in await store.list_files(db, plan_manager_id):
+        lines = [line for line in each.content.decode(errors="replace").splitlines() if pattern.search(line)]
+        if lines:
+            found.append(FileLines(each.name, each.created_at, each.created_by, lines))
+    return found
+
+
+async def _requests(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[RequestExport]:
+    batches = await export_store.list_request_batches(db, plan_manager_id, participant_id)
+    logged = [each for batch in batches for each in batch.requests if str(participant_id) in each.path]
+    return [_request(each) for each in logged]
+
+
+def _request(logged: LoggedRequest) -> RequestExport:
+    return RequestExport(
+        logged.responded_at, logged.key_id, logged.method, logged.path, logged.status, logged.request_id
+    )
+
+
+def section_sizes(export: PersonExport) -> dict[str, int]:
+    """The number of records in each section."""
+    sections: dict[str, Any] = {name: getattr(export, name) for name in export.__struct_fields__[3:]}
+    return {
+        name: len(cast("list[Any]", each)) if isinstance(each, list) else int(each is not None)
+        for name, each in sections.items()
+    }
+
+
+def to_document(export: PersonExport) -> str:
+    """The export as a JSON document, indented."""
+    return msgspec.json.format(to_json(export), indent=2) + "\n"
+
+
+def to_page(export: PersonExport) -> str:
+    """The export as an HTML page that needs nothing else, for people to read and to print."""
+    environment = Environment(
+        loader=PackageLoader("plankeeper.personal_data"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    sections: dict[str, Any] = msgspec.json.decode(to_json(export))
+    facts = {name: sections.pop(name) for name in ("plan_manager_id", "participant_id", "exported_at")}
+    return environment.get_template("person_export.html").render(facts=facts, sections=sections)
