@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp
 
 from plankeeper import background, logs, metrics
+from plankeeper.access_records.buffer import AccessRecordBuffer
 from plankeeper.account_managers.routes import router as account_managers
 from plankeeper.accounts import passwords
 from plankeeper.api_keys.cache import ApiKeyCache
@@ -107,7 +108,8 @@ def build_app(settings: Settings) -> ASGIApp:
     _declare_metrics()
     services = _build_services(settings)
     api = services.api
-    console = ConsoleDependencies(api.db, api.admission, api.on_response, settings, api.on_write)
+    on_access = services.access_records.append
+    console = ConsoleDependencies(api.db, api.admission, api.on_response, settings, on_access, api.on_write)
     endpoints = _trace(services, api_endpoints(api) | build_console_endpoints(console)) | public_endpoints(api)
     router = PathRouter(
         {path: _require_public_host(services, path, app) for path, app in endpoints.items()},
@@ -164,6 +166,7 @@ class _Services:
     rate_limiter: LeasedRateLimiter
     instrumentation: RequestInstrumentation
     request_log_buffer: RequestLogBuffer | None
+    access_records: AccessRecordBuffer
     telemetry: "Telemetry | None"
 
 
@@ -186,8 +189,9 @@ def _build_services(settings: Settings) -> _Services:
     admission = Admission(api_key_cache.authenticate, rate_limiter, settings)
     on_response = telemetry.trace_responses(instrumentation) if telemetry else instrumentation
     on_write = telemetry.publish_context if telemetry else None
-    api = ApiDependencies(db, admission, service, on_response, settings, on_write)
-    return _Services(api, api_key_cache, rate_limiter, instrumentation, request_log_buffer, telemetry)
+    access_records = AccessRecordBuffer(db)
+    api = ApiDependencies(db, admission, service, on_response, settings, on_write, access_records.append)
+    return _Services(api, api_key_cache, rate_limiter, instrumentation, request_log_buffer, access_records, telemetry)
 
 
 def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
@@ -225,6 +229,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             services.rate_limiter.watch(),
             background.run_background_tasks(db, settings),
             metrics.watch(db, services.api.admission),
+            services.access_records.watch(),
             *([MailSender(db, settings, settings.smtp_server).run()] if settings.smtp_server else []),
             *([services.request_log_buffer.watch()] if services.request_log_buffer else []),
         ]
@@ -241,6 +246,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             await asyncio.gather(*tasks, return_exceptions=True)
             await passwords.close()
             services.instrumentation.flush()
+            await services.access_records.close()
             if services.request_log_buffer:
                 await services.request_log_buffer.close()
             if services.telemetry:

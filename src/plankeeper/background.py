@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 
 from plankeeper import monitoring
+from plankeeper.access_records.retention import AccessRecordRetention
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
 from plankeeper.database.client import Database, is_unavailable
@@ -54,7 +55,6 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
         compact_counts,
         purge_idempotency_records,
         purge_rate_limits,
-        purge_import_files,
         purge_mails,
         warn_of_expiry,
         end_views,
@@ -87,12 +87,18 @@ async def _run_periodic_task(db: Database, task: PeriodicTask) -> None:
 
 def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     # A retention of 0 days deletes the requests that were logged before the log was disabled.
-    purges: list[PeriodicTask] = [RequestLogRetention(settings.request_log_retention or 0)]
+    hours = settings.import_file_retention
+    purges: list[PeriodicTask] = [
+        RequestLogRetention(settings.request_log_retention or 0),
+        lambda db: purge_import_files(db, hours),
+    ]
     if settings.event_retention:
         purges.append(EventRetention(settings.event_retention))
     if settings.delivery_retention:
         days = settings.delivery_retention
         purges.append(lambda session: delivery_queue.purge(session, days))
+    if settings.access_record_retention:
+        purges.append(AccessRecordRetention(settings.access_record_retention))
     if settings.session_retention:
         purges.append(SessionRetention(settings.session_retention))
     return purges

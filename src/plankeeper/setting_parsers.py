@@ -145,6 +145,14 @@ def parse_days(value: str, minimum: int = MIN_RETENTION_DAYS) -> int | None:
     return int(match[1])
 
 
+def parse_hours(value: str) -> int:
+    """`1h` as 1."""
+    match = re.fullmatch(r"([0-9]{1,4})h", value)
+    if not match or int(match[1]) < 1:
+        raise ValueError("hours such as 1h, at least 1h")
+    return int(match[1])
+
+
 def parse_at_least_a_day(value: str) -> int | None:
     return parse_days(value, 1)
 

@@ -14,6 +14,7 @@ from plankeeper.setting_parsers import (
     parse_at_least_a_day,
     parse_days,
     parse_flag,
+    parse_hours,
     parse_log_level,
     parse_mail_from,
     parse_milliseconds,
@@ -221,7 +222,7 @@ class Settings:
     )
     event_retention: int | None = setting(
         "PLANKEEPER_EVENT_RETENTION",
-        "off",
+        "2555d",
         parse_days,
         "The retention period of events (the audit trail), such as `2555d`, or `off` to keep them forever.",
     )
@@ -243,6 +244,19 @@ class Settings:
         "30d",
         parse_at_least_a_day,
         "The retention period of the console's sessions after their end, such as `30d`, or `off` to keep them forever.",
+    )
+    access_record_retention: int | None = setting(
+        "PLANKEEPER_ACCESS_RECORD_RETENTION",
+        "730d",
+        parse_at_least_a_day,
+        "The retention period of [access records](operations.md#who-read-what), such as `730d`, or `off` to keep them"
+        " forever.",
+    )
+    import_file_retention: int = setting(
+        "PLANKEEPER_IMPORT_FILE_RETENTION",
+        "1h",
+        parse_hours,
+        "How long a file that the console has checked waits for its import, such as `1h`.",
     )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",

@@ -10,6 +10,7 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
+from plankeeper.access_records.service import record_export
 from plankeeper.cli.context import UUID_TYPE, system_context, with_database
 from plankeeper.cli.progress import progress
 from plankeeper.database.client import Database
@@ -137,11 +138,15 @@ def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
             await system_context(tx, settings, plan_manager_id, "export")
             with _stdout_errors():
                 out.write(writer.header().encode())
+            rows = 0
             async for record in definition.export(tx, plan_manager_id):
                 with _stdout_errors():
                     out.write(writer.row(record).encode())
+                rows += 1
         with _stdout_errors():
             out.flush()
+        async with db.transaction() as tx:
+            await record_export(await system_context(tx, settings, plan_manager_id, "export"), resource, None, rows)
 
     try:
         with_database(work)

@@ -42,9 +42,13 @@ def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str) -> 
     ID can be a participant that was deleted earlier.
     """
 
-    async def work(db: Database, _settings: Settings) -> PersonExport:
+    async def work(db: Database, settings: Settings) -> PersonExport:
         await require_plan_manager(db, plan_manager_id)
-        return await person_export.export_person(db, plan_manager_id, participant_id)
+        export = await person_export.export_person(db, plan_manager_id, participant_id)
+        async with db.transaction() as tx:
+            ctx = await system_context(tx, settings, plan_manager_id, "participants export-person")
+            await person_export.record_export(ctx, export)
+        return export
 
     export = _run(work, participant_id)
     click.echo(person_export.to_page(export) if format_ == "html" else person_export.to_document(export), nl=False)

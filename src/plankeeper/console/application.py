@@ -4,6 +4,7 @@ from starlette.types import ASGIApp
 
 from plankeeper.console.endpoint import ConsoleDependencies, PageEndpoint
 from plankeeper.console.pages import (
+    access_records,
     account,
     account_managers,
     activity,
@@ -45,6 +46,7 @@ PAGE_MODULES = (
     note_types.pages,
     imports.pages,
     request_log.pages,
+    access_records.pages,
 )
 
 

@@ -39,6 +39,7 @@ from plankeeper.console.routing import (
 )
 from plankeeper.console.templating import create_templates
 from plankeeper.database.client import Database
+from plankeeper.http.access import OnAccess
 from plankeeper.http.admission import Admission, client_network
 from plankeeper.http.context import or_404
 from plankeeper.http.endpoint import OnWrite
@@ -68,10 +69,11 @@ class ConsoleDependencies:
         admission: Admission,
         on_response: OnResponse,
         settings: Settings,
+        on_access: OnAccess,
         on_write: OnWrite | None = None,
     ) -> None:
         self.db, self.admission, self.on_response, self.settings = db, admission, on_response, settings
-        self.on_write = on_write
+        self.on_access, self.on_write = on_access, on_write
         self.templates: Jinja2Templates = create_templates(
             settings.time_zone, sends_mail=settings.smtp_server is not None
         )
@@ -109,7 +111,7 @@ class PageEndpoint:
         with self._deps.admission:
             await user.load_session(self._deps.db, is_use=not self._is_background(request))
             if user.session:
-                state.plan_manager_id = user.session.plan_manager_id
+                state.plan_manager_id, state.account_id = user.session.plan_manager_id, user.session.account_id
             route = self._select_route(request)
             if route.method == "POST":
                 verify_csrf(request, form.raw("csrf"), user.csrf_token, origin.form_origins)
@@ -201,6 +203,7 @@ class PageEndpoint:
             query=parse_form(request.scope["query_string"]),
             import_limit=self._deps.imports,
             single_sign_on=self._deps.single_sign_on,
+            on_access=self._deps.on_access,
             form=form,
         )
 
@@ -208,7 +211,10 @@ class PageEndpoint:
         """Runs the handler, in one transaction if it writes. After a rollback, a form with errors is shown again."""
         try:
             if not route.writes:
-                return await route.handler(request, **path_params)
+                result = await route.handler(request, **path_params)
+                if route.discloses and isinstance(result, HtmlPage):
+                    request.record_access("viewed", route.discloses, next(iter(path_params.values())))
+                return result
             async with self._deps.db.transaction() as tx:
                 result = await route.handler(request.with_transaction(tx), **path_params)
                 if self._deps.on_write and request.session and request.session.plan_manager_id:

@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
+from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import Response
@@ -14,6 +15,7 @@ from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import ConcurrencyLimit
 from plankeeper.console.forms import Form
 from plankeeper.database.client import Database, Transaction
+from plankeeper.http.access import Access, AccessAction, AccessedKind, OnAccess
 from plankeeper.http.context import Actor, WriteContext
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import SingleSignOn
@@ -43,6 +45,7 @@ class PageRequest:
     query: Form
     import_limit: ConcurrencyLimit
     single_sign_on: SingleSignOn
+    on_access: OnAccess
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -69,6 +72,23 @@ class PageRequest:
     def has_role(self, role: str) -> bool:
         return policy.is_role_at_least(self.role, role)
 
+    @property
+    def actor(self) -> Actor:
+        return Actor("user", str(self.account.account_id), self.account.name)
+
+    def record_access(self, action: AccessAction, kind: AccessedKind, resource_id: UUID | None = None) -> None:
+        """Record that the account views or exports a participant or an invoice."""
+        access = Access(self.plan_manager_id, self.actor, action, kind, resource_id, None, None, None, self.request_id)
+        self.on_access(access)
+
+    def record_list(self, kind: AccessedKind, ids: Sequence[UUID], filters: Mapping[str, str]) -> None:
+        """Record that the account sees a page of a list, in order of the ids."""
+        if not ids:
+            return
+        query = urlencode({name: text for name, text in filters.items() if text})
+        place = (self.plan_manager_id, self.actor)
+        self.on_access(Access(*place, "listed", kind, None, query, min(ids), max(ids), self.request_id))
+
     def with_transaction(self, tx: Transaction) -> "FormRequest":
         return FormRequest(
             db=self.db,
@@ -84,6 +104,7 @@ class PageRequest:
             query=self.query,
             import_limit=self.import_limit,
             single_sign_on=self.single_sign_on,
+            on_access=self.on_access,
             form=self.form,
             errors=self.errors,
             tx=tx,
@@ -98,8 +119,7 @@ class FormRequest(PageRequest):
 
     @property
     def write_context(self) -> WriteContext:
-        actor = Actor("user", str(self.account.account_id), self.account.name)
-        return WriteContext(self.tx, self.plan_manager_id, self.settings, actor, self.request_id)
+        return WriteContext(self.tx, self.plan_manager_id, self.settings, self.actor, self.request_id)
 
 
 @dataclass(slots=True)
@@ -173,6 +193,7 @@ class PageRoute:
     calls_provider: bool  # whether the handler calls a single sign-on provider, which can be slow
     upload: bool  # whether the form may carry a file
     background: bool  # whether a page sends the request by itself, which doesn't keep a session open
+    discloses: AccessedKind | None  # what the page shows of the record whose id is the first one of the path
 
 
 class Pages:
@@ -181,8 +202,11 @@ class Pages:
     def __init__(self) -> None:
         self.routes: list[PageRoute] = []
 
-    def get(self, path: str, *, role: RequiredRole, calls_provider: bool = False) -> Callable[[H], H]:
-        return self._register("GET", path, role, calls_provider=calls_provider)
+    def get(
+        self, path: str, *, role: RequiredRole, calls_provider: bool = False, discloses: AccessedKind | None = None
+    ) -> Callable[[H], H]:
+        """Register a page. `discloses` is for pages of one participant or invoice: viewing them is recorded."""
+        return self._register("GET", path, role, calls_provider=calls_provider, discloses=discloses)
 
     def post(
         self,
@@ -194,8 +218,15 @@ class Pages:
         upload: bool = False,
         background: bool = False,
     ) -> Callable[[H], H]:
-        flags = {"checks_credentials": checks_credentials, "upload": upload, "background": background}
-        return self._register("POST", path, role, on_error, **flags)
+        return self._register(
+            "POST",
+            path,
+            role,
+            on_error,
+            checks_credentials=checks_credentials,
+            upload=upload,
+            background=background,
+        )
 
     def _register(
         self,
@@ -208,6 +239,7 @@ class Pages:
         calls_provider: bool = False,
         upload: bool = False,
         background: bool = False,
+        discloses: AccessedKind | None = None,
     ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
@@ -231,6 +263,7 @@ class Pages:
                     calls_provider,
                     upload,
                     background,
+                    discloses,
                 )
             )
             return handler

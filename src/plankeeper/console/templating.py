@@ -33,6 +33,7 @@ SUBMENU = {
     "note_types": ("/console/note-types", "Note types", "viewer"),
     "import": ("/console/import", "Import", "manager"),
     "requests": ("/console/requests", "Requests", "viewer"),
+    "access": ("/console/settings/access", "Access", "owner"),
     "legal_holds": ("/console/settings/legal-holds", "Legal holds", "owner"),
 }
 _TIMESTAMP = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")

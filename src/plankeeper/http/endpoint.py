@@ -9,6 +9,7 @@ import asyncpg
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database.client import Database, Transaction, constraint_violation
+from plankeeper.http.access import Access, AccessedKind, OnAccess
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
 from plankeeper.http.context import ReadContext, WriteContext
@@ -37,6 +38,7 @@ class ApiDependencies:
     on_response: OnResponse
     settings: Settings
     on_write: OnWrite | None = None
+    on_access: OnAccess | None = None
 
 
 CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the response
@@ -74,7 +76,8 @@ class Endpoint:
         with self._deps.admission:
             principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scope)
             if operation.method == "GET":
-                return await self._handle_read(operation, state, plan_manager_id, _handler_arguments(operation, scope))
+                values = _handler_arguments(operation, scope)
+                return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
         body = b""
         if operation.parser and operation.body_name:
@@ -82,16 +85,40 @@ class Endpoint:
             values[operation.body_name] = operation.parser.parse(body, _resource_id(operation, scope))
         with self._deps.admission:
             if not operation.writes:
-                return await self._handle_read(operation, state, plan_manager_id, values)
+                return await self._handle_read(operation, state, plan_manager_id, values, scope)
             idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
             return await self._run_transaction(state, operation, values, principal, plan_manager_id, idempotency_key)
 
     async def _handle_read(
-        self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any]
+        self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any], scope: Scope
     ) -> Response:
         ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
-        response = Response.from_object(operation.status, await operation.handler(ctx, **values))
+        result = await operation.handler(ctx, **values)
+        response = Response.from_object(operation.status, result)
+        if operation.discloses and self._deps.on_access and scope["method"] == "GET":
+            self._record_access(operation.discloses, operation, state, values, scope, result)
         return with_etag(response, state.headers) if operation.has_etag else response
+
+    def _record_access(
+        self,
+        kind: AccessedKind,
+        operation: Operation,
+        state: RequestState,
+        values: dict[str, Any],
+        scope: Scope,
+        result: Any,
+    ) -> None:
+        if not (self._deps.on_access and state.principal and state.plan_manager_id):
+            return
+        place = (state.plan_manager_id, state.principal.actor)
+        request_id = state.request_id.decode()
+        if operation.path_ids:
+            resource_id = values[next(iter(operation.path_ids))]
+            self._deps.on_access(Access(*place, "viewed", kind, resource_id, None, None, None, request_id))
+        elif result.data:
+            query = scope["query_string"].decode("latin-1")
+            ids = (result.data[0].id, result.data[-1].id)
+            self._deps.on_access(Access(*place, "listed", kind, None, query, *ids, request_id))
 
     async def _run_transaction(
         self,

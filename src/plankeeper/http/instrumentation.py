@@ -59,6 +59,7 @@ class AccessLogEntry(Struct, gc=False, omit_defaults=True):
     status: int
     duration_ms: float
     trace_id: str | None = None
+    account_id: UUID | None = None
 
 
 class RequestInstrumentation:
@@ -124,6 +125,7 @@ def _log_entry(state: RequestState, method: str, route: str | None, status: int,
         status,
         int(seconds * 1_000_000) / 1000,
         state.trace_id,
+        state.account_id,
     )
 
 

@@ -37,6 +37,7 @@ class RequestState:
     path: bytes = b""  # as the client sent it, without the query string
     principal: Principal | None = None
     plan_manager_id: UUID | None = None
+    account_id: UUID | None = None  # of a person who is signed in to the console
     rate_limit_headers: RawHeaders = ()
     trace_id: str | None = None  # only with telemetry
 

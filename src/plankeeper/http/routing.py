@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.http.access import AccessedKind
 from plankeeper.http.context import ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import BodyParser
@@ -50,6 +51,7 @@ class Operation:
     not_found: bool = False  # whether it can return 404 although its path names no resource
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
+    discloses: AccessedKind | None = None  # whose access record a read makes
     views: tuple[Query, ...] = ()  # the queries of all representations; empty if there is only one
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
@@ -79,10 +81,29 @@ class Router:
         self.operations: list[Operation] = []
 
     def get(
-        self, path: str, *, scope: Scope, extension: bool = False, etag: bool = False, views: tuple[Query, ...] = ()
+        self,
+        path: str,
+        *,
+        scope: Scope,
+        extension: bool = False,
+        etag: bool = False,
+        views: tuple[Query, ...] = (),
+        discloses: AccessedKind | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Register a read. `etag` is for single resources; `views` lists the queries of all their representations."""
-        return self._route("GET", path, required_scope=scope, extension=extension, has_etag=etag, views=views)
+        """Register a read. `etag` is for single resources; `views` lists the queries of all their representations.
+
+        `discloses` is the kind of record that an access record names: by the first id of the path, or for a list
+        without one by the page.
+        """
+        return self._route(
+            "GET",
+            path,
+            required_scope=scope,
+            extension=extension,
+            has_etag=etag,
+            views=views,
+            discloses=discloses,
+        )
 
     def post(
         self,

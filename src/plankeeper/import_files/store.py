@@ -29,26 +29,28 @@ GET_SUMMARY = """
     select id, resource, name, created_at
     from import_files
     where plan_manager_id = $1 and id = $2 and created_by = $3
-        and created_at > statement_timestamp() - interval '1 hour'
+        and created_at > statement_timestamp() - $4 * interval '1 hour'
 """
 
 
-async def get_summary(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFileSummary | None:
-    """A file that an account uploaded within the last hour."""
-    return await db.one_or_none(ImportFileSummary, GET_SUMMARY, plan_manager_id, file_id, account_id)
+async def get_summary(
+    db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID, hours: int
+) -> ImportFileSummary | None:
+    """A file that an account uploaded within the last hours."""
+    return await db.one_or_none(ImportFileSummary, GET_SUMMARY, plan_manager_id, file_id, account_id, hours)
 
 
 POP = """
     delete from import_files
     where plan_manager_id = $1 and id = $2 and created_by = $3
-        and created_at > statement_timestamp() - interval '1 hour'
+        and created_at > statement_timestamp() - $4 * interval '1 hour'
     returning id, resource, name, content, created_by, created_at
 """
 
 
-async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID) -> ImportFile | None:
-    """Delete a file and return it with its content: a file is imported only once."""
-    return await tx.one_or_none(ImportFile, POP, plan_manager_id, file_id, account_id)
+async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID, hours: int) -> ImportFile | None:
+    """Delete a file that is not older than some hours, and return it with its content: it is imported only once."""
+    return await tx.one_or_none(ImportFile, POP, plan_manager_id, file_id, account_id, hours)
 
 
 DELETE_ALL_BUT_NEWEST = """
@@ -66,10 +68,10 @@ async def delete_all_but_newest(tx: Transaction, plan_manager_id: UUID, account_
 
 PURGE = """
     -- one task deletes the expired files of all plan managers
-    delete from import_files where created_at < statement_timestamp() - interval '1 hour'
+    delete from import_files where created_at < statement_timestamp() - $1 * interval '1 hour'
 """
 
 
-async def purge(db: Executor) -> None:
-    """Delete files that nobody imported within an hour."""
-    await db.execute(PURGE)
+async def purge(db: Executor, hours: int) -> None:
+    """Delete files that nobody imported within some hours."""
+    await db.execute(PURGE, hours)

@@ -20,7 +20,7 @@ from plankeeper.invoices.schemas import (
 router = Router("invoices")
 
 
-@router.get("/invoices", scope=READ, extension=True)
+@router.get("/invoices", scope=READ, extension=True, discloses="invoice")
 async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice]:
     """List invoices, deleted ones too."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
@@ -40,7 +40,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
     return InvoiceStatusResponse(success=True, message=message, data=InvoiceStatusData(invoices))
 
 
-@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True)
+@router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, discloses="invoice")
 async def get(ctx: ReadContext, invoice_id: UUID) -> InvoiceWithLines:
     """Get an invoice with its lines."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

@@ -21,7 +21,7 @@ from plankeeper.participants.schemas import (
 router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
-@router.get("/participants", scope=READ)
+@router.get("/participants", scope=READ, discloses="participant")
 async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant]:
     """List participants."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
@@ -35,7 +35,13 @@ async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate)
     return _apply_view(await service.create(ctx, change), query)
 
 
-@router.get("/participants/{participant_id}", scope=READ, etag=True, views=(ViewQuery(), ViewQuery(view="full")))
+@router.get(
+    "/participants/{participant_id}",
+    scope=READ,
+    etag=True,
+    views=(ViewQuery(), ViewQuery(view="full")),
+    discloses="participant",
+)
 async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
     """Get a participant."""
     if query.view is UNSET:

@@ -49,6 +49,19 @@ LIST_EVENTS_OF_VIEW_SESSIONS: LiteralString = (
 )
 
 
+# A list is in order of the ids, so a page may have shown every record between its first and its last.
+LIST_ACCESS_RECORDS: LiteralString = f"""
+    {ROW} access_records r
+    where plan_manager_id = $1 and (
+        resource_id = any ($2::uuid[])
+        or resource_id is null and exists (
+            select from unnest($2::uuid[]) as own where own between first_id and last_id
+        )
+    )
+    order by id
+"""
+
+
 async def get_participant(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Raw | None:
     row = await db.one_or_none(StoredRow, GET_PARTICIPANT, plan_manager_id, participant_id)
     return None if row is None else row.content
@@ -81,6 +94,11 @@ async def list_events(db: Executor, plan_manager_id: UUID, participant_id: UUID)
 
 async def list_events_of_view_sessions(db: Executor, plan_manager_id: UUID, session_ids: Sequence[str]) -> list[Raw]:
     return _contents(await db.rows(StoredRow, LIST_EVENTS_OF_VIEW_SESSIONS, plan_manager_id, session_ids))
+
+
+async def list_access_records(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> list[Raw]:
+    """Who read the participant and its invoices, and the pages of lists that may have shown them."""
+    return _contents(await db.rows(StoredRow, LIST_ACCESS_RECORDS, plan_manager_id, ids))
 
 
 LIST_USERS: LiteralString = f"{ROW} users r where plan_manager_id = $1 and id = any ($2::uuid[]) order by id"

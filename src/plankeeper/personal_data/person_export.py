@@ -10,7 +10,9 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Raw, Struct
 
+from plankeeper.access_records import service
 from plankeeper.database.client import Database, Executor
+from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import NotFound
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import AwareDatetime
@@ -67,6 +69,7 @@ class PersonExport(Struct):
     stored_responses: list[StoredResponseExport]
     uploaded_files: list[FileLines]
     requests: list[RequestExport]
+    access_records: list[Raw]
 
 
 async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUID) -> PersonExport:
@@ -81,6 +84,8 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         session_ids: list[str] = [_decode(each)["id"] for each in sessions]
         events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
         decoded = [_decode(each) for each in events]
+        invoices = await export_store.list_invoices(*values)
+        own_ids = [participant_id, *(UUID(_decode(each)["id"]) for each in invoices)]
         event_ids = [UUID(each["id"]) for each in decoded]
         return PersonExport(
             plan_manager_id=plan_manager_id,
@@ -90,7 +95,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             legal_hold=await hold_store.get(*values),
             team_members=team,
             users=await export_store.list_users(tx, plan_manager_id, _user_ids(team, decoded)),
-            invoices=await export_store.list_invoices(*values),
+            invoices=invoices,
             invoice_lines=await export_store.list_invoice_lines(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
             invoice_view_sessions=sessions,
@@ -99,6 +104,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             stored_responses=[_response(each) for each in await store.list_responses(*values)],
             uploaded_files=await _file_lines(tx, plan_manager_id, participant_id, participant, team),
             requests=await _requests(tx, plan_manager_id, participant_id),
+            access_records=await export_store.list_access_records(tx, plan_manager_id, own_ids),
         )
 
 
@@ -151,6 +157,12 @@ def _request(logged: LoggedRequest) -> RequestExport:
     return RequestExport(
         logged.responded_at, logged.key_id, logged.method, logged.path, logged.status, logged.request_id
     )
+
+
+async def record_export(ctx: WriteContext, export: PersonExport) -> None:
+    """Record the event `export.created`."""
+    rows = sum(section_sizes(export).values())
+    await service.record_export(ctx, "person", str(export.participant_id), rows)
 
 
 def section_sizes(export: PersonExport) -> dict[str, int]:

@@ -88,11 +88,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     events = await store.list_events(ctx.tx, ctx.plan_manager_id, participant_id)
     counts["users"], kept_user_ids = await _delete_users(ctx, events)
     texts = _collect_texts(events, kept_user_ids)
-    counts["invoice_texts"] = (
-        await store.erase_invoice_texts(ctx.tx, ctx.plan_manager_id, participant_id, texts.pattern)
-        if texts.pattern
-        else 0
-    )
+    counts |= await _erase_texts(ctx, participant_id, texts.pattern)
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
     counts["import_files"] = await _delete_files(ctx, participant_id, texts)
@@ -167,6 +163,15 @@ def _collect_texts(events: Iterable[PersonEvent], kept_user_ids: set[UUID]) -> P
             ):
                 texts.add(record)
     return texts
+
+
+async def _erase_texts(ctx: WriteContext, participant_id: UUID, pattern: str | None) -> dict[str, int]:
+    if pattern is None:
+        return {"invoice_texts": 0, "access_records": 0}
+    return {
+        "invoice_texts": await store.erase_invoice_texts(ctx.tx, ctx.plan_manager_id, participant_id, pattern),
+        "access_records": await store.erase_queries(ctx.tx, ctx.plan_manager_id, pattern),
+    }
 
 
 async def _erase_events(ctx: WriteContext, events: Sequence[PersonEvent], texts: PersonTexts) -> int:

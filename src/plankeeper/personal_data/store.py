@@ -194,6 +194,21 @@ async def erase_invoice_texts(tx: Transaction, plan_manager_id: UUID, participan
     return changed + await tx.one(int, ERASE_REASONS, plan_manager_id, participant_id, pattern)
 
 
+ERASE_QUERIES = """
+    with erased as (
+        update access_records set query = '[erased]'
+        where plan_manager_id = $1 and query ~* $2
+        returning id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_queries(tx: Transaction, plan_manager_id: UUID, pattern: str) -> int:
+    """Replace the queries of access records that match a pattern, and return their number."""
+    return await tx.one(int, ERASE_QUERIES, plan_manager_id, pattern)
+
+
 LIST_MENTIONS = """
     select "table", record_id, "column", text
     from (

@@ -15,7 +15,7 @@ from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMe
 router = Router("team_members", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
-@router.get("/participants/{participant_id}/team-members", scope=READ)
+@router.get("/participants/{participant_id}/team-members", scope=READ, discloses="participant")
 async def list_(ctx: ReadContext, participant_id: UUID, query: TeamMemberListQuery) -> Page[TeamMember]:
     """List the team members of a participant."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
@@ -31,7 +31,13 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     return await service.create(ctx, participant_id, new)
 
 
-@router.get("/participants/{participant_id}/team-members/{team_member_id}", scope=READ, extension=True, etag=True)
+@router.get(
+    "/participants/{participant_id}/team-members/{team_member_id}",
+    scope=READ,
+    extension=True,
+    etag=True,
+    discloses="participant",
+)
 async def get(ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404) -> TeamMember:
     """Get a team member."""
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id, team_member_id))

@@ -4,10 +4,11 @@ import json
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from plankeeper.access_records.service import record_export
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
@@ -104,13 +105,18 @@ async def export_chunks(request: PageRequest, filters: dict[str, str]) -> AsyncI
     """The CSV file in chunks: each batch of events is read when the one before has been sent."""
     yield UTF8_BOM + csv_row(CSV_COLUMNS)
     before: UUID | None = None
+    count = 0
     while True:
         events, before = await find_events(request, filters, before, EXPORT_BATCH_SIZE)
+        count += len(events)
         yield b"".join(
             map(event_row, events)
         )  # an empty chunk too: the response notices there that the browser is gone
         if before is None:
-            return
+            break
+    async with request.db.transaction() as tx:
+        context = request.with_transaction(tx).write_context
+        await record_export(context, "events", urlencode({name: text for name, text in filters.items() if text}), count)
 
 
 def resource_name(event: Event, *, before_change: bool = False) -> str:

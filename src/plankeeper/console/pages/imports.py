@@ -57,24 +57,33 @@ async def check(request: FormRequest) -> HtmlPage:
         await store.insert(request.tx, request.plan_manager_id, file)
         await store.delete_all_but_newest(request.tx, request.plan_manager_id, request.account.account_id, MAX_FILES)
     return HtmlPage(
-        "import_preview.html", {"file": file, "kind": IMPORT_KINDS[resource][0], "preview": preview, "is_stale": False}
+        "import_preview.html",
+        {
+            "file": file,
+            "kind": IMPORT_KINDS[resource][0],
+            "preview": preview,
+            "is_stale": False,
+            "hours": request.settings.import_file_retention,
+        },
     )
 
 
 @pages.get("/import/files/{file_id}", role="manager")
 async def confirm_form(request: PageRequest, file_id: UUID) -> HtmlPage:
-    file = or_404(await store.get_summary(request.db, request.plan_manager_id, file_id, request.account.account_id))
+    key = (request.plan_manager_id, file_id, request.account.account_id)
+    file = or_404(await store.get_summary(request.db, *key, request.settings.import_file_retention))
     return HtmlPage("import_waiting.html", {"file": file, "kind": IMPORT_KINDS[file.resource][0]})
 
 
 @pages.post("/import/files/{file_id}", role="manager", on_error=confirm_form)
 async def run_import(request: FormRequest, file_id: UUID) -> HtmlPage:
     await _lock_imports(request)
-    file = or_404(await store.pop(request.tx, request.plan_manager_id, file_id, request.account.account_id))
+    key = (request.plan_manager_id, file_id, request.account.account_id)
+    file = or_404(await store.pop(request.tx, *key, request.settings.import_file_retention))
     preview = await preview_import(
         request, file.resource, file.content, commit=True, notify=bool(request.form.text("notify"))
     )
-    context = {"file": file, "kind": IMPORT_KINDS[file.resource][0], "preview": preview, "is_stale": True}
+    context = {"file": file, "kind": IMPORT_KINDS[file.resource][0], "preview": preview, "is_stale": True, "hours": 1}
     if preview.report.rejected_lines:
         # Other data has changed since the preview, so the file must be checked again.
         return HtmlPage("import_preview.html", context, 409)

@@ -47,6 +47,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     except ValidationError as error:
         request.errors = {each.field: each.message for each in error.errors or ()}
     params = filters | ({"warnings": "1"} if only_warnings else {})
+    request.record_list("invoice", [each.id for each in rows[:PAGE_SIZE]], params)
     context = {
         "rows": [(each, active_warnings(each)) for each in rows[:PAGE_SIZE]],
         "names": await record_names(request, rows[:PAGE_SIZE]),
@@ -60,7 +61,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("invoices.html", context, 422 if request.errors else 200)
 
 
-@pages.get("/invoices/{invoice_id}", role="viewer")
+@pages.get("/invoices/{invoice_id}", role="viewer", discloses="invoice")
 async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     invoice = await get_or_404(request, invoice_id)
     state = invoice.state_management
@@ -78,7 +79,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     return HtmlPage("invoice.html", context)
 
 
-@pages.get("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager")
+@pages.get("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", discloses="invoice")
 async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage | Redirect:
     get_warning(code)
     invoice = await get_or_404(request, invoice_id)

@@ -53,6 +53,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     else:
         rows = await queries.list_page(request.db, request.plan_manager_id, query)
     params = {"q": text, **filters}
+    request.record_list("participant", [each.id for each in rows[:PAGE_SIZE]], params)
     links = paginate_links(PARTICIPANTS_URL, params, rows, after)
     choices = {"statuses": STATUSES, "states": STATE_CODES, "managers": await manager_choices(request)}
     context = {"participants": rows[:PAGE_SIZE], "q": text, "is_filtered": any(params.values())}
@@ -73,7 +74,7 @@ async def create(request: FormRequest) -> Redirect:
     return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} added.")
 
 
-@pages.get("/participants/{participant_id}", role="viewer")
+@pages.get("/participants/{participant_id}", role="viewer", discloses="participant")
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     participant = await get_or_404(request, participant_id)
     context = {
@@ -84,7 +85,7 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     return HtmlPage("participant.html", {**context, "is_scheme_number": is_scheme_number})
 
 
-@pages.get("/participants/{participant_id}/edit", role="manager")
+@pages.get("/participants/{participant_id}/edit", role="manager", discloses="participant")
 async def edit(request: PageRequest, participant_id: UUID) -> HtmlPage:
     participant = await get_or_404(request, participant_id)
     context = {
@@ -107,7 +108,7 @@ async def update(request: FormRequest, participant_id: UUID) -> Redirect:
     return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "Changes saved.")
 
 
-@pages.get("/participants/{participant_id}/delete", role="manager")
+@pages.get("/participants/{participant_id}/delete", role="manager", discloses="participant")
 async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     participant = await get_or_404(request, participant_id)
     members = await team_store.count(request.db, request.plan_manager_id, participant_id)

@@ -9,6 +9,7 @@ from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, 
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.participants import store as participant_store
 from plankeeper.personal_data import hold_store, person_export, service
+from plankeeper.personal_data.person_export import PersonExport
 from plankeeper.personal_data.schemas import COUNT_LABELS
 from plankeeper.personal_data.service import LegalHoldError
 
@@ -21,7 +22,7 @@ MAX_MENTIONS_SHOWN = 50
 MAX_MENTION_LENGTH = 200
 
 
-@pages.get("/participants/{participant_id}/data", role="owner")
+@pages.get("/participants/{participant_id}/data", role="owner", discloses="participant")
 async def show_data(request: PageRequest, participant_id: UUID) -> HtmlPage:
     export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
     context = {
@@ -34,16 +35,22 @@ async def show_data(request: PageRequest, participant_id: UUID) -> HtmlPage:
 
 @pages.get("/participants/{participant_id}/data.json", role="owner")
 async def download_document(request: PageRequest, participant_id: UUID) -> Download:
-    export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
-    content = person_export.to_document(export)
+    content = person_export.to_document(await _export(request, participant_id))
     return Download.of_bytes(f"participant-{participant_id}.json", "application/json", content.encode())
 
 
 @pages.get("/participants/{participant_id}/data.html", role="owner")
 async def download_page(request: PageRequest, participant_id: UUID) -> Download:
-    export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
-    content = person_export.to_page(export)
+    content = person_export.to_page(await _export(request, participant_id))
     return Download.of_bytes(f"participant-{participant_id}.html", "text/html; charset=utf-8", content.encode())
+
+
+async def _export(request: PageRequest, participant_id: UUID) -> PersonExport:
+    export = await person_export.export_person(request.db, request.plan_manager_id, participant_id)
+    async with request.db.transaction() as tx:
+        await person_export.record_export(request.with_transaction(tx).write_context, export)
+    request.record_access("exported", "participant", participant_id)
+    return export
 
 
 @pages.get("/participants/{participant_id}/erase", role="owner")

@@ -71,12 +71,12 @@ async def create(request: FormRequest, participant_id: UUID) -> Redirect:
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} added to the team.")
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer")
+@pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", discloses="participant")
 async def get(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     return HtmlPage("team_member.html", await member_context(request, participant_id, team_member_id))
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager")
+@pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager", discloses="participant")
 async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id, team_member_id)
     return HtmlPage(
@@ -95,7 +95,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
     return Redirect(f"{PREFIX}/participants/{participant_id}", f"Changes to {member_name(member)} saved.")
 
 
-@pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager")
+@pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager", discloses="participant")
 async def remove_form(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     return HtmlPage("team_member_remove.html", await member_context(request, participant_id, team_member_id))
 

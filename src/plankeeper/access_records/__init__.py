@@ -1,0 +1,1 @@
+"""The record of who viewed, listed or exported which participant or invoice, and when."""

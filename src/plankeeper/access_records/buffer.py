@@ -1,0 +1,139 @@
+"""Buffers a worker's access records and writes them once a second: a request only appends to a list."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import deque
+from datetime import UTC, datetime
+from typing import NamedTuple
+from urllib.parse import unquote_plus
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from plankeeper.access_records import store
+from plankeeper.access_records.schemas import AccessRecordRow
+from plankeeper.database.client import Database, is_unavailable
+from plankeeper.http.access import Access
+from plankeeper.http.json import to_json
+
+log = logging.getLogger("plankeeper")
+
+FLUSH_INTERVAL = 1.0  # seconds
+MAX_PENDING = 100_000  # the oldest are dropped beyond it, with a log line: memory is bounded while the database is down
+MAX_REMEMBERED = 100_000  # single reads of keys within an hour, which are recorded once
+MAX_QUERY_LENGTH = 500  # characters
+BATCH_SIZE = 5000
+CLOSE_TIMEOUT = 2.0  # seconds that a stopping worker waits for the database
+HOUR = 3600
+
+
+class _Pending(NamedTuple):
+    """A read that is not recorded yet."""
+
+    access: Access
+    moment: float
+    id: UUID
+
+
+class AccessRecordBuffer:
+    """The buffer of one worker. A record of a key's single read is kept once an hour."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._pending: deque[_Pending] = deque()
+        self._remembered: set[bytes] = set()
+        self._hour = 0
+        self._dropped = 0
+
+    def append(self, access: Access) -> None:
+        now = time.time()
+        if access.action != "viewed" or access.actor.kind != "api_key":
+            self._add(_Pending(access, now, uuid7()))
+            return
+        hour = int(now) // HOUR
+        if hour != self._hour or len(self._remembered) >= MAX_REMEMBERED:
+            self._hour, self._remembered = hour, set()
+        read = f"{access.actor.id} {access.kind} {access.resource_id}".encode()
+        digest = hashlib.blake2b(read, digest_size=10).digest()
+        if digest not in self._remembered:
+            self._remembered.add(digest)
+            self._add(_Pending(access, now, _hourly_id(hour, digest)))
+
+    def _add(self, pending: _Pending) -> None:
+        if len(self._pending) >= MAX_PENDING:
+            self._pending.popleft()
+            self._dropped += 1
+        self._pending.append(pending)
+
+    async def watch(self) -> None:
+        """Write buffered records periodically, until cancelled."""
+        while True:
+            await asyncio.sleep(FLUSH_INTERVAL)
+            await self.flush()
+
+    async def close(self) -> None:
+        """Write the remaining records, unless the database takes longer than CLOSE_TIMEOUT."""
+        try:
+            await asyncio.wait_for(self.flush(), CLOSE_TIMEOUT)
+        except TimeoutError:
+            log.warning("the last access records are lost: the database does not respond")
+
+    async def flush(self) -> None:
+        """Write the buffered records. Those of plan managers whose database is unavailable stay in the buffer."""
+        if self._dropped:
+            log.error("access records are lost", extra={"count": self._dropped})
+            self._dropped = 0
+        by_plan_manager: dict[UUID, list[_Pending]] = {}
+        for each in self._pending:
+            by_plan_manager.setdefault(each.access.plan_manager_id, []).append(each)
+        self._pending.clear()
+        try:
+            while by_plan_manager:
+                plan_manager_id, pending = next(iter(by_plan_manager.items()))
+                if not await self._write(plan_manager_id, pending[:BATCH_SIZE]):
+                    self._pending.extendleft(reversed(by_plan_manager.pop(plan_manager_id)))
+                elif len(pending) > BATCH_SIZE:
+                    del pending[:BATCH_SIZE]
+                else:
+                    del by_plan_manager[plan_manager_id]
+        finally:  # after a cancellation, there are some left
+            for pending in by_plan_manager.values():
+                self._pending.extendleft(reversed(pending))
+
+    async def _write(self, plan_manager_id: UUID, batch: list[_Pending]) -> bool:
+        """False if the database is unavailable. Writing a record twice does no harm."""
+        try:
+            await store.insert(self._db, plan_manager_id, to_json([_row(each) for each in batch]))
+        except Exception as error:
+            if is_unavailable(error):
+                return False
+            log.exception("access records cannot be written")
+        return True
+
+
+def _row(pending: _Pending) -> AccessRecordRow:
+    # Decoded, so that an erasure finds names in it.
+    access = pending.access
+    return AccessRecordRow(
+        id=pending.id,
+        accessed_at=datetime.fromtimestamp(pending.moment, UTC),
+        actor_kind=access.actor.kind,
+        actor_id=access.actor.id,
+        actor_name=access.actor.name,
+        action=access.action,
+        resource_kind=access.kind,
+        resource_id=access.resource_id,
+        query=unquote_plus(access.query)[:MAX_QUERY_LENGTH] if access.query else None,
+        first_id=access.first_id,
+        last_id=access.last_id,
+        request_id=access.request_id,
+    )
+
+
+def _hourly_id(hour: int, digest: bytes) -> UUID:
+    """The same id for the same read in every worker, in the order of time: a version 7 UUID without random bits."""
+    value = (hour * HOUR * 1000).to_bytes(6, "big") + digest
+    number = int.from_bytes(value, "big") & ~(0xF000 << 64) & ~(0xC000 << 48)
+    return UUID(int=number | (0x7000 << 64) | (0x8000 << 48))
