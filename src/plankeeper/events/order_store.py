@@ -177,12 +177,20 @@ async def list_plan_managers(db: Executor) -> list[UUID]:
     return await db.rows(UUID, LIST_PLAN_MANAGERS)
 
 
-# The newest position stays without its event, because the next one is counted from it.
+# The newest position stays without its event, because the next one is counted from it. A legal hold keeps the events
+# of its participant.
 LIST_EXPIRED = """
     select event_id from event_order placed
     where plan_manager_id = $1 and event_id < $2 and (
         position < (select max(position) from event_order where plan_manager_id = $1)
         or exists (select from events event where event.plan_manager_id = $1 and event.id = placed.event_id)
+    ) and not exists (
+        select from legal_holds hold join events held
+            on held.plan_manager_id = $1 and held.id = placed.event_id
+            and held.resource_kind in ('participant', 'team_member', 'invoice')
+            and case held.resource_kind when 'participant' then held.resource_id
+                else coalesce(held.data, held.previous) ->> 'participant_id' end = hold.participant_id::text
+        where hold.plan_manager_id = $1
     )
     order by event_id
     limit $3

@@ -17,6 +17,8 @@ from plankeeper.events.retention import EventRetention
 from plankeeper.events.schemas import EventFilter
 from plankeeper.events.sequencer import CONNECTION_SETTINGS, Sequencer, assign_positions
 from plankeeper.http.parsing import uuid7_lower_bound
+from plankeeper.personal_data import hold_store
+from plankeeper.personal_data.schemas import LegalHold
 from support.cluster import SharedCluster
 from support.quiet import QuietDatabase, quiet_database
 
@@ -254,6 +256,26 @@ async def test_retention_continues_with_others_after_a_plan_manager_fails(quiet:
             with suppress(asyncpg.LockNotAvailableError):
                 await retention(impatient)
     assert [len(await quiet.feed(each)) for each in owners] == [1, 2, 1]
+
+
+async def test_retention_keeps_the_events_of_a_participant_with_a_legal_hold(quiet: QuietDatabase) -> None:
+    owner = await quiet.new_plan_manager()
+    free, held, other, _newest = await quiet.record(
+        owner, "participant.created", "participant.updated", "provider.created", "provider.updated"
+    )
+    await quiet.sequence(owner)
+    event = await store.get(quiet.db, owner, held)
+    assert event
+    hold = LegalHold(UUID(event.resource.id), "a case", datetime.now(UTC), "Robin")
+    async with quiet.db.transaction() as tx:
+        await hold_store.insert(tx, owner, hold)
+    await EventRetention(-1)(quiet.db)
+    assert [await store.get(quiet.db, owner, each) is not None for each in (free, held, other)] == [False, True, False]
+    assert [position for position, _ in await quiet.feed(owner)] == [2, 4]
+    async with quiet.db.transaction() as tx:
+        await hold_store.delete(tx, owner, hold.participant_id)
+    await EventRetention(-1)(quiet.db)
+    assert await store.get(quiet.db, owner, held) is None
 
 
 async def test_retention_deletes_a_limited_number_of_events_at_once(quiet: QuietDatabase) -> None:

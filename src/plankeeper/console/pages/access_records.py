@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime
+from urllib.parse import urlencode
 from uuid import UUID
 
 from plankeeper.access_records import store
 from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
-from plankeeper.access_records.service import record_export
-from plankeeper.console.csv_export import UTF8_BOM, csv_row
+from plankeeper.console.csv_export import csv_row
+from plankeeper.console.exports import csv_chunks
 from plankeeper.console.pagination import PAGE_SIZE, with_query
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
 from plankeeper.http.parsing import parse_uuid
@@ -46,28 +47,21 @@ async def list_(request: PageRequest) -> HtmlPage:
 async def export(request: PageRequest) -> Download:
     """The records that match the filters, newest first."""
     today = datetime.now(request.settings.time_zone).date()
-    filters = AccessRecordFilter(parse_uuid(request.query.text("resource_id")), request.query.text("name") or None)
-    return Download(f"access-{today}.csv", "text/csv; charset=utf-8", _export_chunks(request, filters))
+    texts = {name: request.query.text(name) for name in ("resource_id", "name")}
+    filters = AccessRecordFilter(parse_uuid(texts["resource_id"]), texts["name"] or None)
+    query = urlencode({name: text for name, text in texts.items() if text})
+    chunks = csv_chunks(request, "access_records", query, CSV_COLUMNS, _export_batches(request, filters))
+    return Download(f"access-{today}.csv", "text/csv; charset=utf-8", chunks)
 
 
-async def _export_chunks(request: PageRequest, filters: AccessRecordFilter) -> AsyncIterator[bytes]:
-    yield UTF8_BOM + csv_row(CSV_COLUMNS)
+async def _export_batches(request: PageRequest, filters: AccessRecordFilter) -> AsyncIterator[list[bytes]]:
     before: UUID | None = None
-    count = 0
     while True:
         rows = await store.list_latest(request.db, request.plan_manager_id, filters, before, EXPORT_BATCH_SIZE)
-        count += len(rows)
-        yield b"".join(map(_csv_record, rows))
+        yield [_csv_record(each) for each in rows]
         if len(rows) < EXPORT_BATCH_SIZE:
-            break
+            return
         before = rows[-1].id
-    async with request.db.transaction() as tx:
-        context = request.with_transaction(tx).write_context
-        await record_export(context, "access_records", with_query("", _filter_texts(filters)), count)
-
-
-def _filter_texts(filters: AccessRecordFilter) -> dict[str, str]:
-    return {"resource_id": str(filters.resource_id or ""), "name": filters.actor_name or ""}
 
 
 def _csv_record(record: AccessRecord) -> bytes:

@@ -8,8 +8,8 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.access_records.service import record_export
-from plankeeper.console.csv_export import UTF8_BOM, csv_row
+from plankeeper.console.csv_export import csv_row
+from plankeeper.console.exports import csv_chunks
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
 from plankeeper.console.templating import display_fields
@@ -97,26 +97,20 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
 @pages.get("/activity.csv", role="viewer")
 async def export(request: PageRequest) -> Download:
     """The events that match the filters, newest first."""
-    today = datetime.now(request.settings.time_zone).date()
-    return Download(f"activity-{today}.csv", "text/csv; charset=utf-8", export_chunks(request, parse_filters(request)))
+    today, filters = datetime.now(request.settings.time_zone).date(), parse_filters(request)
+    query = urlencode({name: text for name, text in filters.items() if text})
+    chunks = csv_chunks(request, "events", query, CSV_COLUMNS, export_batches(request, filters))
+    return Download(f"activity-{today}.csv", "text/csv; charset=utf-8", chunks)
 
 
-async def export_chunks(request: PageRequest, filters: dict[str, str]) -> AsyncIterator[bytes]:
-    """The CSV file in chunks: each batch of events is read when the one before has been sent."""
-    yield UTF8_BOM + csv_row(CSV_COLUMNS)
+async def export_batches(request: PageRequest, filters: dict[str, str]) -> AsyncIterator[list[bytes]]:
+    """The rows of the CSV file: each batch of events is read when the one before has been sent."""
     before: UUID | None = None
-    count = 0
     while True:
         events, before = await find_events(request, filters, before, EXPORT_BATCH_SIZE)
-        count += len(events)
-        yield b"".join(
-            map(event_row, events)
-        )  # an empty chunk too: the response notices there that the browser is gone
+        yield [event_row(each) for each in events]
         if before is None:
-            break
-    async with request.db.transaction() as tx:
-        context = request.with_transaction(tx).write_context
-        await record_export(context, "events", urlencode({name: text for name, text in filters.items() if text}), count)
+            return
 
 
 def resource_name(event: Event, *, before_change: bool = False) -> str:
