@@ -48,6 +48,7 @@ PROCESS_IMPORTS = {("webhooks.process", "background"): "the webhook worker's pro
 # Imports of other modules of a feature package, with the reason.
 INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("accounts.members", "api_keys.service"): "removing a member revokes the keys that the member created, with events",
+    ("personal_data.person_export", "access_records.service"): "an export of a person is an event like other exports",
     ("personal_data.service", "participants.service"): "an erasure deletes the participant like everybody else",
 }
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from plankeeper.events import store
+from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import ValidationError
@@ -26,10 +27,10 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
         rows = await store.list_page_for_resource(*arguments, query.resource_id, query.limit + 1)
     else:
         rows = await store.list_page(*arguments, query.limit + 1)
-    return build_page(query, rows, None)
+    return build_page(query, [redact(each) for each in rows], None)
 
 
 @router.get("/events/{event_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
     """Get an event."""
-    return or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id))
+    return redact(or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id)))

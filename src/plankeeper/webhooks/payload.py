@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec import Raw
 
 from plankeeper import __version__
+from plankeeper.events.redaction import redact_data
 from plankeeper.http.json import to_json
 from plankeeper.webhooks.schemas import PayloadFormat
 from plankeeper.webhooks.signing import sign_message
@@ -39,5 +40,5 @@ def build_body(
         "resource": {"kind": resource_kind, "id": resource_id},
     }
     if payload_format == "full":
-        content["object"] = data
+        content["object"] = redact_data(data) if resource_kind == "account" else data
     return to_json({"type": event_type, "timestamp": created_at, "data": content}).encode()

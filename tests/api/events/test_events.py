@@ -1,15 +1,21 @@
 """Events over HTTP: what each write records, and the feed that tells of it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.accounts import sessions
+from plankeeper.accounts.throttling import LoginError
 from plankeeper.api_keys import service
+from plankeeper.events import store
 from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.webhooks.payload import build_body
 from support.client import Client
+from support.console import create_account
 from support.server import RunningServer, wait_until
 
 Import = Callable[..., Any]
@@ -313,3 +319,24 @@ def test_an_invoice_that_becomes_a_duplicate_records_an_event(api: Client, impor
     became = reported[rows[0]["id"]]
     assert became["previous"] == {"is_duplicate": False, "state_management": second["data"]["state_management"]}
     assert became["data"] == api.get(f"/invoices/{rows[0]['id']}").json()
+
+
+def test_the_feed_does_not_show_where_somebody_signed_in(server: RunningServer, api: Client) -> None:
+    plan_manager_id = UUID(api.plan_manager_id)
+    account = server.run(create_account(server, plan_manager_id, "viewer"))
+    with suppress(LoginError):
+        server.run(
+            sessions.sign_in(server.db, server.settings, account.email, "wrong", "192.0.2.7", "A browser of 2026")
+        )
+    [event] = wait_until(lambda: api.get("/events", type="account.sign_in_failed").json()["data"])
+    assert event["data"] == {"id": str(account.account_id), "email": account.email, "name": "Robin Hale"} | {
+        "role": "viewer"
+    }
+    assert api.get(f"/events/{event['id']}").json() == event
+    stored = server.run(store.get(server.db, plan_manager_id, UUID(event["id"])))
+    assert stored
+    assert b"192.0.2.7" in bytes(stored.data or b"")
+    body = build_body("account.sign_in_failed", stored.created_at, plan_manager_id, "account", "1", "full", stored.data)
+    assert account.email.encode() in body
+    assert b"192.0.2.7" not in body
+    assert b"A browser of 2026" not in body
