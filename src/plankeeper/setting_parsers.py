@@ -21,6 +21,10 @@ MIN_RETENTION_DAYS = 7  # deliveries are retried for more than three days, and t
 SMTP_PORTS = {"smtp": 587, "smtps": 465}
 
 
+class SettingError(Exception):
+    """An invalid setting. The message has its name, its value, and what is expected."""
+
+
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
     """A mail server. `uses_tls` is for TLS from the first byte (smtps)."""

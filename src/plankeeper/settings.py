@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from plankeeper.setting_parsers import (
+    SettingError,
     SmtpServer,
     parse_allowed_networks,
     parse_at_least_a_day,
@@ -34,10 +35,6 @@ from plankeeper.setting_parsers import (
     parse_zone,
     setting,
 )
-
-
-class SettingError(Exception):
-    """An invalid setting. The message has its name, its value, and what is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,10 +199,7 @@ class Settings:
         "The addresses or networks that can read `/metrics` on the port of the API, separated by commas.",
     )
     webhook_worker: bool = setting(
-        "PLANKEEPER_WEBHOOK_WORKER",
-        "on",
-        parse_flag,
-        "Whether `serve` also runs the webhook worker: `on` or `off`.",
+        "PLANKEEPER_WEBHOOK_WORKER", "on", parse_flag, "Whether `serve` also runs the webhook worker: `on` or `off`."
     )
     max_webhook_endpoints: int = setting(
         "PLANKEEPER_MAX_WEBHOOK_ENDPOINTS",
@@ -249,14 +243,10 @@ class Settings:
         "PLANKEEPER_ACCESS_RECORD_RETENTION",
         "730d",
         parse_at_least_a_day,
-        "The retention period of [access records](operations.md#who-read-what), such as `730d`, or `off` to keep them"
-        " forever.",
+        "The retention period of [access records](operations.md#who-read-what): `730d`, or `off` to keep them forever.",
     )
     import_file_retention: int = setting(
-        "PLANKEEPER_IMPORT_FILE_RETENTION",
-        "1h",
-        parse_hours,
-        "How long a file that the console has checked waits for its import, such as `1h`.",
+        "PLANKEEPER_IMPORT_FILE_RETENTION", "1h", parse_hours, "How long a checked file waits for its import: `1h`."
     )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",

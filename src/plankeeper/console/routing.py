@@ -189,11 +189,13 @@ class PageRoute:
     writes: bool  # whether the handler takes a FormRequest
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
-    checks_credentials: bool  # whether the handler checks a password or a code, which is slow and could be guessed
-    calls_provider: bool  # whether the handler calls a single sign-on provider, which can be slow
-    upload: bool  # whether the form may carry a file
-    background: bool  # whether a page sends the request by itself, which doesn't keep a session open
-    discloses: AccessedKind | None  # what the page shows of the record whose id is the first one of the path
+    checks_credentials: bool = (
+        False  # whether the handler checks a password or a code, which is slow and could be guessed
+    )
+    calls_provider: bool = False  # whether the handler calls a single sign-on provider, which can be slow
+    upload: bool = False  # whether the form may carry a file
+    background: bool = False  # whether a page sends the request by itself, which doesn't keep a session open
+    discloses: AccessedKind | None = None  # what the page shows of the record whose id is the first one of the path
 
 
 class Pages:
@@ -229,17 +231,7 @@ class Pages:
         )
 
     def _register(
-        self,
-        method: str,
-        path: str,
-        role: RequiredRole,
-        on_error: Handler | None = None,
-        *,
-        checks_credentials: bool = False,
-        calls_provider: bool = False,
-        upload: bool = False,
-        background: bool = False,
-        discloses: AccessedKind | None = None,
+        self, method: str, path: str, role: RequiredRole, on_error: Handler | None = None, **flags: Any
     ) -> Callable[[H], H]:
         def decorator(handler: H) -> H:
             hints = get_type_hints(handler)
@@ -250,22 +242,8 @@ class Pages:
                 raise TypeError(f"{handler}: the path has {placeholders}, the signature {set(path_params)}")
             if writes and method == "GET":
                 raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
-            self.routes.append(
-                PageRoute(
-                    method,
-                    PREFIX + path,
-                    role,
-                    handler,
-                    writes,
-                    path_params,
-                    on_error,
-                    checks_credentials,
-                    calls_provider,
-                    upload,
-                    background,
-                    discloses,
-                )
-            )
+            route = PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, **flags)
+            self.routes.append(route)
             return handler
 
         return decorator

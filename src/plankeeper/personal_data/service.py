@@ -59,7 +59,7 @@ async def hold(ctx: WriteContext, participant_id: UUID, reason: str) -> LegalHol
     placed = LegalHold(participant_id, reason, datetime.now(UTC), ctx.actor.name or "")
     if not await hold_store.insert(ctx.tx, ctx.plan_manager_id, placed):
         await _require_no_hold(ctx, participant_id)
-    await record_event(ctx, "participant.held", None, ParticipantReference(participant_id))
+    await record_event(ctx, "participant.hold_placed", None, ParticipantReference(participant_id))
     return placed
 
 

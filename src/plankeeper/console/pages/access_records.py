@@ -19,9 +19,18 @@ ACCESS_URL = f"{PREFIX}/settings/access"
 EXPORT_BATCH_SIZE = 500  # records in a chunk of the CSV file
 MAX_FILTER_LENGTH = 255
 CSV_COLUMNS = (
-    "at", "actor_kind", "actor_id", "actor_name", "action", "resource_kind", "resource_id", "query", "first_id",
-    "last_id", "request_id",
-)  # fmt: skip
+    "at",
+    "actor_kind",
+    "actor_id",
+    "actor_name",
+    "action",
+    "resource_kind",
+    "resource_id",
+    "query",
+    "first_id",
+    "last_id",
+    "request_id",
+)
 
 
 @pages.get("/settings/access", role="owner")
