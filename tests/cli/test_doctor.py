@@ -8,6 +8,7 @@ import pytest
 
 from plankeeper.cli.doctor_database import connections_needed, database_folder, disk_line
 from plankeeper.database.server import ServerState
+from plankeeper.embedded_postgres.creation import SERVING_ROLE
 from plankeeper.settings import Settings
 from support.cluster import execute
 from support.program import Done, run_plankeeper
@@ -19,14 +20,14 @@ PLAN_MANAGER = UUID(int=5)
 def role(dsn: str) -> Iterator[str]:
     """A role that is no superuser, whose limits PostgreSQL enforces. Roles belong to all databases of the cluster."""
     name = f"visitor_of_{urlsplit(dsn).path.removeprefix('/')}"
-    execute(dsn, f"create role {name} login", f"grant all on all tables in schema public to {name}")
+    execute(dsn, f"create role {name} login in role {SERVING_ROLE}")
     yield name
     execute(dsn, f"drop owned by {name}", f"drop role {name}")
 
 
 @pytest.fixture
 def limited_dsn(dsn: str, role: str) -> str:
-    return dsn.replace("user=postgres", f"user={role}")
+    return dsn.replace(f"user={SERVING_ROLE}", f"user={role}")
 
 
 def doctor(dsn: str, **settings: str) -> Done:

@@ -16,13 +16,13 @@ import asyncpg
 import pytest
 
 from plankeeper.cli import progress
-from plankeeper.cli.context import require_schema
+from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.cli.startup import progress_writer
 from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.database.migrations import steps
 from support import next_release
-from support.cluster import execute
+from support.cluster import as_owner, execute
 from support.program import environment, run_plankeeper
 from support.terminal import read_terminal
 
@@ -80,11 +80,11 @@ def test_a_lock_that_stays_held_is_reported_and_the_next_run_continues(
 ) -> None:
     monkeypatch.setattr(steps, "RETRY_PERIOD", 0.0)
     with reading_transaction(dsn):
-        done = run_plankeeper("migrate", **{DATABASE_URL: dsn})
+        done = run_plankeeper("migrate", **{DATABASE_URL: as_owner(dsn)})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"Error: The migration stopped at {next_release.REVISION} Regions of participants")
     assert "run `plankeeper migrate` again" in done.stderr
-    again = run_plankeeper("migrate", **{DATABASE_URL: dsn})
+    again = run_plankeeper("migrate", **{DATABASE_URL: as_owner(dsn)})
     assert again == (0, f"The schema is now {next_release.REVISION}.\n", "")
 
 
@@ -120,7 +120,7 @@ def test_a_server_that_nobody_watches_logs_the_progress_of_its_migration(
 ) -> None:
     async def work() -> None:
         async with Database(empty_dsn).open() as db:
-            await require_schema(db, empty_dsn, embedded=True, write_line=progress_writer(for_people=False))
+            await migrate_with_progress(db, empty_dsn, progress_writer(for_people=False))
 
     monkeypatch.setattr(progress, "REPORT_INTERVAL", -1.0)
     with caplog.at_level("INFO", "plankeeper"):

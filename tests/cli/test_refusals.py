@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from plankeeper.cli.context import DURATION, NAME
+from plankeeper.cli.parameter_types import DURATION, NAME
 from plankeeper.database import schema
 from support.client import Client
 from support.cluster import SharedCluster, execute
@@ -76,12 +76,11 @@ def test_every_error_is_reported(cluster: SharedCluster, api: Client) -> None:
 
 
 def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningServer, cluster: SharedCluster) -> None:
-    rules = cluster.location / "pg_hba.conf"
+    rules = cluster.location / "plankeeper_hba.conf"
     before = rules.read_text()
     rules.write_text("local all locked_out scram-sha-256\n" + before)
-    server.run(server.db.execute("create role locked_out login password 'right'"))
-    server.run(server.db.execute("select pg_reload_conf()"))
-    own = cluster.dsn.replace("user=postgres", "user=locked_out")
+    execute(cluster.dsn, "create role locked_out login password 'right'", "select pg_reload_conf()")
+    own = cluster.dsn.replace("user=plankeeper", "user=locked_out")
     try:
         for command in (["plan-managers", "list"], ["doctor"]):
             done = run_plankeeper(*command, PLANKEEPER_DATABASE_URL=own + "&password=wrong")
@@ -94,8 +93,7 @@ def test_a_wrong_password_and_a_missing_privilege_are_reported(server: RunningSe
         )
     finally:
         rules.write_text(before)
-        server.run(server.db.execute("select pg_reload_conf()"))
-        server.run(server.db.execute("drop role locked_out"))
+        execute(cluster.dsn, "select pg_reload_conf()", "drop role locked_out")
 
 
 def test_a_newer_database_is_not_downgraded(cluster: SharedCluster) -> None:

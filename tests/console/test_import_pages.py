@@ -288,7 +288,7 @@ def test_a_file_that_became_invalid_is_not_imported(
     )
     path = import_path(upload(owner, f"first_name,exit_reason_category_id\nAda,\nBen,{reason}\n".encode()))
     remove = "delete from exit_reasons where plan_manager_id = $1"
-    server.run(server.db.execute(remove, plan_manager_id))
+    server.execute_as_owner(remove, plan_manager_id)
     response = owner.submit(path)
     assert (response.status_code, "because other data changed" in response.text) == (409, True)
     assert cells(response)[0][0] == "Line 3"
@@ -332,7 +332,7 @@ def test_a_file_is_kept_for_an_hour_and_only_a_few_per_account(
     age = (
         "update import_files set created_at = created_at - interval '61 minutes' where plan_manager_id = $1 and id = $2"
     )
-    server.run(server.db.execute(age, plan_manager_id, UUID(paths[5].rpartition("/")[2])))
+    server.execute_as_owner(age, plan_manager_id, UUID(paths[5].rpartition("/")[2]))
     assert (owner.get(paths[5]).status_code, owner.submit(paths[5]).status_code) == (404, 404)
     wait_until(lambda: stored_files() == ["2.csv", "3.csv", "4.csv"])  # a chore removes it
     assert owner.submit(paths[4]).status_code == 200

@@ -66,7 +66,11 @@ VIEWER_PAGES = {
     "POST /console/view-sessions/{session_id}/end",
     "POST /console/view-sessions/{session_id}/heartbeat",
 }
-OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES
+OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES | {
+    name
+    for name in ROUTES
+    if re.search(r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b", name)
+}
 # What takes a password or a code.
 CREDENTIAL_CHECKS = {
     "POST /console/sign-in", "POST /console/two-factor", "POST /console/invitations/{token}",

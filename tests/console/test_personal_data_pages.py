@@ -91,7 +91,7 @@ def test_a_legal_hold_prevents_the_erasure_until_it_is_released(owner: Browser, 
     assert "Case <12>" in listed
     shown = text_of(owner, f"{page}/erase")
     assert "A legal hold keeps this person’s data: Case <12>" in shown
-    assert "Erase for ever" not in shown
+    assert "Erase permanently" not in shown
     assert owner.submit(f"{page}/erase", {"confirmation": name}).status_code == 422
     assert owner.submit(f"{page}/hold", {"reason": "again"}).status_code == 422
     assert owner.get(page).status_code == 200

@@ -21,7 +21,8 @@ UNBREAKABLE = {
             "exit_reasons_plan_manager_id_fkey",
             "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
-            "participant_counts_plan_manager_id_fkey", "webhook_deliveries_plan_manager_id_fkey",
+            "participant_counts_plan_manager_id_fkey", "legal_holds_plan_manager_id_fkey",
+            "access_records_plan_manager_id_fkey", "webhook_deliveries_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
         _EXISTING_TENANT,
@@ -30,7 +31,8 @@ UNBREAKABLE = {
         [
             "api_keys_scopes_check", "events_actor_kind_check", "participants_status_check",
             "team_members_contact_priority_check", "webhook_endpoints_payload_check",
-            "webhook_deliveries_status_check",
+            "webhook_deliveries_status_check", "access_records_action_check", "access_records_actor_kind_check",
+            "access_records_resource_kind_check",
         ],
         _VALIDATED_BY_SCHEMA,
     ),
@@ -38,13 +40,13 @@ UNBREAKABLE = {
         [
             "api_keys_pkey", "api_keys_key_hash_key", "events_pkey", "note_types_pkey", "participants_pkey",
             "participant_counts_pkey", "providers_pkey", "users_pkey",
-            "webhook_endpoints_pkey", "webhook_deliveries_pkey",
+            "webhook_endpoints_pkey", "webhook_deliveries_pkey", "access_records_pkey",
         ],
         _GENERATED_ID,
     ),
     **dict.fromkeys(
         [
-            "account_managers_pkey", "account_managers_id_fkey", "api_key_plan_managers_pkey",
+            "account_managers_pkey", "account_managers_id_fkey", "legal_holds_pkey", "api_key_plan_managers_pkey",
             "api_key_plan_managers_api_key_id_fkey", "exit_reasons_pkey", "exit_reasons_parent_id_fkey",
             "invoice_lines_pkey", "invoice_lines_invoice_id_fkey", "invoice_view_sessions_pkey", "invoices_pkey",
             "invoices_approval_status_check", "invoices_claim_status_check", "plan_managers_pkey",

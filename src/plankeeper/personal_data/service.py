@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import NotFound
@@ -54,7 +55,7 @@ class _RollbackError(Exception):
 async def hold(ctx: WriteContext, participant_id: UUID, reason: str) -> LegalHold:
     """Place a legal hold, also on a deleted participant. Raises NotFound, or LegalHoldError if there is one already."""
     await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
-    if not await _is_known(ctx, participant_id):
+    if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
     placed = LegalHold(participant_id, reason, datetime.now(UTC), ctx.actor.name or "")
     if not await hold_store.insert(ctx.tx, ctx.plan_manager_id, placed):
@@ -81,7 +82,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     """
     await store.lock_person(ctx.tx, ctx.plan_manager_id, participant_id)
     await _require_no_hold(ctx, participant_id)
-    if not await _is_known(ctx, participant_id):
+    if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
     counts = await _delete_records(ctx, participant_id)
     # The deletion has just recorded the last state of each record.
@@ -113,10 +114,11 @@ async def _erase_and_roll_back(ctx: WriteContext, participant_id: UUID, *, searc
     raise _RollbackError(await erase(ctx, participant_id, search_events=search_events))
 
 
-async def _is_known(ctx: WriteContext, participant_id: UUID) -> bool:
-    if await participant_store.exists(ctx.tx, ctx.plan_manager_id, participant_id):
+async def is_known(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
+    """Whether there is a participant, or was one whose events are kept."""
+    if await participant_store.exists(db, plan_manager_id, participant_id):
         return True
-    return await store.has_events(ctx.tx, ctx.plan_manager_id, participant_id)
+    return await store.has_events(db, plan_manager_id, participant_id)
 
 
 async def _require_no_hold(ctx: WriteContext, participant_id: UUID) -> None:

@@ -15,7 +15,8 @@ from plankeeper.personal_data import person_export, service
 from plankeeper.personal_data.person_export import PersonExport
 from support.factories import SeededPlanManager
 from support.importing import import_records
-from support.stored_rows import all_rows
+from support.server import wait_until
+from support.stored_rows import all_rows, places_of
 
 # Tables that refer to the person's records, and say nothing about the person that the others don't.
 LEFT_OUT = {
@@ -60,6 +61,8 @@ def person(world: SeededPlanManager) -> SeededPlanManager:
 
 
 def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
+    # The request log is written a moment after a request.
+    wait_until(lambda: "api_request_batches" in places_of(person, person.ids["participant_id"]))
     document = person_export.to_document(export(person)).lower()
     own_ids = {person.ids[name] for name in ("participant_id", "invoice_id", "team_member_id")}
     own_texts = [text for place, text in person.texts.items() if place.startswith(("participant.", "member."))]

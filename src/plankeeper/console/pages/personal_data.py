@@ -6,7 +6,7 @@ from plankeeper.accounts.policy import single_line
 from plankeeper.console.pages.participants import PARTICIPANTS_URL
 from plankeeper.console.pages.team_members import display_name
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
-from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.http.errors import ApiError, NotFound, ValidationError
 from plankeeper.participants import store as participant_store
 from plankeeper.personal_data import hold_store, person_export, service
 from plankeeper.personal_data.person_export import PersonExport
@@ -84,6 +84,8 @@ async def erase(request: FormRequest, participant_id: UUID) -> Redirect:
 
 @pages.get("/participants/{participant_id}/hold", role="owner")
 async def hold_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    if not await service.is_known(request.db, request.plan_manager_id, participant_id):
+        raise NotFound
     context = {
         "participant_id": participant_id,
         "name": await _display_name(request, participant_id),

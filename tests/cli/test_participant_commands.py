@@ -45,7 +45,7 @@ def test_an_erasure_is_shown_first_and_done_with_yes(world: SeededPlanManager) -
     assert re.fullmatch(r"\d+ events de-identified", shown[3])
     assert shown[-4] == "2 texts in other records contain a name or another text of these people. Read them:"
     assert shown[-3] == f"  participants {other} reason_for_leaving: {text[:200]}…"
-    assert shown[-1] == "Nothing has been changed. To erase this for ever, repeat the command with --yes."
+    assert shown[-1] == "Nothing has been changed. To erase this permanently, repeat the command with --yes."
     assert world.client.get(f"/participants/{world.ids['participant_id']}").status_code == 200
     assert run(world, "erase", "--yes") == (0, shown[:-1], "")
     assert world.client.get(f"/participants/{world.ids['participant_id']}").status_code == 404
