@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from benchmarks.data import COLUMNS, TENANT
 from benchmarks.processes import process_tree, run_program
 from plankeeper.embedded_postgres import binaries, postmaster
-from plankeeper.embedded_postgres.cluster import DATABASE, SUPERUSER, Cluster
+from plankeeper.embedded_postgres.cluster import DATABASE, Cluster
 
 # Plankeeper's session settings apply to all systems.
 SETTINGS = f"alter database {DATABASE} set jit = off; alter database {DATABASE} set random_page_cost = 1.1;"
@@ -71,7 +71,8 @@ class Postgres:
 
     @property
     def dsn(self) -> str:
-        return self._cluster.dsn
+        """The address with the role that owns the tables. Plankeeper itself serves with a role that doesn't."""
+        return self._cluster.owner_dsn
 
     @property
     def socket_dir(self) -> str:
@@ -81,9 +82,6 @@ class Postgres:
     @property
     def port(self) -> int:
         return postmaster.PORT
-
-    def dsn_for(self, user: str) -> str:
-        return self.dsn.replace(f"user={SUPERUSER}", f"user={user}")
 
     def program(self, name: str) -> Path:
         """A program of the wheel, such as `psql` or `pgbench`."""

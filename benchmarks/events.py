@@ -172,18 +172,28 @@ def _held_horizon(postgres: Postgres) -> Iterator[None]:
 
 
 def _processor_share(server: DemoServer, postgres: Postgres, seconds: int) -> str:
+    """The processor time of the server, of its connections, and of PostgreSQL's other processes, such as autovacuum."""
+
     def measure(pids: Iterable[int]) -> float:
         times = [psutil.Process(pid).cpu_times() for pid in pids if psutil.pid_exists(pid)]
         # With what ended children used: autovacuum workers come and go.
         return sum(each.user + each.system + each.children_user + each.children_system for each in times)
 
     server_pids = [server.pid, *(each.pid for each in psutil.Process(server.pid).children(recursive=True))]
-    groups: list[Callable[[], float]] = [lambda: measure(server_pids), lambda: measure(postgres.pids())]
+    connections = [pid for pid in postgres.pids() if "[local]" in " ".join(psutil.Process(pid).cmdline())]
+    groups: list[Callable[[], float]] = [
+        lambda: measure(server_pids),
+        lambda: measure(connections),
+        lambda: measure(set(postgres.pids()) - set(connections)),
+    ]
     time.sleep(5)
     before = [group() for group in groups]
     time.sleep(seconds)
-    own, database = (100 * (group() - first) / seconds for group, first in zip(groups, before, strict=True))
-    return f"{own:.2f} % of a core for {WORKERS} workers, {database:.2f} % for PostgreSQL"
+    shares = [100 * (group() - first) / seconds for group, first in zip(groups, before, strict=True)]
+    return (
+        f"{shares[0]:.2f} % of a core for {WORKERS} workers, {shares[1]:.2f} % for their connections,"
+        f" {shares[2]:.2f} % for autovacuum and PostgreSQL's other processes"
+    )
 
 
 def _add_events(server: DemoServer, postgres: Postgres, total: int) -> None:

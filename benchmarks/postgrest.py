@@ -30,9 +30,7 @@ _SINGLE_OBJECT = "application/vnd.pgrst.object+json"
 
 # `select` around the setting makes PostgreSQL read it once per statement instead of once per row.
 _ROLES_AND_POLICIES = """
-create role authenticator login noinherit;
 create role member nologin;
-grant member to authenticator;
 grant usage on schema public to member;
 grant select, insert, update, delete on participants to member;
 create function tenant() returns uuid stable language sql
@@ -64,7 +62,7 @@ class PostgRest(PostgresPeer):
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
         self.admin_port = free_port()
         env = {
-            "PGRST_DB_URI": self.postgres.dsn_for("authenticator"),
+            "PGRST_DB_URI": self.postgres.dsn,
             "PGRST_DB_POOL": "20",
             "PGRST_DB_SCHEMAS": "public",
             "PGRST_JWT_SECRET": _SECRET,

@@ -8,33 +8,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from plankeeper.setting_parsers import (
-    SettingError,
-    SmtpServer,
-    parse_allowed_networks,
-    parse_at_least_a_day,
-    parse_days,
-    parse_flag,
-    parse_hours,
-    parse_log_level,
-    parse_mail_from,
-    parse_milliseconds,
-    parse_networks,
-    parse_optional,
-    parse_optional_path,
-    parse_optional_port,
-    parse_origins,
-    parse_port,
-    parse_positive,
-    parse_public_url,
-    parse_rate_limit,
-    parse_smtp_url,
-    parse_telemetry,
-    parse_text,
-    parse_workers,
-    parse_zone,
-    setting,
-)
+from plankeeper import setting_parsers as parsers
+from plankeeper.setting_parsers import SettingError, SmtpServer, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +19,18 @@ class Settings:
     database_url: str | None = setting(
         "PLANKEEPER_DATABASE_URL",
         "",
-        parse_optional,
+        parsers.parse_optional,
         "Your own PostgreSQL (15 or newer), as `postgresql://user:password@host/database`. Separate several hosts with"
         " commas. Empty: an embedded PostgreSQL in the data directory.",
         is_secret=True,  # it contains the password
+    )
+    owner_database_url: str | None = setting(
+        "PLANKEEPER_OWNER_DATABASE_URL",
+        "",
+        parsers.parse_optional,
+        "The same database with the role that owns the tables, for `migrate`, `distribute`, `privileges`, `backup` and"
+        " `restore`. Servers don't need it. Empty: `PLANKEEPER_DATABASE_URL`.",
+        is_secret=True,
     )
     data_dir: Path = setting(
         "PLANKEEPER_DATA_DIR", ".plankeeper", Path, "The data directory of the embedded PostgreSQL."
@@ -55,48 +38,48 @@ class Settings:
     postgres_bin: Path | None = setting(
         "PLANKEEPER_POSTGRES_BIN",
         "",
-        parse_optional_path,
+        parsers.parse_optional_path,
         "The directory of PostgreSQL's programs, which run the embedded PostgreSQL, `pg_dump` and `pg_restore`."
         " Empty: the programs of the extra `plankeeper[embedded]`.",
     )
     secret_key_file: Path | None = setting(
         "PLANKEEPER_SECRET_KEY_FILE",
         "",
-        parse_optional_path,
+        parsers.parse_optional_path,
         "The file of the keys that encrypt stored secrets, which `plankeeper secret-key create` creates. Empty: with"
         " the embedded PostgreSQL, `secret.keys` in the data directory; with your own, the server can't store secrets.",
     )
-    host: str = setting("PLANKEEPER_HOST", "127.0.0.1", parse_text, "The address that `serve` listens on.")
-    port: int = setting("PLANKEEPER_PORT", "8000", parse_port, "The port that `serve` listens on.")
+    host: str = setting("PLANKEEPER_HOST", "127.0.0.1", parsers.parse_text, "The address that `serve` listens on.")
+    port: int = setting("PLANKEEPER_PORT", "8000", parsers.parse_port, "The port that `serve` listens on.")
     workers: int = setting(
         "PLANKEEPER_WORKERS",
         "",
-        parse_workers,
+        parsers.parse_workers,
         "The number of worker processes of `serve`. Empty: one per processor core.",
     )
     pool_size: int = setting(
         "PLANKEEPER_POOL_SIZE",
         "10",
-        parse_positive,
+        parsers.parse_positive,
         "The maximum number of database connections for requests, per worker.",
     )
     statement_timeout: int = setting(
         "PLANKEEPER_STATEMENT_TIMEOUT",
         "30",
-        parse_positive,
+        parsers.parse_positive,
         "The time limit of a statement of a request, in seconds (the response is 503).",
     )
     rate_limit: int = setting(
         "PLANKEEPER_RATE_LIMIT",
         "600/minute",
-        parse_rate_limit,
+        parsers.parse_rate_limit,
         "The number of requests that an API key can send in a clock minute, across all servers: `600/minute`, or `off`."
         " To set the limit of one key, use `plankeeper keys create --rate-limit`.",
     )
     auth_failure_rate_limit: int = setting(
         "PLANKEEPER_AUTH_FAILURE_RATE_LIMIT",
         "60/minute",
-        parse_rate_limit,
+        parsers.parse_rate_limit,
         "The number of requests with invalid credentials that a client address can send in a clock minute: `60/minute`,"
         " or `off`. Valid keys from the same address are not affected. The same limit applies separately to sign-in"
         " attempts in the console.",
@@ -104,21 +87,21 @@ class Settings:
     sign_in_rate_limit: int = setting(
         "PLANKEEPER_SIGN_IN_RATE_LIMIT",
         "600/minute",
-        parse_rate_limit,
+        parsers.parse_rate_limit,
         "The number of sign-in attempts in the console in a clock minute, for all addresses together: `600/minute`, or"
         " `off`. A quarter of it is reserved for known devices.",
     )
     trusted_proxies: tuple[str, ...] = setting(
         "PLANKEEPER_TRUSTED_PROXIES",
         "",
-        parse_networks,
+        parsers.parse_networks,
         "The addresses or networks of the proxies whose X-Forwarded-For header is trusted, separated by commas. Empty:"
         " no trusted proxies; the client address is the peer address.",
     )
     public_url: str | None = setting(
         "PLANKEEPER_PUBLIC_URL",
         "",
-        parse_public_url,
+        parsers.parse_public_url,
         "The address at which browsers reach the server, such as `https://plans.example.com`. It determines the links"
         " and cookies of the console, and `/console` and `/docs` accept requests only for its host. Empty: the scheme"
         " and the `Host` of each request.",
@@ -126,7 +109,7 @@ class Settings:
     smtp_server: SmtpServer | None = setting(
         "PLANKEEPER_SMTP_URL",
         "",
-        parse_smtp_url,
+        parsers.parse_smtp_url,
         "The [mail server](operations.md#mail), such as `smtp://user:password@mail.example.com:587`, or `smtps://` for"
         " TLS without STARTTLS. Requires `PLANKEEPER_PUBLIC_URL`. Empty: no mails are sent.",
         is_secret=True,
@@ -134,136 +117,142 @@ class Settings:
     mail_from: str = setting(
         "PLANKEEPER_MAIL_FROM",
         "",
-        parse_mail_from,
+        parsers.parse_mail_from,
         "The sender of mails, such as `Plankeeper <plans@example.com>`. Empty: `plankeeper@` with the host of"
         " `PLANKEEPER_PUBLIC_URL`.",
     )
     max_concurrent_requests: int = setting(
         "PLANKEEPER_MAX_CONCURRENT_REQUESTS",
         "200",
-        parse_positive,
+        parsers.parse_positive,
         "The maximum number of requests that one worker processes at the same time. More requests are rejected"
         " immediately (503), so that requests in progress stay fast.",
     )
     max_connections: int = setting(
         "PLANKEEPER_MAX_CONNECTIONS",
         "1000",
-        parse_positive,
+        parsers.parse_positive,
         "The maximum number of client connections per worker. More connections are closed.",
     )
     max_connections_per_address: int = setting(
         "PLANKEEPER_MAX_CONNECTIONS_PER_ADDRESS",
         "100",
-        parse_positive,
+        parsers.parse_positive,
         "The maximum number of connections of one client address (for IPv6, of a /64 network) per worker. More"
         " connections are closed. Trusted proxies have no such limit.",
     )
     client_io_timeout: int = setting(
         "PLANKEEPER_CLIENT_IO_TIMEOUT",
         "20",
-        parse_positive,
+        parsers.parse_positive,
         "The time limit for a client to send headers, to send a body, and to receive the response, in seconds each.",
     )
     access_log: bool = setting(
-        "PLANKEEPER_ACCESS_LOG", "on", parse_flag, "Whether each request is logged: `on` or `off`."
+        "PLANKEEPER_ACCESS_LOG", "on", parsers.parse_flag, "Whether each request is logged: `on` or `off`."
     )
     log_level: str = setting(
         "PLANKEEPER_LOG_LEVEL",
         "info",
-        parse_log_level,
+        parsers.parse_log_level,
         "The least level of the log lines that are written: `debug`, `info`, `warning` or `error`. The lines for"
         " requests have the level `info`.",
     )
     slow_statements: int | None = setting(
         "PLANKEEPER_SLOW_STATEMENTS",
         "1000",
-        parse_milliseconds,
+        parsers.parse_milliseconds,
         "The duration in milliseconds from which a statement is [logged](operations.md#slow-statements), or `off`.",
     )
     telemetry: bool = setting(
         "PLANKEEPER_TELEMETRY",
         "off",
-        parse_telemetry,
+        parsers.parse_telemetry,
         "Whether [traces and errors](operations.md#traces-and-error-reports) are exported: `on` or `off`.",
     )
     metrics_port: int | None = setting(
         "PLANKEEPER_METRICS_PORT",
         "",
-        parse_optional_port,
+        parsers.parse_optional_port,
         "A separate port for `/metrics`, which responds to every client that reaches it. Empty: the port of the API.",
     )
     metrics_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
         "PLANKEEPER_METRICS_NETWORKS",
         "127.0.0.1,::1",
-        parse_allowed_networks,
+        parsers.parse_allowed_networks,
         "The addresses or networks that can read `/metrics` on the port of the API, separated by commas.",
     )
     webhook_worker: bool = setting(
-        "PLANKEEPER_WEBHOOK_WORKER", "on", parse_flag, "Whether `serve` also runs the webhook worker: `on` or `off`."
+        "PLANKEEPER_WEBHOOK_WORKER",
+        "on",
+        parsers.parse_flag,
+        "Whether `serve` also runs the webhook worker: `on` or `off`.",
     )
     max_webhook_endpoints: int = setting(
         "PLANKEEPER_MAX_WEBHOOK_ENDPOINTS",
         "20",
-        parse_positive,
+        parsers.parse_positive,
         "The maximum number of webhook endpoints per plan manager.",
     )
     webhook_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = setting(
         "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS",
         "",
-        parse_allowed_networks,
+        parsers.parse_allowed_networks,
         "The private addresses or networks that can receive webhooks, separated by commas, such as `127.0.0.1` during"
         " development. Empty: none.",
     )
     event_retention: int | None = setting(
         "PLANKEEPER_EVENT_RETENTION",
         "2555d",
-        parse_days,
+        parsers.parse_days,
         "The retention period of events (the audit trail), such as `2555d`, or `off` to keep them forever.",
     )
     delivery_retention: int | None = setting(
         "PLANKEEPER_DELIVERY_RETENTION",
         "30d",
-        parse_days,
+        parsers.parse_days,
         "The retention period of deliveries, such as `30d`, or `off` to keep them forever.",
     )
     request_log_retention: int | None = setting(
         "PLANKEEPER_REQUEST_LOG_RETENTION",
         "7d",
-        parse_at_least_a_day,
+        parsers.parse_at_least_a_day,
         "The retention period of the console's API request log, such as `7d`, or `off` to disable the log. At most"
         " the latest 10,000 requests per plan manager are kept.",
     )
     session_retention: int | None = setting(
         "PLANKEEPER_SESSION_RETENTION",
         "30d",
-        parse_at_least_a_day,
+        parsers.parse_at_least_a_day,
         "The retention period of the console's sessions after their end, such as `30d`, or `off` to keep them forever.",
     )
     access_record_retention: int | None = setting(
         "PLANKEEPER_ACCESS_RECORD_RETENTION",
         "730d",
-        parse_at_least_a_day,
+        parsers.parse_at_least_a_day,
         "The retention period of [access records](operations.md#who-read-what): `730d`, or `off` to keep them forever.",
     )
     import_file_retention: int = setting(
-        "PLANKEEPER_IMPORT_FILE_RETENTION", "1h", parse_hours, "How long a checked file waits for its import: `1h`."
+        "PLANKEEPER_IMPORT_FILE_RETENTION",
+        "1h",
+        parsers.parse_hours,
+        "How long a checked file waits for its import: `1h`.",
     )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",
         "plankeeper",
-        parse_text,
+        parsers.parse_text,
         "The name of the service operator. Account managers whose email domain contains it are hidden.",
     )
     time_zone: ZoneInfo = setting(
         "PLANKEEPER_TIME_ZONE",
         "Australia/Sydney",
-        parse_zone,
+        parsers.parse_zone,
         "The time zone for checking whether an invoice date is in the future.",
     )
     cors_origins: tuple[str, ...] = setting(
         "PLANKEEPER_CORS_ORIGINS",
         "",
-        parse_origins,
+        parsers.parse_origins,
         "The origins whose pages can call the API from a browser, separated by commas. Empty: none.",
     )
 
@@ -284,6 +273,10 @@ class Settings:
                 value = "invalid" if each.metadata["is_secret"] else repr(variables.get(name))
                 raise SettingError(f"{name} is {value}; it must be {error}.") from None
         settings = cls(**values)
+        if settings.owner_database_url and not settings.database_url:
+            raise SettingError(
+                "PLANKEEPER_OWNER_DATABASE_URL requires PLANKEEPER_DATABASE_URL, the address to serve with."
+            )
         if settings.smtp_server:
             settings.require_public_url("PLANKEEPER_SMTP_URL")
         return settings

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from contract.operations import BODIES, OPERATIONS, WRITES, send
 from plankeeper.http.routing import PREFIX
+from support.cluster import execute
 from support.factories import Tenant, absent_ids
 
 ReadTenantData = Callable[[UUID], Any]
@@ -83,19 +84,15 @@ def rejecting_writes(tenant: Tenant, how: str, table: str) -> AbstractContextMan
 
 @contextmanager
 def _rejecting_trigger(tenant: Tenant, begin: str, end: str) -> Iterator[None]:
-    async def run(*statements: Any) -> None:
-        for statement in statements:
-            await tenant.server.db.execute(statement)
-
     create_function = """
         create function refuse() returns trigger language plpgsql as
         $$ begin raise exception 'refused by the test' using errcode = 'P0001'; end $$
     """
-    tenant.server.run(run(create_function, begin))
+    execute(tenant.server.dsn, create_function, begin)
     try:
         yield
     finally:
-        tenant.server.run(run(end, "drop function refuse()"))
+        execute(tenant.server.dsn, end, "drop function refuse()")
 
 
 def test_every_write_declares_the_events_it_records() -> None:

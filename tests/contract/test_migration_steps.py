@@ -17,7 +17,7 @@ from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.database.migrations import steps
 from support import next_release
-from support.cluster import SharedCluster, execute
+from support.cluster import SharedCluster, as_owner, execute
 from support.schema_dumps import dump
 from support.server import RunningServer
 
@@ -41,7 +41,7 @@ class InterruptedMigrationError(Exception):
 @pytest.fixture
 def dsn(cluster: SharedCluster) -> Iterator[str]:
     """A database with a few participants."""
-    dsn = cluster.new_database()
+    dsn = as_owner(cluster.new_database())
     for each in PLAN_MANAGERS:
         add_participants(dsn, each)
     yield dsn
@@ -126,7 +126,7 @@ def test_faults_are_found() -> None:
 def before(revision: str, cluster: SharedCluster) -> str:
     """A new database with the revision before a revision."""
     if revision == next_release.REVISION:
-        dsn = cluster.new_database()
+        dsn = as_owner(cluster.new_database())
     else:
         dsn = cluster.new_database(migrated=False)
         [path] = VERSIONS.glob(f"{revision}_*.py")

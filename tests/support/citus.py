@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from plankeeper.database import schema
 from plankeeper.embedded_postgres import binaries
-from support.cluster import execute
+from plankeeper.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
+from support.cluster import execute, prepare_database
 
 BUILD = Path(__file__).parents[3] / "shared" / "citus"
 PORTS = 11  # from the coordinator's to that of the server beside the trio, which trio.sh starts without Citus
@@ -75,9 +75,9 @@ class CitusTrio:
             execute(self._address(port, "postgres"), f"create database {name} template template0 encoding 'UTF8'")
             execute(self._address(port, name), "create extension citus")
         nodes = [f"select citus_add_node('127.0.0.1', {self.ports[each]})" for each in ("worker1", "worker2")]
-        dsn = self._address(self.port, name)
+        dsn = self._address(self.port, name, SERVING_ROLE)
         execute(dsn, f"select citus_set_coordinator_host('127.0.0.1', {self.port})", *nodes)
-        schema.migrate(dsn)
+        prepare_database(dsn)
         return dsn
 
     def start_third(self, dsn: str) -> None:
@@ -90,8 +90,8 @@ class CitusTrio:
         execute(self._address(self.third, "postgres"), f"create database {name} template template0 encoding 'UTF8'")
         execute(self._address(self.third, name), "create extension citus")
 
-    def _address(self, port: int, database: str) -> str:
-        return f"postgresql://postgres@127.0.0.1:{port}/{database}"
+    def _address(self, port: int, database: str, role: str = SUPERUSER) -> str:
+        return f"postgresql://{role}@127.0.0.1:{port}/{database}"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
@@ -17,10 +17,12 @@ from unittest.mock import patch
 import asyncpg
 import pytest
 
-from plankeeper.database import schema
+from plankeeper.database import privileges, schema
+from plankeeper.database.client import Database
+from plankeeper.embedded_postgres import authentication, postmaster
 from plankeeper.embedded_postgres import cluster as embedded_cluster
-from plankeeper.embedded_postgres import postmaster
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.embedded_postgres.creation import SERVING_ROLE, SUPERUSER
 
 TEMPLATE = "plankeeper"
 ADDRESS = "PLANKEEPER_TEST_DATABASE_URL"
@@ -40,20 +42,41 @@ SETTINGS = {
 }
 
 
+def as_owner(dsn: str) -> str:
+    """The same address with the role that owns the tables."""
+    served, owned = f"user={SERVING_ROLE}", f"user={SUPERUSER}"
+    return dsn.replace(served, owned).replace(f"//{SERVING_ROLE}@", f"//{SUPERUSER}@")
+
+
 def execute(dsn: str, *statements: str) -> None:
-    """Run statements one by one, each in a transaction of its own."""
+    """Run statements as the owner one by one, each in a transaction of its own."""
 
     async def work() -> None:
-        connection: Any = await asyncpg.connect(dsn)
+        connection: Any = await asyncpg.connect(as_owner(dsn))
         try:
             for each in statements:
                 await connection.execute(each)
         finally:
             await connection.close()
 
-    # In a thread of its own: the caller's may have an event loop.
+    run_apart(work())
+
+
+def run_apart(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a thread of its own: the caller's may have an event loop."""
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, work()).result()
+        thread.submit(asyncio.run, work).result()
+
+
+def prepare_database(dsn: str) -> None:
+    """Migrate a database, and give the role that serves its privileges."""
+
+    async def prepare_role() -> None:
+        async with Database(as_owner(dsn), pool_size=1).open() as db, db.transaction() as tx:
+            await privileges.prepare_role(tx, SERVING_ROLE)
+
+    schema.migrate(as_owner(dsn))
+    run_apart(prepare_role())
 
 
 class SharedCluster(Cluster):
@@ -69,15 +92,19 @@ class SharedCluster(Cluster):
     def dsn(self) -> str:
         return self.dsn_of(self._database)
 
+    @property
+    def owner_dsn(self) -> str:
+        return as_owner(self.dsn)
+
     def dsn_of(self, database: str) -> str:
         return super().dsn.replace(f"/{TEMPLATE}?", f"/{database}?")
 
     def new_database(self, *, migrated: bool = True) -> str:
-        """The address of a new database, with the schema or with nothing in it."""
+        """The address of a new database: with the schema and the role that serves, or with nothing and the owner."""
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         template = TEMPLATE if migrated else "template0"
         execute(self.dsn_of("postgres"), f"create database {name} template {template}")
-        return self.dsn_of(name)
+        return self.dsn_of(name) if migrated else as_owner(self.dsn_of(name))
 
     def drop(self, dsn: str) -> None:
         name = dsn.removeprefix("postgresql:///").partition("?")[0]
@@ -87,11 +114,15 @@ class SharedCluster(Cluster):
         """Start and migrate it, or share what another process has started; then copy the migrated database."""
         if self.ensure():
             self.is_owner = True
-            schema.migrate(self.dsn)
+            prepare_database(self.dsn)
         self._database = self.new_database().removeprefix("postgresql:///").partition("?")[0]
 
     def _launch(self, *arguments: Any) -> str | None:
-        with patch.dict(embedded_cluster._REQUIRED_SETTINGS, SETTINGS):  # noqa: SLF001 - the flags of the server
+        rules = authentication._hba() + "local all all trust\n"  # noqa: SLF001 - tests have roles of their own
+        with (
+            patch.dict(embedded_cluster._REQUIRED_SETTINGS, SETTINGS),  # noqa: SLF001 - the flags of the server
+            patch.object(authentication, "_hba", lambda: rules),
+        ):
             return super()._launch(*arguments)
 
     def abandon(self) -> None:

@@ -178,6 +178,7 @@ async def create_client(server: RunningServer) -> Client:
     async with server.db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
         assert plan_manager is not None
+    async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
         key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
     return Client(server.url, key, plan_manager.id)
@@ -188,6 +189,8 @@ async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> t
     async with server.db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), names["name"])
         assert plan_manager is not None
+    # Citus checks references as the owner, and lets only one role see what a transaction changed on every node.
+    async with server.db.transaction() as tx:
         key = await service.create(
             WriteContext(tx, plan_manager.id, server.settings, SYSTEM),
             names["key_name"],

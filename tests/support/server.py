@@ -8,12 +8,14 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import asyncpg
 import uvicorn
 
 from plankeeper.app import build_app
 from plankeeper.database.client import Database
 from plankeeper.http.uvicorn_protocol import IDLE_TIMEOUT, LimitedHttpProtocol
 from plankeeper.settings import Settings
+from support.cluster import as_owner
 from support.secret_keys import shared_key_file
 
 T = TypeVar("T")
@@ -55,6 +57,18 @@ class RunningServer:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def execute_as_owner(self, statement: str, *values: object) -> None:
+        """Run a statement that no server runs, with the role that owns the tables."""
+
+        async def execute() -> None:
+            connection: Any = await asyncpg.connect(as_owner(self.dsn))
+            try:
+                await connection.execute(statement, *values)
+            finally:
+                await connection.close()
+
+        self.run(execute())
 
     def _main(self) -> None:
         asyncio.set_event_loop(self.loop)

@@ -15,7 +15,7 @@ import pytest
 
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.encryption.key_file import create_key_file
-from support.cluster import SharedCluster
+from support.cluster import SharedCluster, as_owner
 from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
 from support.server import RunningServer, wait_until
 
@@ -85,6 +85,7 @@ def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFact
     environment = {
         **os.environ, "BASE": running.url, "KEY": key, "PLAN_MANAGER": str(plan_manager_id),
         "PATH": os.pathsep.join([*programs, os.environ["PATH"]]), "PLANKEEPER_DATABASE_URL": dsn,
+        "PLANKEEPER_OWNER_DATABASE_URL": as_owner(dsn),
         "PLANKEEPER_SECRET_KEY_FILE": str(key_file),
         "BASH_ENV": str(folder / "shim"), "ANSWERS": str(folder / "answers"), "LC_ALL": "C.UTF-8",
     }  # fmt: skip

@@ -14,6 +14,7 @@ from plankeeper.cli.mail import mail
 from plankeeper.cli.maintenance import doctor, migrate, openapi, recheck
 from plankeeper.cli.participants import participants
 from plankeeper.cli.plan_managers import plan_managers
+from plankeeper.cli.privileges import privileges
 from plankeeper.cli.secret_keys import secret_key
 from plankeeper.cli.serve import serve
 from plankeeper.cli.single_sign_on import sso
@@ -34,6 +35,7 @@ for command in (
     listen,
     migrate,
     distribute,
+    privileges,
     doctor,
     plan_managers,
     participants,

@@ -8,7 +8,8 @@ import click
 from plankeeper.accounts import invitations, member_store, members, password_reset, store
 from plankeeper.accounts.policy import ROLES
 from plankeeper.accounts.schemas import AccountWithRoles, Member
-from plankeeper.cli.context import NAME, UUID_TYPE, system_context, with_database
+from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings

@@ -7,7 +7,8 @@ import click
 
 from plankeeper.api_keys import service, store
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.cli.context import DURATION, LIMIT, NAME, UUID_TYPE, system_context, with_database
+from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.parameter_types import DURATION, LIMIT, NAME, UUID_TYPE
 from plankeeper.database.client import Database
 from plankeeper.http.context import Actor, WriteContext
 from plankeeper.settings import Settings

@@ -13,16 +13,27 @@ from typing import BinaryIO, NamedTuple
 import click
 
 from plankeeper.accounts import store as accounts
-from plankeeper.cli.context import embedded_cluster, exit_cleanly, load_settings, run, supported_schema_version
+from plankeeper.cli.context import (
+    embedded_cluster,
+    exit_cleanly,
+    load_settings,
+    owner_dsn,
+    run_as_owner,
+    supported_schema_version,
+)
 from plankeeper.cli.pg_tools import PgTools, find_tools
+from plankeeper.cli.privileges import find_serving_role, grant_privileges
 from plankeeper.cli.progress import migrate_with_progress, progress
 from plankeeper.cli.secret_keys import describe_usage, missing_key_warnings
 from plankeeper.database import citus, schema
 from plankeeper.database.client import Database
+from plankeeper.database.server import analyze_all
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.encryption.schemas import KeyUsage
 from plankeeper.encryption.store import count_by_key
 from plankeeper.mail import store as mail_store
 from plankeeper.plan_managers.store import list_all
+from plankeeper.settings import Settings
 
 _EXCLUDES_EXTENSIONS = 17  # the first version of pg_dump that can leave out an extension
 _VERSION_PATTERN = re.compile(r"^COPY .*alembic_version \(version_num\) FROM stdin;\n(\d{4})\n", re.MULTILINE)
@@ -37,8 +48,8 @@ def backup(file: Path, force: bool) -> None:
     settings = load_settings()
     signal.signal(signal.SIGTERM, exit_cleanly)
     with embedded_cluster(settings) as cluster:
-        dsn = cluster.dsn if cluster else settings.database_url or ""
-        database = run(_inspect_database(dsn))
+        dsn = owner_dsn(settings, cluster)
+        database = run_as_owner(_inspect_database(dsn))
         if database.schema is None:
             raise click.ClickException("The database has no schema, so there is nothing to back up.")
         tools = find_tools(settings, database.major_version)
@@ -60,8 +71,9 @@ def restore(file: Path) -> None:
     """Restore a FILE that `backup` wrote into an empty database, in one transaction."""
     settings = load_settings()
     with _open_file(file) as content, embedded_cluster(settings) as cluster:
-        dsn = cluster.dsn if cluster else settings.database_url or ""
-        database = run(_inspect_database(dsn))
+        dsn = owner_dsn(settings, cluster)
+        database = run_as_owner(_inspect_database(dsn))
+        run_as_owner(_check_serving_role(settings, cluster))
         if database.has_data:
             raise click.ClickException(
                 "The database already contains data. Restore into an empty one:"
@@ -81,9 +93,11 @@ def restore(file: Path) -> None:
         with progress(lambda: _size_of(content)) as report, _restore_errors(file):
             report_restored = lambda: report(*_restore_progress(content))  # noqa: E731
             tools.run("pg_restore", *options, database=dsn, stdin=content, on_progress=report_restored)
-        usage = run(_finish_restore(dsn))
+        usage, role = run_as_owner(_finish_restore(settings, cluster))
     click.echo(f"Restored {file}: the schema is {schema.LATEST_REVISION}.")
     click.echo(f"It contains {describe_usage(usage)}.")
+    if role and settings.database_url:
+        click.echo(f"The role {role} has its privileges.")
     if database.is_citus:
         click.echo("Its tables are on the coordinator: run `plankeeper distribute`.")
     for each in missing_key_warnings(settings, usage):
@@ -111,6 +125,12 @@ async def _inspect_database(dsn: str) -> _DatabaseState:
         return _DatabaseState(major_version, revision, has_data, db.is_citus, is_distributed)
 
 
+async def _check_serving_role(settings: Settings, cluster: Cluster | None) -> None:
+    """Find the role that serves before anything is written, so that a wrong address changes nothing."""
+    async with Database(owner_dsn(settings, cluster), pool_size=1).open() as db:
+        await find_serving_role(db, settings, cluster)
+
+
 # One connection to each node, so that it has one snapshot: all rows of a plan manager are from the same moment.
 _CITUS_ENVIRONMENT = {"PGOPTIONS": "-c citus.max_adaptive_executor_pool_size=1"}
 
@@ -125,13 +145,14 @@ def _citus_options(major_version: int) -> list[str]:
     return ["--exclude-extension=citus*"]
 
 
-async def _finish_restore(dsn: str) -> list[KeyUsage]:
+async def _finish_restore(settings: Settings, cluster: Cluster | None) -> tuple[list[KeyUsage], str | None]:
     """Migrate an older schema, and analyse the tables: without statistics PostgreSQL plans for empty ones.
 
     Ends all sessions, forgets known devices, and deletes links to reset a password and mails: nothing that ended since
     the backup must return.
-    Returns the keys that the stored secrets need.
+    Returns the keys that the stored secrets need, and the role that got its privileges.
     """
+    dsn = owner_dsn(settings, cluster)
     async with Database(dsn, pool_size=2, statement_timeout=3600).open() as db:
         await migrate_with_progress(db, dsn)
         async with db.transaction() as tx:
@@ -140,8 +161,8 @@ async def _finish_restore(dsn: str) -> list[KeyUsage]:
             await mail_store.delete_all(tx)
             with progress(lambda: None) as report:
                 report("collecting statistics", 0)
-                await tx.analyze()
-        return await count_by_key(db)
+                await analyze_all(tx)
+        return await count_by_key(db), await grant_privileges(db, settings, cluster)
 
 
 def _check_overwrite(file: Path, *, force: bool) -> None:

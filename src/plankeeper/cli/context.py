@@ -1,13 +1,11 @@
-"""Shared by the commands: settings, the database, error messages, and the parameter types."""
+"""Shared by the commands: settings, the database, and error messages."""
 
 import asyncio
-import re
+import os
 import signal
 import sys
-import unicodedata
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 from uuid import UUID
 
@@ -15,15 +13,14 @@ import asyncpg
 import click
 
 from plankeeper.cli.progress import LineWriter, echo_line, migrate_with_progress
-from plankeeper.database import schema
+from plankeeper.database import privileges, schema
 from plankeeper.database.client import Database, Executor, Transaction, is_unavailable
 from plankeeper.database.unavailability import SENTENCES, find_cause
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.embedded_postgres.creation import SERVING_ROLE
 from plankeeper.http.context import Actor, WriteContext
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.plan_managers.store import get
-from plankeeper.setting_parsers import parse_rate_limit
 from plankeeper.settings import SettingError, Settings
 
 T = TypeVar("T")
@@ -116,19 +113,37 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
 async def _with_schema(
     work: Callable[[Database, Settings], Awaitable[T]], settings: Settings, cluster: Cluster | None
 ) -> T:
-    dsn = cluster.dsn if cluster else settings.database_url or ""
+    if cluster:
+        await prepare_embedded(cluster)
     # An import of a million rows takes longer than the statement timeout of a request.
-    async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
-        await require_schema(db, dsn, embedded=cluster is not None)
+    async with Database(serving_dsn(settings, cluster), pool_size=2, statement_timeout=600).open() as db:
+        await require_schema(db)
         return await work(db, settings)
 
 
-async def require_schema(db: Database, dsn: str, *, embedded: bool, write_line: LineWriter = echo_line) -> None:
-    """Migrate an embedded database. Raises ClickException if another database has a different schema."""
+def serving_dsn(settings: Settings, cluster: Cluster | None) -> str:
+    """The database's address with the role that serves."""
+    return cluster.dsn if cluster else settings.database_url or ""
+
+
+def owner_dsn(settings: Settings, cluster: Cluster | None) -> str:
+    """The database's address with the role that owns the tables."""
+    return cluster.owner_dsn if cluster else settings.owner_database_url or settings.database_url or ""
+
+
+async def prepare_embedded(cluster: Cluster, write_line: LineWriter = echo_line) -> None:
+    """Migrate an embedded database, and give the role that serves its privileges."""
+    async with Database(cluster.owner_dsn, pool_size=2, statement_timeout=3600).open() as db:
+        await supported_schema_version(db)
+        await migrate_with_progress(db, cluster.owner_dsn, write_line)
+        async with db.transaction() as tx:
+            await privileges.prepare_role(tx, SERVING_ROLE)
+
+
+async def require_schema(db: Database) -> None:
+    """Raise ClickException if the database's schema is not one that this program works with."""
     version = await supported_schema_version(db)
-    if embedded:
-        await migrate_with_progress(db, dsn, write_line)
-    elif version is None or not version.is_compatible:
+    if version is None or not version.is_compatible:
         revision = version.revision if version else "empty"
         raise click.ClickException(
             f"The database's schema is {revision}, but this Plankeeper requires {schema.LATEST_REVISION}."
@@ -153,8 +168,21 @@ async def supported_schema_version(db: Database) -> schema.SchemaVersion | None:
     return version
 
 
-def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
-    """Run a coroutine. Errors of the database become a ClickException that explains them."""
+def run_as_owner(work: Any) -> Any:
+    """Run a coroutine that connects as the owner of the tables."""
+    is_named = bool(os.environ.get("PLANKEEPER_OWNER_DATABASE_URL"))
+    return run(work, variable="PLANKEEPER_OWNER_DATABASE_URL" if is_named else "PLANKEEPER_DATABASE_URL")
+
+
+def run(
+    work: Any,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    variable: str = "PLANKEEPER_DATABASE_URL",
+) -> Any:
+    """Run a coroutine. Errors of the database become a ClickException that explains them.
+
+    `variable` is the one with the database's address.
+    """
     work_until_signal = _until_signal(work)
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -164,7 +192,7 @@ def run(work: Any, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None 
             raise KeyboardInterrupt from None
         exit_cleanly()
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
-        raise DatabaseError("Cannot connect with PLANKEEPER_DATABASE_URL", str(error), error) from None
+        raise DatabaseError(f"Cannot connect with {variable}", str(error), error) from None
     except asyncpg.InsufficientPrivilegeError as error:
         raise DatabaseError("The database user lacks a privilege", str(error), error) from None
     except BrokenPipeError:
@@ -227,58 +255,3 @@ async def system_context(tx: Transaction, settings: Settings, plan_manager_id: U
 async def require_plan_manager(db: Executor, plan_manager_id: UUID) -> None:
     if await get(db, plan_manager_id) is None:
         raise click.ClickException(f"There is no plan manager {plan_manager_id}. See `plankeeper plan-managers list`.")
-
-
-class UuidType(click.ParamType[UUID]):
-    """A UUID with hyphens."""
-
-    name = "uuid"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
-        parsed = value if isinstance(value, UUID) else parse_uuid(value)
-        return parsed or self.fail(f"{value!r} is not a UUID, such as 019a0000-0000-7000-8000-0000000000b1", param, ctx)
-
-
-class NameType(click.ParamType[str]):
-    """A display name: one line of text."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        has_control_characters = any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in value)
-        if has_control_characters or not value.strip() or len(value) > 255:
-            self.fail("must be one line of 1 to 255 characters, and not blank", param, ctx)
-        return value
-
-
-class DurationType(click.ParamType[timedelta]):
-    """A duration such as 30s, 15m, 12h or 90d."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        if isinstance(value, timedelta):
-            return value
-        match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", value)
-        if not match:
-            self.fail(f"{value!r} is not a duration, such as 30s, 15m, 12h or 90d", param, ctx)
-        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
-        return timedelta(**{unit: int(match[1])})
-
-
-class LimitType(click.ParamType[int]):
-    """Requests per minute: `600/minute`, or `off`, which is 0."""
-
-    name = "limit"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return value if isinstance(value, int) else parse_rate_limit(value)
-        except ValueError as error:
-            self.fail(f"{value!r} is not a rate limit; must be {error}", param, ctx)
-
-
-UUID_TYPE = UuidType()
-LIMIT = LimitType()
-NAME = NameType()
-DURATION = DurationType()

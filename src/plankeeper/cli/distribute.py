@@ -2,8 +2,9 @@
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run
+from plankeeper.cli.context import embedded_cluster, load_settings, owner_dsn, require_schema, run_as_owner
 from plankeeper.cli.doctor_checks import Line
+from plankeeper.cli.privileges import grant_privileges
 from plankeeper.database import citus
 from plankeeper.database.citus import Node, Step
 from plankeeper.database.client import Database, Executor, is_unavailable
@@ -26,19 +27,20 @@ def distribute(dry_run: bool, shards: int) -> None:
     """Distribute the tables over the nodes of Citus. Run it once after `migrate`; later runs change nothing."""
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
-        dsn = cluster.dsn if cluster else settings.database_url or ""
+        dsn = owner_dsn(settings, cluster)
 
-        async def work() -> list[Step]:
+        async def work() -> tuple[list[Step], str | None]:
             # Citus copies all rows in one transaction.
             async with Database(dsn, pool_size=1, statement_timeout=_DAY).open() as db:
-                await require_schema(db, dsn, embedded=cluster is not None)
+                await require_schema(db)
                 await _require_nodes(db)
                 if dry_run:
-                    return citus.missing_steps(await citus.list_tables(db))
+                    return citus.missing_steps(await citus.list_tables(db)), None
                 async with db.transaction() as tx:
-                    return await citus.distribute(tx, shards, on_step=_report)
+                    steps = await citus.distribute(tx, shards, on_step=_report)
+                return steps, await grant_privileges(db, settings, cluster)
 
-        steps = run(work())
+        steps, role = run_as_owner(work())
     if dry_run:
         for step in steps:
             click.echo(f"{step.table}: would be {_PLACEMENTS[step.placement]}")
@@ -46,6 +48,8 @@ def distribute(dry_run: bool, shards: int) -> None:
         click.echo("All tables are already distributed.")
     elif not dry_run:
         click.echo(f"{len(steps)} tables are now distributed.")
+    if role and settings.database_url:
+        click.echo(f"The role {role} has its privileges.")
 
 
 def _report(step: Step) -> None:

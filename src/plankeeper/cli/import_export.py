@@ -11,7 +11,8 @@ import click
 from uuid_utils.compat import uuid7
 
 from plankeeper.access_records.service import record_export
-from plankeeper.cli.context import UUID_TYPE, system_context, with_database
+from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.cli.progress import progress
 from plankeeper.database.client import Database
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import UUID_TYPE, require_plan_manager, with_database
+from plankeeper.cli.context import require_plan_manager, with_database
+from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.database.client import Database
 from plankeeper.events import store
 from plankeeper.events.schemas import Event

@@ -13,10 +13,11 @@ from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.api_keys.store import list_expiring
 from plankeeper.cli.context import (
-    UUID_TYPE,
     embedded_cluster,
     load_settings,
+    owner_dsn,
     run,
+    run_as_owner,
     supported_schema_version,
     system_context,
     with_database,
@@ -25,6 +26,8 @@ from plankeeper.cli.distribute import citus_lines
 from plankeeper.cli.doctor_checks import Line, mail_lines, proxy_warnings, python_warnings, secret_key_lines
 from plankeeper.cli.doctor_database import abandoned_lines, schema_lines, server_lines
 from plankeeper.cli.doctor_proxy import proxy_lines
+from plankeeper.cli.parameter_types import UUID_TYPE
+from plankeeper.cli.privileges import find_serving_role, grant_privileges, role_lines
 from plankeeper.cli.progress import migrate_with_progress
 from plankeeper.database import schema
 from plankeeper.database.client import Database
@@ -40,13 +43,16 @@ def migrate() -> None:
     """Migrate the database schema to the version that this release requires."""
     settings = load_settings()
     with embedded_cluster(settings) as cluster:
-        dsn = cluster.dsn if cluster else settings.database_url or ""
+        dsn = owner_dsn(settings, cluster)
 
-        async def work() -> tuple[schema.SchemaVersion | None, bool]:
+        async def work() -> tuple[schema.SchemaVersion | None, bool, str | None]:
             async with Database(dsn, pool_size=1, statement_timeout=3600).open() as db:
-                return await supported_schema_version(db), await migrate_with_progress(db, dsn)
+                version = await supported_schema_version(db)
+                await find_serving_role(db, settings, cluster)  # a wrong address changes nothing
+                migrated = await migrate_with_progress(db, dsn)
+                return version, migrated, await grant_privileges(db, settings, cluster)
 
-        version, migrated = run(work())
+        version, migrated, role = run_as_owner(work())
     if version is not None and version.is_newer:
         click.echo(
             f"The schema is {version.revision}, which is newer than {schema.LATEST_REVISION}, but compatible with this"
@@ -54,6 +60,8 @@ def migrate() -> None:
         )
     else:
         click.echo(f"The schema is {'now' if migrated else 'already'} {schema.LATEST_REVISION}.")
+    if role and settings.database_url:
+        click.echo(f"The role {role} has its privileges.")
 
 
 @click.command()
@@ -79,7 +87,8 @@ def _database_lines(settings: Settings) -> list[Line]:
         with embedded_cluster(settings) as cluster:
             if cluster and cluster.note:
                 lines.append(("ok", cluster.note))
-            dsn = cluster.dsn if cluster else settings.database_url or ""
+            # The embedded database's own role exists only once it is migrated.
+            dsn = cluster.owner_dsn if cluster else settings.database_url or ""
             location = f"embedded in {settings.data_dir}" if cluster else "external"
             found = run(_inspect_database(settings, dsn, cluster))
     except click.ClickException as error:
@@ -124,6 +133,7 @@ async def _inspect_database(settings: Settings, dsn: str, cluster: Cluster | Non
     async with Database(dsn, pool_size=1, statement_timeout=60).open() as db:
         version = await supported_schema_version(db)
         server_version, lines = await schema.server_version(db), await server_lines(db, settings, dsn, cluster)
+        lines += [] if cluster else await role_lines(db, version)
         if version is None or not version.is_compatible:
             return _Inspection(server_version, version, lines, [], [], [], [])
         expiring = await list_expiring(db, datetime.now(UTC) + EXPIRY_WARNING_PERIOD)

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import click
 
-from plankeeper.cli.context import NAME, UUID_TYPE, require_plan_manager, system_context, with_database
+from plankeeper.cli.context import require_plan_manager, system_context, with_database
+from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.database.client import Database
 from plankeeper.http.errors import NotFound
 from plankeeper.personal_data import person_export, service
@@ -59,7 +60,7 @@ def export_person(participant_id: UUID, plan_manager_id: UUID, format_: str) -> 
 @PLAN_MANAGER
 @click.option("--yes", is_flag=True, help="Erase. Without this option, nothing is changed.")
 def erase(participant_id: UUID, plan_manager_id: UUID, yes: bool) -> None:
-    """Show what would be erased about a participant and its team; with --yes, erase it for ever.
+    """Show what would be erased about a participant and its team; with --yes, erase it permanently.
 
     ID can be a participant that was deleted earlier.
     """
@@ -79,7 +80,7 @@ def erase(participant_id: UUID, plan_manager_id: UUID, yes: bool) -> None:
             click.echo(f"{count:,} {COUNT_LABELS[kind][count != 1]}")
     _print_mentions(report)
     if not yes and not report.is_empty:
-        click.echo("Nothing has been changed. To erase this for ever, repeat the command with --yes.")
+        click.echo("Nothing has been changed. To erase this permanently, repeat the command with --yes.")
 
 
 def _print_mentions(report: ErasureReport) -> None:

@@ -5,7 +5,8 @@ from uuid import UUID
 import click
 from uuid_utils.compat import uuid7
 
-from plankeeper.cli.context import NAME, UUID_TYPE, system_context, with_database
+from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.parameter_types import NAME, UUID_TYPE
 from plankeeper.database.client import Database
 from plankeeper.events.recorder import record_event
 from plankeeper.plan_managers import store

@@ -13,10 +13,13 @@ from plankeeper.cli.context import (
     embedded_cluster,
     embedded_pool_size,
     load_settings,
+    prepare_embedded,
     require_schema,
     run,
     serve_metrics,
+    serving_dsn,
 )
+from plankeeper.cli.privileges import require_privileges
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
 from plankeeper.cli.startup import (
@@ -75,8 +78,8 @@ def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
     with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
         # Each process can report the metrics of all. The library reads the variable when it is imported.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        dsn = cluster.dsn if cluster else settings.database_url or ""
-        lines = run(_prepare(settings, dsn, embedded=cluster is not None, demo=demo, for_people=for_people))
+        dsn = serving_dsn(settings, cluster)
+        lines = run(_prepare(settings, cluster, demo=demo, for_people=for_people))
         if cluster and cluster.note:
             lines = [cluster.note, *lines]
         # The worker processes read their settings from the environment.
@@ -95,22 +98,24 @@ def _allow_webhooks_to_loopback() -> None:
     os.environ[name] = ",".join(filter(None, [os.environ.get(name, ""), "127.0.0.0/8", "::1"]))
 
 
-async def _prepare(settings: Settings, dsn: str, *, embedded: bool, demo: bool, for_people: bool) -> list[str]:
-    """Migrate the schema, check the secret keys, and load the sample data of `--demo`.
+async def _prepare(settings: Settings, cluster: Cluster | None, *, demo: bool, for_people: bool) -> list[str]:
+    """Migrate an embedded database, check the role and the secret keys, and load the sample data of `--demo`.
 
     Returns the lines to print once the server is ready.
     """
-    async with Database(dsn, pool_size=2, statement_timeout=600).open() as db:
-        await require_schema(db, dsn, embedded=embedded, write_line=progress_writer(for_people=for_people))
+    if cluster:
+        await prepare_embedded(cluster, progress_writer(for_people=for_people))
+    async with Database(serving_dsn(settings, cluster), pool_size=2, statement_timeout=600).open() as db:
+        await require_schema(db)
         await require_public_url(db, settings)
-        warnings = await prepare_embedded_keys(db, settings) if embedded else key_file_warnings(settings)
-        for each in warnings:
+        warnings = await prepare_embedded_keys(db, settings) if cluster else key_file_warnings(settings)
+        for each in [*await require_privileges(db), *warnings]:
             warn(each, for_people=for_people)
         if not demo:
             return []
         from plankeeper.cli.demo import load_demo_data
 
-        credentials = await load_demo_data(db, settings, settings.data_dir if embedded else None)
+        credentials = await load_demo_data(db, settings, settings.data_dir if cluster else None)
         return _demo_lines(*credentials)
 
 

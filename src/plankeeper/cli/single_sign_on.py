@@ -8,7 +8,8 @@ import click
 from plankeeper.accounts import identity_store, members, store
 from plankeeper.accounts.audit import record_account_event_by_operator
 from plankeeper.accounts.password_reset import EXCEPT_NONE
-from plankeeper.cli.context import UUID_TYPE, system_context, with_database
+from plankeeper.cli.context import system_context, with_database
+from plankeeper.cli.parameter_types import UUID_TYPE
 from plankeeper.database.client import Database
 from plankeeper.http.errors import SecretKeyMissingError, ValidationError
 from plankeeper.plan_managers import store as plan_managers

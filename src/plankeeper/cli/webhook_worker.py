@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import click
 
-from plankeeper.cli.context import embedded_cluster, load_settings, require_schema, run, serve_metrics
+from plankeeper.cli.context import (
+    embedded_cluster,
+    load_settings,
+    prepare_embedded,
+    require_schema,
+    run,
+    serve_metrics,
+)
+from plankeeper.cli.privileges import require_privileges
 from plankeeper.cli.secret_keys import key_file_warnings
 from plankeeper.cli.startup import (
     changed_settings,
@@ -15,6 +23,7 @@ from plankeeper.cli.startup import (
     warn,
 )
 from plankeeper.database.client import Database
+from plankeeper.embedded_postgres.cluster import Cluster
 from plankeeper.settings import Settings
 
 
@@ -32,20 +41,21 @@ def webhook_worker() -> None:
         with embedded_cluster(settings) as cluster:
             # The key file is the one beside the embedded database.
             embedded = {"database_url": cluster.dsn, "secret_key_file": settings.secret_key_path} if cluster else {}
-            work = _run_worker(settings, replace(settings, **embedded), for_people=for_people)
+            work = _run_worker(settings, replace(settings, **embedded), cluster, for_people=for_people)
             run(work, uvloop.new_event_loop)
 
 
-async def _run_worker(chosen: Settings, settings: Settings, *, for_people: bool) -> None:
+async def _run_worker(chosen: Settings, settings: Settings, cluster: Cluster | None, *, for_people: bool) -> None:
     """`chosen` are the settings of the operator, without the address of the embedded database."""
     from plankeeper import logs
     from plankeeper.webhooks.process import run_webhook_worker
 
-    dsn = settings.database_url or ""
-    async with Database(dsn, pool_size=1, statement_timeout=600).open() as db:
-        embedded, write_line = chosen.database_url is None, progress_writer(for_people=for_people)
-        await require_schema(db, dsn, embedded=embedded, write_line=write_line)
-    for each in key_file_warnings(settings):
+    if cluster:
+        await prepare_embedded(cluster, progress_writer(for_people=for_people))
+    async with Database(settings.database_url or "", pool_size=1, statement_timeout=600).open() as db:
+        await require_schema(db)
+        warnings = await require_privileges(db)
+    for each in [*warnings, *key_file_warnings(settings)]:
         warn(each, for_people=for_people)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)

@@ -128,7 +128,7 @@ class Transaction(Executor):
         Otherwise a plan for empty tables would read all of their rows. PostgreSQL lets one transaction at a time
         analyse a table; without `wait`, tables that another transaction analyses are skipped.
         """
-        await self._connection.execute(f"analyze {'' if wait else '(skip_locked) '}{', '.join(tables)}")
+        await self._connection.execute(_ANALYZE, tables, not wait)
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
@@ -256,6 +256,9 @@ class Database(Executor):
             connection.on_statement = self._on_statement
         return connection
 
+
+# A function of the owner, because only the owner of a table can analyse it.
+_ANALYZE = "select analyze_tables($1, $2)"
 
 # Citus finds the node of a plan manager only in a plan for the values. A node that doesn't answer fails in 5 seconds.
 # Where Citus hides shards from queries of the catalogue, asyncpg's query about types takes half a minute.

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from plankeeper.database.client import Executor
+from plankeeper.database.client import Executor, Transaction
 
 
 class ServerState(Struct):
@@ -30,3 +30,11 @@ GET_SERVER_STATE = """
 
 async def get_server_state(db: Executor) -> ServerState:
     return await db.one(ServerState, GET_SERVER_STATE)
+
+
+ANALYZE = "analyze"
+
+
+async def analyze_all(tx: Transaction) -> None:
+    """Update the planner's statistics of all tables that the role owns."""
+    await tx.execute(ANALYZE)

@@ -21,7 +21,7 @@ from typing import IO
 
 # For files that the server's user must read if it has no access to the data folder or the installation.
 SHARED_DIR = Path("/var/lib/plankeeper")
-SERVER_USER = "nobody"
+SERVER_USER = "plankeeper-postgres"
 
 _PR_SET_PDEATHSIG = 1
 
@@ -57,7 +57,7 @@ class SystemUser:
 def server_user(cluster: Path) -> SystemUser | None:
     """The user to run the server of a cluster as; None means the current user.
 
-    For root, it is the owner of an existing cluster, or otherwise `nobody`.
+    For root, it is the owner of an existing cluster, or otherwise a system user of its own, which is created.
     """
     if os.geteuid() != 0:
         return None
@@ -65,14 +65,28 @@ def server_user(cluster: Path) -> SystemUser | None:
         owner = cluster.stat()
         if owner.st_uid != 0:
             return SystemUser(owner.st_uid, owner.st_gid)
+    return _find_server_user() or _create_server_user()
+
+
+def _find_server_user() -> SystemUser | None:
     try:
         entry = pwd.getpwnam(SERVER_USER)
     except KeyError:
-        raise ClusterError(
-            f"PostgreSQL cannot run as root, and this system has no user '{SERVER_USER}' to run it as. "
-            "Start Plankeeper as an ordinary user, or set PLANKEEPER_DATABASE_URL."
-        ) from None
+        return None
     return SystemUser(entry.pw_uid, entry.pw_gid)
+
+
+def _create_server_user() -> SystemUser:
+    options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"]
+    command = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    problem = _run([command, *options, SERVER_USER], None).stderr.strip() if command else "there is no useradd"
+    user = _find_server_user()  # also if another process has just created it
+    if user is None:
+        raise ClusterError(
+            f"PostgreSQL cannot run as root, and the user '{SERVER_USER}' to run it as cannot be created ({problem}). "
+            "Create it, start Plankeeper as an ordinary user, or set PLANKEEPER_DATABASE_URL."
+        )
+    return user
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,12 @@ class PostgresBinaries:
             raise ClusterError(
                 f"PostgreSQL's {program} failed: {output_lines[-1] if output_lines else result.returncode}."
             )
+
+    def write_file(self, path: Path, content: str) -> None:
+        """Write a file as the user who runs the programs, and in whose folder it is. Raises ClusterError."""
+        result = _run(["/bin/sh", "-c", 'cat > "$1"', "sh", str(path)], self.user, content)
+        if result.returncode != 0:
+            raise ClusterError(f"{path} cannot be written: {result.stderr.strip()}.")
 
     def spawn(self, program: str, *arguments: str, log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start a program that ends with this process. Its own session keeps a terminal's Ctrl-C from reaching it.
@@ -214,7 +234,7 @@ def _make_world_readable(top: Path) -> None:
 def _run(
     command: Sequence[str], user: SystemUser | None, stdin_text: str = "", *inherited_fds: int
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - PostgreSQL's programs and the shell's cd
+    return subprocess.run(  # noqa: S603 - PostgreSQL's programs, useradd, and the shell's cd and cat
         command,
         check=False,
         input=stdin_text,

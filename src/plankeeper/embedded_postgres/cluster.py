@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from plankeeper.embedded_postgres import binaries, postmaster
+from plankeeper.embedded_postgres import authentication, binaries, postmaster
 from plankeeper.embedded_postgres.binaries import ClusterError, PostgresBinaries
-from plankeeper.embedded_postgres.creation import DATABASE, SUPERUSER, create_cluster
+from plankeeper.embedded_postgres.creation import DATABASE, SERVING_ROLE, SUPERUSER, create_cluster
 
 __all__ = ["Cluster", "ClusterError"]
 
@@ -89,14 +89,22 @@ class Cluster:
 
     @property
     def dsn(self) -> str:
-        """The database's address for asyncpg, libpq and psql.
+        """The database's address for asyncpg, libpq and psql, with the role that serves.
 
         It stays the same after a restart or a change of owner. Raises RuntimeError before the first `ensure`.
         """
+        return self._address(SERVING_ROLE)
+
+    @property
+    def owner_dsn(self) -> str:
+        """The database's address with the role that owns the tables, a superuser."""
+        return self._address(SUPERUSER)
+
+    def _address(self, role: str) -> str:
         if self._socket_folder is None:
             raise RuntimeError("call ensure() before dsn")
         folder = quote(str(self._socket_folder))
-        return f"postgresql:///{DATABASE}?host={folder}&port={postmaster.PORT}&user={SUPERUSER}"
+        return f"postgresql:///{DATABASE}?host={folder}&port={postmaster.PORT}&user={role}"
 
     def ensure(self) -> bool:
         """Ensure that the cluster runs: create, start, restart or take it over, or wait until its owner has started it.
@@ -189,6 +197,7 @@ class Cluster:
     def _launch(self, programs: PostgresBinaries, socket_folder: Path, deadline: float) -> str | None:
         """Start the server. Returns None once it accepts connections, or its error message if it ended."""
         settings = _REQUIRED_SETTINGS | {"unix_socket_directories": str(socket_folder)}
+        settings |= authentication.write_files(self.location, programs)
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with postmaster.open_log(self.log) as log:
             log_offset = log.tell()
@@ -225,9 +234,9 @@ class Cluster:
                 f"The database in {link} was created by PostgreSQL {created_by}, but the programs in "
                 f"{programs.folder} are version {programs.major}. Start Plankeeper with "
                 f"PLANKEEPER_POSTGRES_BIN set to the programs of version {created_by} and run "
-                f"pg_dump -Fc -f plankeeper.dump '{self.dsn}'; "
+                f"pg_dump -Fc -f plankeeper.dump '{self.owner_dsn}'; "
                 f"stop it, move {link} away, start it without that setting and run "
-                f"pg_restore --clean --if-exists -d '{self.dsn}' plankeeper.dump."
+                f"pg_restore --clean --if-exists -d '{self.owner_dsn}' plankeeper.dump."
             )
 
 

@@ -12,6 +12,7 @@ from plankeeper.embedded_postgres.binaries import PostgresBinaries, SystemUser
 
 DATABASE = "plankeeper"
 SUPERUSER = "postgres"
+SERVING_ROLE = "plankeeper"
 
 _REMOVAL_TIMEOUT = 2.0  # seconds
 _ORIGIN_SUFFIX = ".origin"  # of the file beside a cluster that is not in its data folder
@@ -42,7 +43,8 @@ def create_cluster(data_dir: Path, programs: PostgresBinaries, lock: int) -> Non
 
 
 def _initialise(home: Path, programs: PostgresBinaries, lock: int) -> None:
-    initdb_options = ["--auth=trust", "--no-locale", "-E", "UTF8", "--data-checksums", "--no-instructions"]
+    initdb_options = ["--auth-local=peer", "--auth-host=reject", "--data-checksums", "--no-instructions"]
+    initdb_options += ["--no-locale", "-E", "UTF8"]
     if programs.major >= 17:
         # Sorts like the C locale, but `lower` supports all letters of Unicode, such as É.
         initdb_options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]

@@ -195,7 +195,8 @@ LIST_EXPIRED = """
     order by event_id
     limit $3
 """
-DELETE_EVENTS = "delete from events where plan_manager_id = $1 and id = any ($2::uuid[])"
+# A function of the owner: the serving role can't delete events.
+DELETE_EVENTS = "select delete_events($1, $2)"
 DELETE_POSITIONS = """
     delete from event_order
     where plan_manager_id = $1 and event_id = any ($2::uuid[])

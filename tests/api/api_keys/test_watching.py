@@ -23,7 +23,7 @@ from plankeeper.http.errors import ApiError
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.settings import Settings
 from support.client import Client
-from support.cluster import SharedCluster
+from support.cluster import SharedCluster, execute
 from support.program import run_plankeeper
 from support.server import RunningServer, wait_until
 
@@ -37,6 +37,9 @@ def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_INTERVAL", 0.0)
 
 
+DELETE_KEYS = "truncate api_keys, plan_managers, event_queue cascade"
+
+
 @pytest.fixture(scope="module")
 def dsn(cluster: SharedCluster) -> str:
     """A database that no server watches."""
@@ -47,7 +50,7 @@ def dsn(cluster: SharedCluster) -> str:
 async def db(dsn: str) -> AsyncIterator[Database]:
     """That database, without keys."""
     async with Database(dsn, pool_size=8).open() as opened:
-        await opened.execute("truncate api_keys, plan_managers, event_queue cascade")
+        execute(dsn, DELETE_KEYS)
         yield opened
 
 
@@ -241,8 +244,7 @@ def run_doctor(dsn: str, tmp_path: Path) -> Callable[[], list[str]]:
 
 def test_doctor_warns_about_expiring_keys_and_succeeds(dsn: str, run_doctor: Callable[[], list[str]]) -> None:
     async def delete_keys() -> None:
-        async with Database(dsn).open() as db:
-            await db.execute("truncate api_keys, plan_managers, event_queue cascade")
+        execute(dsn, DELETE_KEYS)
 
     async def create_keys() -> ApiKey:
         async with Database(dsn).open() as db:

@@ -27,7 +27,7 @@ class RollbackError(Exception):
 @pytest.fixture
 async def db(cluster: SharedCluster) -> AsyncIterator[Database]:
     """One connection alone, so that whatever is left on it is met again; a table of its own."""
-    async with Database(cluster.dsn, pool_size=1).open() as opened:
+    async with Database(cluster.owner_dsn, pool_size=1).open() as opened:
         await opened.execute("create table things (id integer primary key, name text check (name <> ''))")
         yield opened
         await opened.execute("drop table things")
@@ -75,7 +75,7 @@ async def test_rows_one_and_one_or_none(db: Database) -> None:
 
 
 async def test_a_transaction_commits_on_exit(db: Database, cluster: SharedCluster) -> None:
-    async with Database(cluster.dsn).open() as beside:
+    async with Database(cluster.owner_dsn).open() as beside:
         async with db.transaction() as tx:
             await insert_things(tx, 1)
             assert await thing_ids(beside) == []
@@ -138,7 +138,7 @@ async def test_a_savepoint_rolls_back_and_the_transaction_continues(db: Database
 
 async def test_a_snapshot_is_consistent_and_read_only(db: Database, cluster: SharedCluster) -> None:
     await insert_things(db, 1)
-    async with Database(cluster.dsn).open() as beside, db.transaction(snapshot=True) as tx:
+    async with Database(cluster.owner_dsn).open() as beside, db.transaction(snapshot=True) as tx:
         assert await thing_ids(tx) == [1]
         await insert_things(beside, 2)
         assert await thing_ids(beside) == [1, 2]
@@ -150,7 +150,7 @@ async def test_a_snapshot_is_consistent_and_read_only(db: Database, cluster: Sha
 
 
 async def test_a_plain_transaction_sees_commits_of_others(db: Database, cluster: SharedCluster) -> None:
-    async with Database(cluster.dsn).open() as beside, db.transaction() as tx:
+    async with Database(cluster.owner_dsn).open() as beside, db.transaction() as tx:
         assert await thing_ids(tx) == []
         await insert_things(beside, 1)
         assert await thing_ids(tx) == [1]
@@ -172,7 +172,7 @@ async def test_a_cancelled_transaction_is_rolled_back_and_leaves_a_clean_connect
             await tx.execute("select pg_sleep(60)")
 
     working = asyncio.create_task(work())
-    async with Database(cluster.dsn).open() as beside:
+    async with Database(cluster.owner_dsn).open() as beside:
         await wait_for_sleep(beside)
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -186,7 +186,7 @@ async def test_a_cancelled_transaction_is_rolled_back_and_leaves_a_clean_connect
 async def test_a_waiting_request_gets_the_connection_of_a_cancelled_one(db: Database, cluster: SharedCluster) -> None:
     holding = asyncio.create_task(db.execute("select pg_sleep(60)"))
     waiting = asyncio.create_task(thing_ids(db))
-    async with Database(cluster.dsn).open() as beside:
+    async with Database(cluster.owner_dsn).open() as beside:
         await wait_for_sleep(beside)
     assert not waiting.done()
     holding.cancel()
@@ -196,7 +196,7 @@ async def test_a_waiting_request_gets_the_connection_of_a_cancelled_one(db: Data
 
 
 async def test_a_slow_statement_is_cancelled_and_the_connection_stays_usable(cluster: SharedCluster) -> None:
-    async with Database(cluster.dsn, pool_size=1, statement_timeout=0.1).open() as db:
+    async with Database(cluster.owner_dsn, pool_size=1, statement_timeout=0.1).open() as db:
         with pytest.raises(TimeoutError) as raised:
             await db.execute("select pg_sleep(5)")
         assert is_unavailable(raised.value)
@@ -206,7 +206,7 @@ async def test_a_slow_statement_is_cancelled_and_the_connection_stays_usable(clu
 
 async def test_a_connection_that_dies_is_replaced(db: Database, cluster: SharedCluster) -> None:
     pid = await db.one(int, "select pg_backend_pid()")
-    async with Database(cluster.dsn).open() as beside:
+    async with Database(cluster.owner_dsn).open() as beside:
         await beside.execute("select pg_terminate_backend($1::int)", pid)
 
     async def is_served() -> bool:

@@ -19,7 +19,7 @@ from plankeeper.events.sequencer import CONNECTION_SETTINGS, Sequencer, assign_p
 from plankeeper.http.parsing import uuid7_lower_bound
 from plankeeper.personal_data import hold_store
 from plankeeper.personal_data.schemas import LegalHold
-from support.cluster import SharedCluster
+from support.cluster import SharedCluster, as_owner, execute
 from support.quiet import QuietDatabase, quiet_database
 
 START = "00000000-0000-0000-0000-000000000000"
@@ -191,18 +191,18 @@ async def test_a_sequencer_hears_of_commits_only(quiet: QuietDatabase) -> None:
     assert heard == [{owner}]
 
 
-async def test_the_first_position_of_a_minute_is_marked_once(quiet: QuietDatabase) -> None:
+async def test_the_first_position_of_a_minute_is_marked_once(quiet: QuietDatabase, dsn: str) -> None:
     owner = await quiet.new_plan_manager()
     await quiet.record(owner, "provider.created", "provider.created")
     await quiet.sequence(owner)
     marks = "select position from event_marks where plan_manager_id = $1 order by minute"
     # An hour ago by the clock of the database; and the clock is put back after the second mark.
-    earlier = "update event_marks set minute = minute + $2 * interval '1 hour' where plan_manager_id = $1"
-    await quiet.db.execute(earlier, owner, -1)
+    earlier = f"update event_marks set minute = minute + {{}} * interval '1 hour' where plan_manager_id = '{owner}'"
+    execute(dsn, earlier.format(-1))
     await quiet.record(owner, "provider.updated")
     await quiet.sequence(owner)
     assert await quiet.db.rows(int, marks, owner) == [1, 3]
-    await quiet.db.execute(earlier, owner, 2)
+    execute(dsn, earlier.format(2))
     await quiet.record(owner, "provider.deleted")
     await quiet.sequence(owner)
     assert await quiet.db.rows(int, marks, owner) == [1, 3]
@@ -250,7 +250,11 @@ async def test_retention_continues_with_others_after_a_plan_manager_fails(quiet:
         await quiet.record(each, "provider.created", "provider.updated")
         await quiet.sequence(each)
     retention = EventRetention(-1)
-    async with quiet.db.transaction() as tx, Database(dsn, statement_timeout=0.4).open() as impatient:
+    async with (
+        Database(as_owner(dsn)).open() as owner_db,
+        owner_db.transaction() as tx,
+        Database(dsn, statement_timeout=0.4).open() as impatient,
+    ):
         await tx.execute("select id from events where plan_manager_id = $1 for update", owners[1])
         for _ in range(2):
             with suppress(asyncpg.LockNotAvailableError):

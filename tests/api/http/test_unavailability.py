@@ -18,6 +18,7 @@ from plankeeper.database.unavailability import (
     WRITE_TEMPORARY_FILE,
     WriteCheck,
 )
+from plankeeper.embedded_postgres.creation import SERVING_ROLE
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.logs import JsonFormatter
 from plankeeper.plan_managers import store as plan_managers
@@ -36,13 +37,8 @@ class Faulty:
         self._cluster = cluster
         self.name = urlsplit(own).path.removeprefix("/")
         self.role = f"{ROLE}_{self.name}"
-        execute(
-            own,
-            f"create role {self.role} login",
-            f"grant all on all tables in schema public to {self.role}",
-            f"grant all on all sequences in schema public to {self.role}",
-        )
-        self.dsn = own.replace("user=postgres", f"user={self.role}")
+        execute(own, f"create role {self.role} login in role {SERVING_ROLE}")
+        self.dsn = own.replace(f"user={SERVING_ROLE}", f"user={self.role}")
         # The leases of rate limits are written, so with limits a read-only database rejects reads, too.
         self.server = RunningServer(self.dsn, rate_limit=0).start()
         self.client = self.server.run(self._create_client())

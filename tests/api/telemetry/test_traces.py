@@ -148,13 +148,11 @@ def test_each_statement_has_a_span_with_its_name_and_without_values(collector: C
 
 
 def test_a_failed_statement_has_its_error_code(collector: Collector, traced: RunningServer, traced_api: Client) -> None:
-    traced.run(
-        traced.db.execute("alter table note_types add constraint no_visit check (note_type <> 'Visit') not valid")
-    )
+    traced.execute_as_owner("alter table note_types add constraint no_visit check (note_type <> 'Visit') not valid")
     try:
         response = traced_api.post("/note-types", {"note_type": "Visit"}, headers={"traceparent": TRACEPARENT})
     finally:
-        traced.run(traced.db.execute("alter table note_types drop constraint no_visit"))
+        traced.execute_as_owner("alter table note_types drop constraint no_visit")
     assert response.status_code == 500
     failed = collector.span("note_types.store.UPSERT")
     assert (attributes(failed)["error.type"], failed.status.code) == ("23514", Status.STATUS_CODE_ERROR)

@@ -32,9 +32,9 @@ import sys
 from pathlib import Path
 from plankeeper.embedded_postgres.cluster import Cluster
 with Cluster(Path(sys.argv[1])) as cluster:
-    print(cluster.dsn, flush=True)
+    print(cluster.owner_dsn, flush=True)
     for line in sys.stdin:
-        print(cluster.ensure(), cluster.dsn, flush=True)
+        print(cluster.ensure(), cluster.owner_dsn, flush=True)
 """
 
 needs_root = pytest.mark.skipif(not ROOT, reason="changing to another system user takes root")
@@ -137,7 +137,7 @@ def server_pid(cluster: Cluster) -> int:
 
 
 def socket_dir(cluster: Cluster) -> Path:
-    return Path(cluster.dsn.partition("host=")[2].partition("&")[0])
+    return Path(cluster.owner_dsn.partition("host=")[2].partition("&")[0])
 
 
 def child_pids(pid: int) -> list[int]:
@@ -161,7 +161,7 @@ def test_a_new_data_folder_gets_a_database_that_persists(fresh_dir: Path) -> Non
     began = time.monotonic()
     with Cluster(fresh_dir) as cluster:
         assert_took_less_than(5, began)
-        sql(cluster.dsn, CREATE_TABLE)
+        sql(cluster.owner_dsn, CREATE_TABLE)
         expected = {
             "listen_addresses": "",
             "unix_socket_permissions": "0700",
@@ -174,7 +174,7 @@ def test_a_new_data_folder_gets_a_database_that_persists(fresh_dir: Path) -> Non
             "server_encoding": "UTF8",
             "lc_messages": "C",
         }
-        assert {name: sql(cluster.dsn, f"show {name}") for name in expected} == expected
+        assert {name: sql(cluster.owner_dsn, f"show {name}") for name in expected} == expected
         assert cluster.note is None
         assert cluster.location == fresh_dir / "postgres"
     assert fresh_dir.stat().st_mode & 0o007 == 0
@@ -183,12 +183,12 @@ def test_a_new_data_folder_gets_a_database_that_persists(fresh_dir: Path) -> Non
     began = time.monotonic()
     with Cluster(fresh_dir) as cluster:
         assert_took_less_than(1, began)
-        assert sql(cluster.dsn, "select n from kept") == "7"
+        assert sql(cluster.owner_dsn, "select n from kept") == "7"
 
 
 async def test_the_dsn_works_with_asyncpg(data_dir: Path) -> None:
     with Cluster(data_dir) as cluster:
-        connection = await cast("Any", asyncpg).connect(cluster.dsn)
+        connection = await cast("Any", asyncpg).connect(cluster.owner_dsn)
         assert await connection.fetchval("select current_database()") == "plankeeper"
         await connection.close()
 
@@ -206,9 +206,9 @@ def test_a_second_program_shares_the_server_and_does_not_stop_it(data_dir: Path)
     with Cluster(data_dir) as owner:
         server = server_pid(owner)
         with Cluster(data_dir) as other:
-            assert other.dsn == owner.dsn
+            assert other.owner_dsn == owner.owner_dsn
         assert server_pid(owner) == server
-        assert sql(owner.dsn, "select 1") == "1"
+        assert sql(owner.owner_dsn, "select 1") == "1"
         assert owner.ensure() is False
 
 
@@ -228,12 +228,12 @@ def test_another_program_takes_over_when_the_owner_exits(
     address = owner.read_line()
     other = Cluster(data_dir)
     with pytest.raises(RuntimeError, match="call ensure"):
-        _ = other.dsn
+        _ = other.owner_dsn
     assert other.ensure() is False
     sql(address, CREATE_TABLE)
     getattr(owner, how)()
     with other:
-        assert other.dsn == address
+        assert other.owner_dsn == address
         assert sql(address, "select n from kept") == "7"
         assert other.ensure() is False
 
@@ -241,7 +241,7 @@ def test_another_program_takes_over_when_the_owner_exits(
 @pytest.mark.parametrize("victims", ["postmaster", "every process"])
 def test_a_killed_server_is_restarted_without_losing_a_row(data_dir: Path, victims: str) -> None:
     with Cluster(data_dir) as cluster:
-        address = cluster.dsn
+        address = cluster.owner_dsn
         sql(address, CREATE_TABLE)
         for _ in range(19):
             sql(address, "insert into kept values (7)")
@@ -255,7 +255,7 @@ def test_a_killed_server_is_restarted_without_losing_a_row(data_dir: Path, victi
         wait_until(cluster.ensure)
         busy.wait()
         assert server_pid(cluster) != server
-        assert cluster.dsn == address
+        assert cluster.owner_dsn == address
         assert sql(address, "select count(*) from kept") == "20"
 
 
@@ -268,7 +268,7 @@ def test_the_server_stops_with_a_killed_program_and_restarts(data_dir: Path, sta
     program.kill()
     wait_until(lambda: not postmaster.is_running_in(server, data_dir / "postgres"))
     with Cluster(data_dir) as cluster:
-        assert cluster.dsn == address
+        assert cluster.owner_dsn == address
         assert sql(address, "select n from kept") == "7"
 
 
@@ -280,7 +280,7 @@ def test_a_program_killed_during_initdb_leaves_no_partial_cluster(
     program.kill()
     assert not (fresh_dir / "postgres").exists()
     with Cluster(fresh_dir) as cluster:
-        assert sql(cluster.dsn, "select 1") == "1"
+        assert sql(cluster.owner_dsn, "select 1") == "1"
     assert not (fresh_dir / "postgres.init").exists()
 
 
@@ -301,7 +301,7 @@ def test_a_stale_pid_file_naming_another_process_is_detected(
     for file in (data_dir / "postgres" / "postmaster.pid", sockets / ".s.PGSQL.5432.lock"):
         file.write_text(file.read_text().replace(str(server), str(unrelated_process.pid), 1))
     with cluster:
-        assert cluster.dsn == address
+        assert cluster.owner_dsn == address
         assert sql(address, "select 1") == "1"
     assert unrelated_process.poll() is None
 
@@ -309,7 +309,7 @@ def test_a_stale_pid_file_naming_another_process_is_detected(
 def test_an_empty_pid_file_is_detected(data_dir: Path) -> None:
     (data_dir / "postgres" / "postmaster.pid").touch()
     with Cluster(data_dir) as cluster:
-        assert sql(cluster.dsn, "select 1") == "1"
+        assert sql(cluster.owner_dsn, "select 1") == "1"
 
 
 def test_another_major_version_is_rejected_with_instructions(data_dir: Path) -> None:
@@ -344,11 +344,11 @@ def test_a_recreated_data_folder_gets_a_new_cluster(copied_dir: Path, start: Cal
     old_server = server_pid(Cluster(copied_dir))
     shutil.rmtree(copied_dir)
     with Cluster(copied_dir) as cluster:
-        assert cluster.dsn != old
-        assert sql(cluster.dsn, "select to_regclass('kept') is null") == "t"
-        assert program.ensure() == f"False {cluster.dsn}"
+        assert cluster.owner_dsn != old
+        assert sql(cluster.owner_dsn, "select to_regclass('kept') is null") == "t"
+        assert program.ensure() == f"False {cluster.owner_dsn}"
         wait_until(lambda: not Path(f"/proc/{old_server}").exists())
-        assert sql(cluster.dsn, "select 1") == "1"
+        assert sql(cluster.owner_dsn, "select 1") == "1"
 
 
 def test_a_terminal_interrupt_does_not_reach_the_server(data_dir: Path) -> None:
@@ -381,8 +381,8 @@ def test_environment_variables_for_other_servers_are_ignored(data_dir: Path, mon
     }.items():
         monkeypatch.setenv(name, value)
     with Cluster(data_dir) as cluster:
-        assert sql(cluster.dsn, "select current_setting('port')") == "5432"
-        assert sql(cluster.dsn, "show timezone") == "UTC"
+        assert sql(cluster.owner_dsn, "select current_setting('port')") == "5432"
+        assert sql(cluster.owner_dsn, "show timezone") == "UTC"
 
 
 def test_the_socket_is_accessible_only_to_the_server_user(data_dir: Path) -> None:
@@ -393,7 +393,7 @@ def test_the_socket_is_accessible_only_to_the_server_user(data_dir: Path) -> Non
             # The programs that the server's user can run, others can too: the installed ones may be out of reach.
             programs = binaries.find(None, binaries.server_user(cluster.location))
             done = subprocess.run(
-                [programs.folder / "psql", "-Xc", "select 1", cluster.dsn],
+                [programs.folder / "psql", "-Xc", "select 1", cluster.owner_dsn],
                 user="daemon", group="daemon", extra_groups=[], check=False, capture_output=True, text=True,
             )  # fmt: skip
             assert done.returncode == 2
@@ -417,8 +417,8 @@ def test_a_socket_folder_created_by_another_user_is_not_used(data_dir: Path, hom
             assert socket_dir(cluster) != sockets
             assert stat.S_IMODE(socket_dir(cluster).stat().st_mode) == 0o700
             with Cluster(data_dir) as other:
-                assert other.dsn == cluster.dsn
-            assert sql(cluster.dsn, "select 1") == "1"
+                assert other.owner_dsn == cluster.owner_dsn
+            assert sql(cluster.owner_dsn, "select 1") == "1"
         assert not list(sockets.glob(".s.*"))
     finally:
         sockets.unlink() if trap == "link" else sockets.rmdir()
@@ -437,10 +437,10 @@ def test_a_private_folder_stays_private_under_root(
             places.add(cluster.location)
             assert cluster.location.parent == home / "shared"
             assert str(cluster.location) in (cluster.note or "")
-            assert sql(cluster.dsn, "select to_regclass('kept') is null") == "t"
-            sql(cluster.dsn, CREATE_TABLE)
+            assert sql(cluster.owner_dsn, "select to_regclass('kept') is null") == "t"
+            sql(cluster.owner_dsn, CREATE_TABLE)
         with Cluster(closed / "data") as cluster:
-            assert sql(cluster.dsn, "select n from kept") == "7"
+            assert sql(cluster.owner_dsn, "select n from kept") == "7"
         shutil.rmtree(closed / "data")
     assert len(places) == 2
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
@@ -472,9 +472,9 @@ def test_root_runs_a_root_owned_copy_of_a_private_installation(
 @needs_root
 def test_root_runs_a_users_cluster_as_that_user(copied_dir: Path) -> None:
     with Cluster(copied_dir) as cluster:
-        sql(cluster.dsn, CREATE_TABLE)
+        sql(cluster.owner_dsn, CREATE_TABLE)
     for path in [copied_dir, *copied_dir.rglob("*")]:
         os.chown(path, 1, 1)
     with Cluster(copied_dir) as cluster:
         assert Path(f"/proc/{server_pid(cluster)}").stat().st_uid == 1
-        assert sql(cluster.dsn, "select n from kept") == "7"
+        assert sql(cluster.owner_dsn, "select n from kept") == "7"

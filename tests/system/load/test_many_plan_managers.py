@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
+from support.cluster import prepare_database
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
 from system.load.client import Connection, TimedResponse, closing, percentile
@@ -54,7 +54,7 @@ class Usage:
 @pytest.fixture
 def dsn() -> Iterator[str]:
     with temporary_folder() as folder, Cluster(folder) as running:
-        schema.migrate(running.dsn)
+        prepare_database(running.dsn)
         yield running.dsn
 
 

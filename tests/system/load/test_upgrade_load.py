@@ -14,10 +14,11 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
+from plankeeper.embedded_postgres.creation import SERVING_ROLE
 from support import next_release
+from support.cluster import as_owner, prepare_database
 from support.folder import temporary_folder
 from support.program import ServeProcess, environment
 from system.load.client import Connection, create_plan_manager_and_key, percentile
@@ -37,7 +38,7 @@ def folder() -> Iterator[Path]:
 def dsn(folder: Path) -> Iterator[str]:
     """A database of its own, as durable as that of a production."""
     with Cluster(folder / "data") as running:
-        schema.migrate(running.dsn)
+        prepare_database(running.dsn)
         yield running.dsn
 
 
@@ -163,7 +164,8 @@ async def insert_participants(db: Database, plan_manager_id: UUID, rows: int) ->
 
 async def migrate(dsn: str, release: dict[str, str]) -> str:
     """Run `plankeeper migrate` of a release, and return its output."""
-    variables = environment({"PLANKEEPER_DATABASE_URL": dsn, **release})
+    urls = {"PLANKEEPER_DATABASE_URL": dsn, "PLANKEEPER_OWNER_DATABASE_URL": as_owner(dsn)}
+    variables = environment(urls | release)
     command = (sys.executable, "-m", "plankeeper", "migrate")
     process = await asyncio.create_subprocess_exec(
         *command, env=variables, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
@@ -219,7 +221,9 @@ async def test_no_write_fails_while_the_schema_and_the_servers_are_upgraded(
     finally:
         for each in servers:
             each.stop()
-    assert output.endswith(f"The schema is now {next_release.REVISION}.\n")
+    assert output.splitlines()[-2:] == [
+        f"The schema is now {next_release.REVISION}.", f"The role {SERVING_ROLE} has its privileges.",
+    ]  # fmt: skip
     assert set(statuses) == {200}
     for name, since, until in zip(("before", "migration", "replacement", "after"), times, times[1:], strict=False):
         print_line(load.describe(name, since, until))

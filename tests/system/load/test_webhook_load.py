@@ -16,10 +16,10 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.database import schema
 from plankeeper.database.client import Database
 from plankeeper.embedded_postgres.cluster import Cluster
 from support.client import Client
+from support.cluster import prepare_database
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
 from system.load.client import Connection, closing, create_plan_manager_and_key, percentile, write_request
@@ -107,7 +107,7 @@ def folder() -> Iterator[Path]:
 def dsn(folder: Path) -> Iterator[str]:
     """A database of its own: no other test's sequencer or worker has a hand in it."""
     with Cluster(folder) as running:
-        schema.migrate(running.dsn)
+        prepare_database(running.dsn)
         yield running.dsn
 
 

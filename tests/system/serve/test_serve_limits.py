@@ -245,7 +245,7 @@ def run_sql(folder: Path) -> Callable[[str], None]:
     assert not shared.ensure()
 
     async def work(statements: str) -> None:
-        connection = await asyncpg.connect(shared.dsn)
+        connection = await asyncpg.connect(shared.owner_dsn)
         await connection.execute(statements)
         await connection.close()
 

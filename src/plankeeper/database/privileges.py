@@ -1,0 +1,187 @@
+"""The serving role's privileges: what the program needs while it serves requests, and nothing else.
+
+The role owns nothing. It can't change the schema, and it updates and deletes events only through functions that run
+with the privileges of the owner. docs/operations.md describes both roles.
+"""
+
+from collections import defaultdict
+from datetime import datetime
+from typing import LiteralString, cast
+
+from msgspec import Struct
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.schema import server_version
+
+TABLE_PRIVILEGES = {
+    "access_records": "select, insert, update, delete",
+    "account_devices": "select, insert, update, delete",
+    "account_failures": "select, insert, update, delete",
+    "account_identities": "select, insert, delete",
+    "account_invitations": "select, insert, update, delete",
+    "account_managers": "select, insert, update",
+    "account_password_resets": "select, insert, update, delete",
+    "account_recovery_codes": "select, insert, update, delete",
+    "account_roles": "select, insert, update, delete",
+    "account_sessions": "select, insert, update, delete",
+    "accounts": "select, insert, update, delete",
+    "alembic_version": "select",
+    "api_key_plan_managers": "select, insert, delete",
+    "api_keys": "select, insert, update",
+    "api_request_batches": "select, insert, delete",
+    "event_marks": "select, insert, delete",
+    "event_order": "select, insert, delete",
+    "event_queue": "select, insert, delete",
+    "event_types": "select, insert",
+    "events": "select, insert",
+    "exit_reasons": "select, insert, update",
+    "grants_version": "select, update",
+    "idempotency_records": "select, insert, update, delete",
+    "import_files": "select, insert, delete",
+    "invoice_ignored_warnings": "select, insert, update, delete",
+    "invoice_lines": "select, insert, update, delete",
+    "invoice_view_sessions": "select, insert, update",
+    "invoices": "select, insert, update",
+    "legal_holds": "select, insert, delete",
+    "note_types": "select, insert, update, delete",
+    "outgoing_mails": "select, insert, update, delete",
+    "participant_counts": "select, insert, delete",
+    "participants": "select, insert, update, delete",
+    "pending_identities": "select, insert, update, delete",
+    "permissions": "select",
+    "plan_managers": "select, insert, update",
+    "providers": "select, insert, update, delete",
+    "rate_limits": "select, insert, update, delete",
+    "schema_compatibility": "select",
+    "single_sign_on_flows": "select, insert, update, delete",
+    "single_sign_on_providers": "select, insert, update, delete",
+    "team_member_permissions": "select, insert, delete",
+    "team_members": "select, insert, update, delete",
+    "users": "select, insert, update, delete",
+    "webhook_deliveries": "select, insert, update, delete",
+    "webhook_endpoints": "select, insert, update, delete",
+}
+# Only on Citus. It lets only those insert into a table that is on every node who may also update it. And a transaction
+# can't use a shard with two roles, as an erasure would that records events and calls a function of the owner. There the
+# functions run with the privileges of their caller.
+CITUS_PRIVILEGES = {"event_types": "update", "events": "update, delete"}
+CITUS_INVOKER_FUNCTIONS = (
+    "delete_events(uuid, uuid[])",
+    "erase_events(uuid, uuid[], text[], text)",
+    "analyze_tables(text[], boolean)",
+)
+MAINTAIN_VERSION = 170_000  # the first version of PostgreSQL with a privilege for analysing a table
+SEQUENCES = ("note_type_ids",)
+SEQUENCE_PRIVILEGES = "select, usage, update"  # an import continues after the highest id
+# Each with what the role needs it for.
+FUNCTIONS = {
+    "delete_events(uuid, uuid[])": "the retention of events",
+    "erase_events(uuid, uuid[], text[], text)": "erasure",
+    "analyze_tables(text[], boolean)": "statistics after an import, which only the owner of a table can update",
+    "time_ordered_uuid()": "ids of deliveries",
+}
+
+# Any fixed number: two programs that change the same privileges would fail.
+_LOCK = "select pg_advisory_xact_lock(7526541003)"
+
+
+class Role(Struct):
+    """The role of a connection. An owner has all privileges on the tables, and a superuser on everything."""
+
+    name: str
+    database: str
+    server_started_at: datetime  # identifies the server
+    is_superuser: bool
+    is_owner: bool
+
+
+GET_ROLE = """
+    select current_user::text as name, current_database()::text as database,
+        pg_postmaster_start_time() as server_started_at, rolsuper as is_superuser,
+        exists (
+            select from pg_class
+            where oid = to_regclass('public.participants') and pg_has_role(current_user, relowner, 'usage')
+        ) as is_owner
+    from pg_roles
+    where rolname = current_user
+"""
+
+
+async def get_role(db: Executor) -> Role:
+    return await db.one(Role, GET_ROLE)
+
+
+LIST_MISSING = """
+    select privilege || ' on ' || object
+    from unnest($2::text[], $3::text[], $4::text[]) as needed (kind, object, privilege)
+    where not coalesce(case kind
+        when 'table' then has_table_privilege($1, to_regclass('public.' || object), privilege)
+        when 'sequence' then has_sequence_privilege($1, to_regclass('public.' || object), privilege)
+        when 'function' then has_function_privilege($1, to_regprocedure('public.' || object), privilege)
+    end, false)
+    order by 1
+"""
+
+
+async def list_missing(db: Executor, role: str) -> list[str]:
+    """The needed privileges that a role doesn't have, such as `insert on participants`. The role must exist."""
+    needed = [("table", name, each) for name, all_of_it in TABLE_PRIVILEGES.items() for each in all_of_it.split(", ")]
+    if db.is_citus:
+        needed += [("table", name, each) for name, text in CITUS_PRIVILEGES.items() for each in text.split(", ")]
+    needed += [("sequence", name, each) for name in SEQUENCES for each in SEQUENCE_PRIVILEGES.split(", ")]
+    needed += [("function", name, "execute") for name in FUNCTIONS]
+    return await db.rows(str, LIST_MISSING, role, *(list(values) for values in zip(*needed, strict=True)))
+
+
+QUOTE = "select quote_ident($1)"
+
+
+async def grant_statements(db: Executor, role: str) -> list[str]:
+    """The statements that give a role its privileges, and take away all others that it has on the same objects."""
+    quoted = await db.one(str, QUOTE, role)
+    tables_by_privileges: defaultdict[str, list[str]] = defaultdict(list)
+    for name, each in TABLE_PRIVILEGES.items():
+        tables_by_privileges[each].append(name)
+    functions = ", ".join(FUNCTIONS)
+    citus = [f"grant {each} on {name} to {quoted}" for name, each in CITUS_PRIVILEGES.items()]
+    citus += [f"alter function {each} security invoker" for each in CITUS_INVOKER_FUNCTIONS]
+    if int(await server_version(db)) >= MAINTAIN_VERSION:
+        citus.append(f"grant maintain on {', '.join(TABLE_PRIVILEGES)} to {quoted}")
+    return [
+        "revoke create on schema public from public",
+        f"grant usage on schema public to {quoted}",
+        f"revoke all on {', '.join(TABLE_PRIVILEGES)} from {quoted}",
+        *(
+            f"grant {privileges} on {', '.join(tables)} to {quoted}"
+            for privileges, tables in tables_by_privileges.items()
+        ),
+        f"grant {SEQUENCE_PRIVILEGES} on sequence {', '.join(SEQUENCES)} to {quoted}",
+        f"revoke execute on function {functions} from public",
+        f"grant execute on function {functions} to {quoted}",
+        *(citus if db.is_citus else []),
+    ]
+
+
+# Citus changes the shards over one connection for each node.
+CONFIGURE_CITUS = "select set_config('citus.multi_shard_modify_mode', 'sequential', true)"
+
+
+async def grant(tx: Transaction, role: str) -> None:
+    """Give a role its privileges. The transaction's own role must be the owner of the tables."""
+    await tx.execute(_LOCK)
+    await tx.execute(CONFIGURE_CITUS)
+    for each in await grant_statements(tx, role):
+        # It consists of the names above and of a quoted one.
+        await tx.execute(cast("LiteralString", each))
+
+
+HAS_ROLE = "select exists (select from pg_roles where rolname = $1::text)"
+
+
+async def prepare_role(tx: Transaction, role: str) -> None:
+    """Create a role that can sign in, unless it exists, and give it its privileges, unless it has them."""
+    await tx.execute(_LOCK)
+    if not await tx.one(bool, HAS_ROLE, role):
+        await tx.execute(cast("LiteralString", f"create role {await tx.one(str, QUOTE, role)} login"))
+    if await list_missing(tx, role):
+        await grant(tx, role)
