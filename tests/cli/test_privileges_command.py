@@ -1,6 +1,5 @@
 """`plankeeper privileges`, and what other commands do and say about the role that serves."""
 
-
 from collections.abc import Iterator
 from functools import partial
 
