@@ -400,6 +400,35 @@ def test_the_socket_is_accessible_only_to_the_server_user(data_dir: Path) -> Non
             assert "Permission denied" in done.stderr
 
 
+@needs_root
+@pytest.mark.parametrize("role", ["postgres", "plankeeper"])
+def test_postgresql_rejects_another_user_who_reaches_the_socket(data_dir: Path, role: str) -> None:
+    with Cluster(data_dir) as cluster:
+        socket_dir(cluster).chmod(0o755)
+        (socket_dir(cluster) / ".s.PGSQL.5432").chmod(0o777)
+        programs = binaries.find(None, binaries.server_user(cluster.location))
+        address = cluster.dsn.replace("user=plankeeper", f"user={role}")
+        done = subprocess.run(
+            [programs.folder / "psql", "-Xc", "select 1", address],
+            user="daemon", group="daemon", extra_groups=[], check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert f'Peer authentication failed for user "{role}"' in done.stderr
+        socket_dir(cluster).chmod(0o700)
+
+
+@needs_root
+def test_a_cluster_of_an_older_version_gets_rules_when_it_starts(data_dir: Path) -> None:
+    with Cluster(data_dir) as cluster:
+        rules = [cluster.location / name for name in ("plankeeper_hba.conf", "plankeeper_ident.conf")]
+    for each in rules:
+        each.unlink()
+    (cluster.location / "pg_hba.conf").write_text("local all all trust\n")
+    with Cluster(data_dir) as cluster:
+        assert sql(cluster.owner_dsn, "select distinct auth_method from pg_hba_file_rules") == "peer"
+    assert [each.stat().st_uid for each in rules] == [cluster.location.stat().st_uid] * 2
+
+
 @pytest.mark.parametrize("trap", ["folder", "link"])
 def test_a_socket_folder_created_by_another_user_is_not_used(data_dir: Path, home: Path, trap: str) -> None:
     with Cluster(data_dir) as cluster:
