@@ -124,12 +124,13 @@ class Site:
 
 
 def create_database(site: Site) -> None:
-    """The documented role and database, with the schema."""
-    statements = documented_file("sql", "create role plankeeper").replace("...", PASSWORD).split(";\n")
+    """The documented roles and database, with the schema."""
+    statements = documented_file("sql", "create role plankeeper_owner").replace("...", PASSWORD).split(";\n")
     superuser = site.dsn.replace("//plankeeper", "//postgres").replace("/plankeeper?", "/postgres?")
     for statement in filter(None, statements):
         query(superuser, statement)
-    migrated = run_program("migrate", PLANKEEPER_DATABASE_URL=site.dsn)
+    owner = site.dsn.replace("//plankeeper", "//plankeeper_owner")
+    migrated = run_program("migrate", PLANKEEPER_DATABASE_URL=site.dsn, PLANKEEPER_OWNER_DATABASE_URL=owner)
     assert migrated.returncode == 0, migrated.stderr
 
 
