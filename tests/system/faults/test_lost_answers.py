@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from support.client import PREFIX
-from support.cluster import SharedCluster
+from support.cluster import SharedCluster, as_owner
 from support.program import ServeProcess
 from support.server import wait_until
 from system.faults.access import Credentials, create_credentials, query
@@ -30,7 +30,7 @@ def dsn(cluster: SharedCluster) -> str:
 
 @pytest.fixture
 def proxy(dsn: str) -> Iterator[Proxy]:
-    [[sockets]] = query(dsn, "show unix_socket_directories")
+    [[sockets]] = query(as_owner(dsn), "show unix_socket_directories")
     with Proxy(Path(sockets) / ".s.PGSQL.5432") as running:
         yield running
 
