@@ -246,7 +246,8 @@ async def check_results(load: Load, db: Database, plan_manager_id: UUID, rows: i
     assert await db.one(int, "select count(*) from participants") == rows + len(load.created)
     assert await db.one(int, "select count(*) from participants where region is not null") >= rows
     assert await db.one(bool, "select indisvalid from pg_index where indexrelid = 'participants_by_region'::regclass")
-    assert await db.one(int, "select count(*) from regions") == 0
+    # The release that brings a table also lists its privileges, which this one doesn't.
+    assert await db.one(bool, "select to_regclass('regions') is not null")
 
 
 def print_line(line: str) -> None:
