@@ -22,7 +22,7 @@ UNBREAKABLE = {
             "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
             "participant_counts_plan_manager_id_fkey", "legal_holds_plan_manager_id_fkey",
-            "access_records_plan_manager_id_fkey", "webhook_deliveries_plan_manager_id_fkey",
+            "webhook_deliveries_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],
         _EXISTING_TENANT,

@@ -66,7 +66,7 @@ OTHER_STORES = {
 # Statements on functions and tables that only Citus has: tests/system/clusters/test_citus.py prepares them.
 ONLY_ON_CITUS = "database.citus"
 COMPUTED = {
-    "database.privileges.grant": "GRANT takes no parameters; the role's name is quoted, and the others are constants",
+    "database.privileges._grant": "GRANT takes no parameters; the role's name is quoted, and the others are constants",
     "database.privileges.prepare_role": "neither does CREATE ROLE",
 }
 # Modules that open connections.

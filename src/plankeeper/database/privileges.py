@@ -65,21 +65,16 @@ TABLE_PRIVILEGES = {
 # can't use a shard with two roles, as an erasure would that records events and calls a function of the owner. There the
 # functions run with the privileges of their caller.
 CITUS_PRIVILEGES = {"event_types": "update", "events": "update, delete"}
-CITUS_INVOKER_FUNCTIONS = (
-    "delete_events(uuid, uuid[])",
-    "erase_events(uuid, uuid[], text[], text)",
-    "analyze_tables(text[], boolean)",
-)
 MAINTAIN_VERSION = 170_000  # the first version of PostgreSQL with a privilege for analysing a table
 SEQUENCES = ("note_type_ids",)
 SEQUENCE_PRIVILEGES = "select, usage, update"  # an import continues after the highest id
-# Each with what the role needs it for.
-FUNCTIONS = {
+# Each with what the role needs it for. The first ones run with the privileges of the owner.
+OWNER_FUNCTIONS = {
     "delete_events(uuid, uuid[])": "the retention of events",
     "erase_events(uuid, uuid[], text[], text)": "erasure",
     "analyze_tables(text[], boolean)": "statistics after an import, which only the owner of a table can update",
-    "time_ordered_uuid()": "ids of deliveries",
 }
+FUNCTIONS = {**OWNER_FUNCTIONS, "time_ordered_uuid()": "ids of deliveries"}
 
 # Any fixed number: two programs that change the same privileges would fail.
 _LOCK = "select pg_advisory_xact_lock(7526541003)"
@@ -143,10 +138,6 @@ async def grant_statements(db: Executor, role: str) -> list[str]:
     for name, each in TABLE_PRIVILEGES.items():
         tables_by_privileges[each].append(name)
     functions = ", ".join(FUNCTIONS)
-    citus = [f"grant {each} on {name} to {quoted}" for name, each in CITUS_PRIVILEGES.items()]
-    citus += [f"alter function {each} security invoker" for each in CITUS_INVOKER_FUNCTIONS]
-    if int(await server_version(db)) >= MAINTAIN_VERSION:
-        citus.append(f"grant maintain on {', '.join(TABLE_PRIVILEGES)} to {quoted}")
     return [
         "revoke create on schema public from public",
         f"grant usage on schema public to {quoted}",
@@ -158,8 +149,16 @@ async def grant_statements(db: Executor, role: str) -> list[str]:
         f"grant {SEQUENCE_PRIVILEGES} on sequence {', '.join(SEQUENCES)} to {quoted}",
         f"revoke execute on function {functions} from public",
         f"grant execute on function {functions} to {quoted}",
-        *(citus if db.is_citus else []),
+        *(await _citus_statements(db, quoted) if db.is_citus else []),
     ]
+
+
+async def _citus_statements(db: Executor, quoted_role: str) -> list[str]:
+    statements = [f"grant {each} on {name} to {quoted_role}" for name, each in CITUS_PRIVILEGES.items()]
+    statements += [f"alter function {each} security invoker" for each in OWNER_FUNCTIONS]
+    if int(await server_version(db)) >= MAINTAIN_VERSION:
+        statements.append(f"grant maintain on {', '.join(TABLE_PRIVILEGES)} to {quoted_role}")
+    return statements
 
 
 # Citus changes the shards over one connection for each node.
@@ -169,6 +168,10 @@ CONFIGURE_CITUS = "select set_config('citus.multi_shard_modify_mode', 'sequentia
 async def grant(tx: Transaction, role: str) -> None:
     """Give a role its privileges. The transaction's own role must be the owner of the tables."""
     await tx.execute(_LOCK)
+    await _grant(tx, role)
+
+
+async def _grant(tx: Transaction, role: str) -> None:
     await tx.execute(CONFIGURE_CITUS)
     for each in await grant_statements(tx, role):
         # It consists of the names above and of a quoted one.
@@ -184,4 +187,4 @@ async def prepare_role(tx: Transaction, role: str) -> None:
     if not await tx.one(bool, HAS_ROLE, role):
         await tx.execute(cast("LiteralString", f"create role {await tx.one(str, QUOTE, role)} login"))
     if await list_missing(tx, role):
-        await grant(tx, role)
+        await _grant(tx, role)

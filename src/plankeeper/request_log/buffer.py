@@ -9,6 +9,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.write_buffer import WriteBuffer
 from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.http.json import to_json
 from plankeeper.request_log import store
@@ -16,35 +17,21 @@ from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, Req
 
 log = logging.getLogger("plankeeper")
 
-FLUSH_INTERVAL = 1.0  # seconds
 MAX_PENDING = 3 * MAX_KEPT_REQUESTS  # the oldest are dropped beyond it: memory is bounded while the database is down
 MAX_PATH_LENGTH = 500  # characters
-CLOSE_TIMEOUT = 2.0  # seconds that a stopping worker waits for the database
 
 
-class RequestLogBuffer:
+class RequestLogBuffer(WriteBuffer):
     """The buffer of one worker. `append` adds a request, and drops the oldest one if the buffer is full."""
+
+    contents = "requests of the request log"
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._pending: deque[RequestRecord] = deque(maxlen=MAX_PENDING)
         self.append = self._pending.append
 
-    async def watch(self) -> None:
-        """Write buffered requests periodically, until cancelled."""
-        while True:
-            await asyncio.sleep(FLUSH_INTERVAL)
-            await self.flush()
-
-    async def close(self) -> None:
-        """Write the remaining requests, unless the database takes longer than CLOSE_TIMEOUT."""
-        try:
-            await asyncio.wait_for(self.flush(), CLOSE_TIMEOUT)
-        except TimeoutError:
-            log.warning("the last requests are missing from the request log: the database does not respond")
-
     async def flush(self) -> None:
-        """Write the buffered requests. They stay in the buffer if the database is unavailable."""
         records = [*self._pending]
         self._pending.clear()
         if not records:
