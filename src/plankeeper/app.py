@@ -23,6 +23,7 @@ from plankeeper.console.endpoint import ConsoleDependencies
 from plankeeper.console.routing import PREFIX as CONSOLE_PREFIX
 from plankeeper.console.static_files import STATIC_PREFIX
 from plankeeper.database.client import Database
+from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.database.observed_connection import notify_all
 from plankeeper.error_catalogue.routes import router as error_catalogue
 from plankeeper.events.routes import router as events
@@ -74,7 +75,15 @@ ROUTERS = (
 # Paths for browsers, with everything below them. If there is a public URL, only its host serves them.
 BROWSER_PATHS = (CONSOLE_PREFIX, "/docs")
 # Response headers that scripts of other origins may read.
-EXPOSED_HEADERS = ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After", "ETag", "Idempotent-Replayed"]
+EXPOSED_HEADERS = [
+    "X-Request-Id",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "ETag",
+    "Idempotent-Replayed",
+    "Synced-Until",
+]
 
 
 def operations() -> list[Operation]:
@@ -167,6 +176,7 @@ class _Services:
     instrumentation: RequestInstrumentation
     request_log_buffer: RequestLogBuffer | None
     access_records: AccessRecordBuffer
+    watermark: CommitWatermark
     telemetry: "Telemetry | None"
 
 
@@ -189,9 +199,11 @@ def _build_services(settings: Settings) -> _Services:
     admission = Admission(api_key_cache.authenticate, rate_limiter, settings)
     on_response = telemetry.trace_responses(instrumentation) if telemetry else instrumentation
     on_write = telemetry.publish_context if telemetry else None
-    access_records = AccessRecordBuffer(db)
-    api = ApiDependencies(db, admission, service, on_response, settings, on_write, access_records.append)
-    return _Services(api, api_key_cache, rate_limiter, instrumentation, request_log_buffer, access_records, telemetry)
+    access_records, watermark = AccessRecordBuffer(db), CommitWatermark(db)
+    api = ApiDependencies(db, admission, service, on_response, settings, on_write, access_records.append, watermark)
+    return _Services(
+        api, api_key_cache, rate_limiter, instrumentation, request_log_buffer, access_records, watermark, telemetry
+    )
 
 
 def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
@@ -230,6 +242,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
             background.run_background_tasks(db, settings),
             metrics.watch(db, services.api.admission),
             services.access_records.watch(),
+            services.watermark.watch(),
             *([MailSender(db, settings, settings.smtp_server).run()] if settings.smtp_server else []),
             *([services.request_log_buffer.watch()] if services.request_log_buffer else []),
         ]

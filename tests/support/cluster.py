@@ -30,6 +30,7 @@ ADDRESS = "PLANKEEPER_TEST_DATABASE_URL"
 # Several servers of each process use it at once, and nothing that it holds must outlive the machine.
 SETTINGS = {
     "max_connections": "400",
+    "max_prepared_transactions": "10",
     "synchronous_commit": "off",
     "fsync": "off",
     "full_page_writes": "off",

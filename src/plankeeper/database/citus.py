@@ -13,6 +13,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction, is_unavailable
+from plankeeper.database.server import TransactionIds
 
 T = TypeVar("T")
 Placement = Literal["distributed", "reference", "coordinator"]
@@ -262,3 +263,24 @@ def statement_groups(db: Executor, plan_manager_ids: Iterable[UUID]) -> list[lis
 def shard_key(db: Executor, plan_manager_ids: Sequence[UUID]) -> UUID | None:
     """The plan manager of a group on Citus, whose statement names it; otherwise None, so that its plan is the same."""
     return plan_manager_ids[0] if db.is_citus else None
+
+
+# Each node gives out transaction ids of its own.
+LIST_TRANSACTION_IDS = """
+    with sampled as (
+        select nodeid, success, result
+        from run_command_on_all_nodes('
+            select pg_snapshot_xmin(snapshot) || '' '' || pg_snapshot_xmax(snapshot)
+            from pg_current_snapshot() snapshot
+        ')
+    )
+    select nodeid as node, statement_timestamp() as sampled_at,
+        split_part(result, ' ', 1)::bigint as oldest_open, split_part(result, ' ', 2)::bigint as next_id
+    from sampled
+    where (select bool_and(success) from sampled)
+"""
+
+
+async def list_transaction_ids(db: Executor) -> list[TransactionIds]:
+    """Those of all nodes; none if a node doesn't respond."""
+    return await db.rows(TransactionIds, LIST_TRANSACTION_IDS)

@@ -1,5 +1,7 @@
 """What PostgreSQL reports about itself: limits, sizes, folders."""
 
+from datetime import datetime
+
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
@@ -38,3 +40,28 @@ ANALYZE = "analyze"
 async def analyze_all(tx: Transaction) -> None:
     """Update the planner's statistics of all tables that the role owns."""
     await tx.execute(ANALYZE)
+
+
+class TransactionIds(Struct):
+    """The oldest transaction id that is still open, and the next one, of the server or a node of Citus.
+
+    `sampled_at` is just before they were read.
+    """
+
+    node: int
+    sampled_at: datetime
+    oldest_open: int
+    next_id: int
+
+
+# `statement_timestamp()` precedes the snapshot.
+GET_TRANSACTION_IDS = """
+    select 0 as node, statement_timestamp() as sampled_at,
+        pg_snapshot_xmin(snapshot)::text::bigint as oldest_open, pg_snapshot_xmax(snapshot)::text::bigint as next_id
+    from pg_current_snapshot() snapshot
+"""
+
+
+async def get_transaction_ids(db: Executor) -> TransactionIds:
+    """Those of all databases and roles, and those of prepared transactions."""
+    return await db.one(TransactionIds, GET_TRANSACTION_IDS)

@@ -2,13 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import asyncpg
+from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
 from plankeeper.database.client import Database, Transaction, constraint_violation
+from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.http.access import Access, AccessedKind, OnAccess
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
@@ -39,8 +42,10 @@ class ApiDependencies:
     settings: Settings
     on_write: OnWrite | None = None
     on_access: OnAccess | None = None
+    watermark: CommitWatermark | None = None
 
 
+UNKNOWN_WATERMARK = datetime(1970, 1, 1, tzinfo=UTC)  # as an `updated_since`, it selects everything
 CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the response
 
 
@@ -93,11 +98,21 @@ class Endpoint:
         self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any], scope: Scope
     ) -> Response:
         ctx = ReadContext(self._deps.db, plan_manager_id, self._deps.settings)
+        # Before the handler's statements, so that the page contains everything that was written before it.
+        headers = self._synced_until(operation, values) if operation.has_updated_since else None
         result = await operation.handler(ctx, **values)
-        response = Response.from_object(operation.status, result)
+        response = Response.from_object(operation.status, result, headers)
         if operation.discloses and self._deps.on_access and scope["method"] == "GET":
             self._record_access(operation.discloses, operation, state, values, scope, result)
         return with_etag(response, state.headers) if operation.has_etag else response
+
+    def _synced_until(self, operation: Operation, values: dict[str, Any]) -> dict[str, str]:
+        """The header that tells a client what to send as its next `updated_since`."""
+        moment = self._deps.watermark.value if self._deps.watermark else None
+        if moment is None:  # at least as much as this time
+            updated_since = values[operation.query_name or ""].updated_since
+            moment = UNKNOWN_WATERMARK if updated_since is UNSET else updated_since
+        return {"synced-until": moment.astimezone(UTC).isoformat().replace("+00:00", "Z")}
 
     def _record_access(
         self,

@@ -12,6 +12,7 @@ from msgspec.structs import fields
 
 from plankeeper import __version__
 from plankeeper.http.errors import CODES, Error
+from plankeeper.http.openapi_headers import HEADER_NAMES, HEADERS, PARAMETERS
 from plankeeper.http.routing import Operation
 from plankeeper.http.schemas import Query, custom_schema
 
@@ -54,73 +55,10 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "components": {
             "schemas": _schemas(operations),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
-            "parameters": _PARAMETERS,
-            "headers": _HEADERS,
+            "parameters": PARAMETERS,
+            "headers": HEADERS,
         },
     }
-
-
-_PLAN_MANAGER_ID = {
-    "name": "X-Plan-Manager-Id",
-    "in": "header",
-    "required": True,
-    "description": "The plan manager that the request acts for.",
-    "schema": {"type": "string", "format": "uuid"},
-}
-_REQUEST_ID = {
-    "name": "X-Request-Id",
-    "in": "header",
-    "required": False,
-    "description": "The client's id for the request, 1 to 128 visible ASCII characters. Generated if absent.",
-    "schema": {"type": "string"},
-    "x-plankeeper-extension": True,
-}
-_PARAMETERS = {
-    "PlanManagerId": _PLAN_MANAGER_ID,
-    "RequestId": _REQUEST_ID,
-    "IdempotencyKey": {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "required": False,
-        "description": "The client's key, 1 to 255 visible ASCII characters. A successful response is stored for a day,"
-        " and returned again for the same request with the same key, which makes retries safe.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-        "x-plankeeper-extension": True,
-    },
-    "IfNoneMatch": {
-        "name": "If-None-Match",
-        "in": "header",
-        "required": False,
-        "description": "The `ETag` of an earlier response. Returns 304 if the resource is unchanged.",
-        "schema": {"type": "string"},
-        "x-plankeeper-extension": True,
-    },
-    "IfMatch": {
-        "name": "If-Match",
-        "in": "header",
-        "required": False,
-        "description": "The `ETag` of a GET, of either view. Returns 412 if the resource has changed.",
-        "schema": {"type": "string"},
-        "x-plankeeper-extension": True,
-    },
-}
-_HEADERS = {
-    "RequestId": {"description": "The request's id.", "schema": {"type": "string"}},
-    "RateLimitPolicy": {
-        "description": 'The key\'s quota: `"default";q=<requests>;w=<seconds>`.',
-        "schema": {"type": "string"},
-    },
-    "RateLimit": {
-        "description": 'The rest of the quota: `"default";r=<requests>;t=<seconds until it resets>`.',
-        "schema": {"type": "string"},
-    },
-    "RetryAfter": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
-    "ETag": {"description": "A strong entity tag of the response.", "schema": {"type": "string"}},
-    "IdempotentReplayed": {
-        "description": "`true` if this is the stored response of an earlier request.",
-        "schema": {"type": "string"},
-    },
-}
 
 
 def render_document(document: dict[str, Any]) -> str:
@@ -208,7 +146,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
     statuses |= {409} if operation.conflicts or creates else set()
     statuses |= {412} if operation.lock else set()
     statuses |= {422} if creates else set()
-    headers = (["ETag"] if operation.has_etag else []) + (["IdempotentReplayed"] if creates else [])
+    applies = {"ETag": operation.has_etag, "IdempotentReplayed": creates, "SyncedUntil": operation.has_updated_since}
+    headers = [name for name, does_apply in applies.items() if does_apply]
     responses: dict[str, Any] = {str(operation.status): _response("Success", content, *headers)}
     if operation.has_etag:
         responses["304"] = _response("The resource matches If-None-Match.", None, "ETag")
@@ -224,18 +163,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 def _response(description: str, content: dict[str, Any] | None, *headers: str) -> dict[str, Any]:
     names = ["RequestId", "RateLimitPolicy", "RateLimit", *headers]
-    header_refs = {_HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in names}
+    header_refs = {HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in names}
     return {"description": description, "headers": header_refs} | ({"content": content} if content else {})
-
-
-_HEADER_NAMES = {
-    "RequestId": "X-Request-Id",
-    "RateLimitPolicy": "RateLimit-Policy",
-    "RateLimit": "RateLimit",
-    "RetryAfter": "Retry-After",
-    "ETag": "ETag",
-    "IdempotentReplayed": "Idempotent-Replayed",
-}
 
 
 def _struct_types(response_type: Any) -> list[Any]:

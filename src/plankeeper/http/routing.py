@@ -63,6 +63,7 @@ class Operation:
     body: type[Struct] | None
     parser: BodyParser[Any] | None
     response_type: Any
+    has_updated_since: bool  # whether it is a list from which clients can read what has changed
 
 
 class Router:
@@ -171,6 +172,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         "body": None,
         "parser": None,
         "response_type": hints["return"],
+        "has_updated_since": False,
     }
     if hints["ctx"] not in (ReadContext, WriteContext):
         raise TypeError(f"{handler}: `ctx` must be a ReadContext or a WriteContext")
@@ -179,7 +181,8 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         if name in path_names:
             parts["path_ids"][name] = kind
         elif issubclass(kind, Query):
-            parts |= {"query_name": name, "query": kind}
+            has_updated_since = "updated_since" in kind.__struct_fields__
+            parts |= {"query_name": name, "query": kind, "has_updated_since": has_updated_since}
         elif name != "ctx":
             parts |= {"body_name": name, "body": kind, "parser": BodyParser(kind)}
     if path_names != set(parts["path_ids"]):

@@ -226,6 +226,9 @@ LONG_RUN = [
 
 # Tests that aren't run on Citus. Besides, tests that make databases of their own are skipped.
 NOT_ON_CITUS = {
+    "tests/api/http/test_incremental_sync.py::test_a_prepared_transaction_holds_it_back": (
+        "Citus prepares transactions on its nodes, and clients can't"
+    ),
     "tests/api/http/test_overload.py": "waits until requests wait for a lock, which is on a worker",
     "tests/api/http/test_protocol.py": "concerns the connections of clients, not the database",
     "tests/api/import_export/test_import.py::test_only_some_of_many_invalid_references_are_checked": (

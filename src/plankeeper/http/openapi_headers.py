@@ -1,0 +1,76 @@
+"""The headers of requests and responses in the OpenAPI document."""
+
+_PLAN_MANAGER_ID = {
+    "name": "X-Plan-Manager-Id",
+    "in": "header",
+    "required": True,
+    "description": "The plan manager that the request acts for.",
+    "schema": {"type": "string", "format": "uuid"},
+}
+_REQUEST_ID = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "required": False,
+    "description": "The client's id for the request, 1 to 128 visible ASCII characters. Generated if absent.",
+    "schema": {"type": "string"},
+    "x-plankeeper-extension": True,
+}
+PARAMETERS = {
+    "PlanManagerId": _PLAN_MANAGER_ID,
+    "RequestId": _REQUEST_ID,
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "The client's key, 1 to 255 visible ASCII characters. A successful response is stored for a day,"
+        " and returned again for the same request with the same key, which makes retries safe.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+        "x-plankeeper-extension": True,
+    },
+    "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "required": False,
+        "description": "The `ETag` of an earlier response. Returns 304 if the resource is unchanged.",
+        "schema": {"type": "string"},
+        "x-plankeeper-extension": True,
+    },
+    "IfMatch": {
+        "name": "If-Match",
+        "in": "header",
+        "required": False,
+        "description": "The `ETag` of a GET, of either view. Returns 412 if the resource has changed.",
+        "schema": {"type": "string"},
+        "x-plankeeper-extension": True,
+    },
+}
+HEADERS = {
+    "RequestId": {"description": "The request's id.", "schema": {"type": "string"}},
+    "RateLimitPolicy": {
+        "description": 'The key\'s quota: `"default";q=<requests>;w=<seconds>`.',
+        "schema": {"type": "string"},
+    },
+    "RateLimit": {
+        "description": 'The rest of the quota: `"default";r=<requests>;t=<seconds until it resets>`.',
+        "schema": {"type": "string"},
+    },
+    "RetryAfter": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
+    "SyncedUntil": {
+        "description": "The `updated_since` with which this list returns everything that other clients change later.",
+        "schema": {"type": "string", "format": "date-time"},
+    },
+    "ETag": {"description": "A strong entity tag of the response.", "schema": {"type": "string"}},
+    "IdempotentReplayed": {
+        "description": "`true` if this is the stored response of an earlier request.",
+        "schema": {"type": "string"},
+    },
+}
+HEADER_NAMES = {
+    "RequestId": "X-Request-Id",
+    "RateLimitPolicy": "RateLimit-Policy",
+    "RateLimit": "RateLimit",
+    "RetryAfter": "Retry-After",
+    "SyncedUntil": "Synced-Until",
+    "ETag": "ETag",
+    "IdempotentReplayed": "Idempotent-Replayed",
+}
