@@ -234,6 +234,7 @@ async def _lifespan(services: _Services) -> AsyncGenerator[dict[str, object]]:
     """Yields the limits that the connections' protocol enforces."""
     db, settings = services.api.db, services.api.settings
     background.exit_with_parent()
+    background.report_lost_connections_once()
     _tune_garbage_collection()
     async with db.open():
         coroutines = [

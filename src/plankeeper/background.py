@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from plankeeper import monitoring
 from plankeeper.access_records.retention import AccessRecordRetention
@@ -37,6 +38,19 @@ def exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         asyncio.get_running_loop().add_reader(parent.sentinel, os.kill, os.getpid(), signal.SIGTERM)
+
+
+def report_lost_connections_once() -> None:
+    """Keep asyncio from reporting, as an error, a lost connection that another task has already reported."""
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Exception) and is_unavailable(error):
+            log.warning("a connection to the database was lost", exc_info=error)
+        else:
+            loop.default_exception_handler(context)
+
+    asyncio.get_running_loop().set_exception_handler(handle)
 
 
 async def run_background_tasks(db: Database, settings: Settings) -> None:

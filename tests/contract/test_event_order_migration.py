@@ -74,7 +74,7 @@ async def test_events_keep_their_positions(migrated: Database) -> None:
     assert await migrated.rows(int, statement, OTHER) == [5010, 5020, 5030]
     ids = [event_id(number) for number in (2, 1, 3, 4, 5, 6)]
     assert [each.id for each in await store.list_page(migrated, ONE, NONE, None, 6)] == ids
-    assert [each.id for each in await store.list_page(migrated, ONE, str(ids[0]), "provider.created", 2)] == [
+    assert [each.id for each in await store.list_page(migrated, ONE, str(ids[0]), ["provider.created"], 2)] == [
         event_id(4),
         event_id(6),
     ]

@@ -18,7 +18,7 @@ ReadTenantData = Callable[[UUID | str], Any]
 WITH_ID = [name for name, operation in OPERATIONS.items() if operation.path_ids]
 READS_WITH_ID = [name for name in WITH_ID if name in READS]
 # An endpoint that wants what never happens: it has no deliveries, also of what happened just before it was made.
-SILENT_ENDPOINT = BODIES["POST /webhook-endpoints"] | {"event_types": ["nothing.happened"]}
+SILENT_ENDPOINT = BODIES["POST /webhook-endpoints"] | {"event_types": ["exit_reason.created"]}
 # One's own of what a list belongs to.
 CREATE_IN_LIST: dict[str, Callable[[Client], str]] = {
     "participant_id": lambda api: api.create("/participants", {})["id"],
@@ -85,6 +85,9 @@ def test_a_foreign_cursor_is_only_a_position(tenant: Tenant, other_tenant: Tenan
     cursor = "error_code" if name in SHARED_LISTS else "id"
     foreign = _items(other_tenant.client, path, other_tenant.ids)[0][cursor]
     response = tenant.client.get(path.removeprefix(PREFIX).format(**tenant.ids), after=str(foreign))
+    if name == "GET /events":  # whose cursors have to be events of this plan manager
+        assert response.status_code == 400
+        return
     assert response.status_code == 200
     assert all(each in own for each in response.json()["data"])
 

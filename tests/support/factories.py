@@ -83,7 +83,7 @@ def webhooks(client: Client) -> dict[str, str]:
     """An endpoint with a delivery. It wants what never happens: else events would become deliveries while a test looks
     at what there is.
     """
-    wanted = {"url": "https://example.com/hooks", "event_types": ["nothing.happened"]}
+    wanted = {"url": "https://example.com/hooks", "event_types": ["exit_reason.created"]}
     endpoint = client.create("/webhook-endpoints", wanted)["id"]
     client.post(f"/webhook-endpoints/{endpoint}/test").raise_for_status()
     [delivery] = client.get(f"/webhook-endpoints/{endpoint}/deliveries").json()["data"]

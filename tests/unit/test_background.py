@@ -1,6 +1,7 @@
 """The periodic tasks of all servers."""
 
 import asyncio
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,3 +36,19 @@ async def test_a_task_that_fails_does_not_stop_the_others(
         await has_run.wait()
     running.cancel()
     assert [each.message for each in caplog.records] == ["a periodic task failed"] * logged
+
+
+@pytest.mark.parametrize(
+    "error, level",
+    [(asyncpg.ConnectionDoesNotExistError("lost"), "WARNING"), (LookupError("a bug"), "ERROR")],
+    ids=["lost connection", "bug"],
+)
+async def test_an_exception_that_nobody_awaited_is_an_error_unless_a_connection_was_lost(
+    error: Exception, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    background.report_lost_connections_once()
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.set_exception(error)
+    del future
+    gc.collect()
+    assert [each.levelname for each in caplog.records] == [level]

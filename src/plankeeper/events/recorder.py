@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct
 from uuid_utils.compat import uuid7
 
 from plankeeper.events import store
+from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.events.schemas import EventRow
 from plankeeper.http.context import WriteContext
 from plankeeper.http.json import to_json
@@ -47,6 +48,8 @@ def is_changed(before: Struct | None, after: Struct | None) -> bool:
 def build_event(
     ctx: WriteContext, type_: str, before: Struct | None, after: Struct | None, resource_id: object = None
 ) -> EventRow | None:
+    if type_ not in EVENT_TYPES:
+        raise LookupError(f"{type_} is missing from EVENT_TYPES")
     if not is_changed(before, after):
         return None
     previous = before if after is None else changed_fields(before, after) if before else None

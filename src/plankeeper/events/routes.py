@@ -2,32 +2,64 @@
 
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from plankeeper.events import store
+from plankeeper.events.event_types import matching_event_types, require_event_types
 from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import ValidationError
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.http.pagination import Page, PaginationMeta, build_page
 from plankeeper.http.routing import READ, Router
-from plankeeper.http.schemas import unset_to_none
 
 router = Router("events")
+
+NIL_UUID = UUID(int=0)
 
 
 @router.get("/events", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
     """List events in the order in which their writes were committed. This list supports cursors only.
 
-    Without `after`, the list starts with the first event. A new event appears within a second of its write.
+    Without `after` and `since`, the list starts with the first event. A new event appears within a second of its write.
     """
     if query.offset:
         raise ValidationError(offset="must be 0: this list supports cursors only")
-    arguments = (ctx.db, ctx.plan_manager_id, query.start, unset_to_none(query.type))
+    types = None
+    if not isinstance(query.type, UnsetType):
+        require_event_types("type", query.type)
+        types = matching_event_types(query.type)
+    if query.after == "now":
+        newest = await store.latest_id(ctx.db, ctx.plan_manager_id)
+        return Page([], PaginationMeta(query.limit, 0, has_more=False, total=None, next_cursor=str(newest or 0)))
+    start = await _start(ctx, query)
     if isinstance(query.resource_id, str):
-        rows = await store.list_page_for_resource(*arguments, query.resource_id, query.limit + 1)
+        rows = await store.list_page_for_resource(
+            ctx.db, ctx.plan_manager_id, start, types, query.resource_id, query.limit + 1
+        )
     else:
-        rows = await store.list_page(*arguments, query.limit + 1)
+        rows = await store.list_page(ctx.db, ctx.plan_manager_id, start, types, query.limit + 1)
+    if not rows and query.after not in (UNSET, "0"):
+        await _require_cursor(ctx, query.start)
     return build_page(query, [redact(each) for each in rows], None)
+
+
+async def _start(ctx: ReadContext, query: EventListQuery) -> str:
+    """The cursor of the first page."""
+    if isinstance(query.since, UnsetType):
+        return query.start
+    if query.uses_cursor:
+        raise ValidationError(since="must be absent if `after` is set")
+    cursor = await store.find_cursor(ctx.db, ctx.plan_manager_id, query.since)
+    return str(cursor or NIL_UUID)
+
+
+async def _require_cursor(ctx: ReadContext, after: str) -> None:
+    """An event that was never in the feed, or that retention has deleted, would be followed by nothing for ever."""
+    if not await store.is_in_feed(ctx.db, ctx.plan_manager_id, after):
+        message = "is not an event of this plan manager, or too old to be kept: start with `since` or `after=0`"
+        raise ValidationError(after=message)
 
 
 @router.get("/events/{event_id}", scope=READ, extension=True, etag=True)

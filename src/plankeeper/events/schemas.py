@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from plankeeper.http.context import Actor
 from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import AwareDatetime, Text255
+from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255
 
 
 class ResourceRef(Struct):
@@ -72,9 +72,31 @@ class QueuedEvents(Struct):
 
 
 class EventListQuery(UuidListQuery):
-    """Filters for the feed, which supports cursors only."""
+    """Filters and the start of the feed, which supports cursors only."""
 
-    type: Annotated[Text255 | UnsetType, Meta(description="An exact type, such as `participant.updated`.")] = UNSET
+    after: Annotated[
+        Annotated[
+            str,
+            Meta(
+                pattern=f"^(0|now|{UUID_PATTERN})$",
+                extra={"message": "must be 0, now or the id of an event"},
+                description="Returns the events after this one. `0` starts at the beginning. `now` returns no events,"
+                " and the newest event as `next_cursor`, or `0` if there is none.",
+            ),
+        ]
+        | UnsetType,
+        EXTENSION,
+    ] = UNSET
+    since: Annotated[
+        AwareDatetime | UnsetType,
+        EXTENSION,
+        Meta(description="Starts at the first event since this minute. Not allowed with `after`."),
+    ] = UNSET
+    type: Annotated[
+        Annotated[list[Text255], Meta(max_length=100)] | UnsetType,
+        EXTENSION,
+        Meta(description="Types such as `participant.updated` or `participant.*`, separated by commas."),
+    ] = UNSET
     resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET
 
 

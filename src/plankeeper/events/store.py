@@ -1,6 +1,7 @@
 """Events in SQL: inserted in the transaction of their write, read in the order of their positions."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -13,13 +14,12 @@ COLUMNS: LiteralString = """
         id, type, created_at, actor_kind, actor_id, actor_name, resource_kind, resource_id,
         data, previous, request_id"""
 
-# Cursors are ids of events ($2), pages are in the order of positions. A cursor whose event has been purged stands for
-# its nearest neighbour.
+# Cursors are ids of events ($2), pages are in the order of positions. Nothing follows an event that isn't in the feed;
+# the nil UUID stands for the beginning. In the console, a cursor whose event has been purged stands for its nearest
+# neighbour.
 IS_AFTER_CURSOR: LiteralString = """position > coalesce(
             (select position from event_order where plan_manager_id = $1 and event_id = $2),
-            (select position from event_order where plan_manager_id = $1 and event_id <= $2
-                order by event_id desc limit 1),
-            0)"""
+            case when $2 = '00000000-0000-0000-0000-000000000000'::uuid then 0 end)"""
 IS_BEFORE_CURSOR: LiteralString = """position < coalesce(
             (select position from event_order where plan_manager_id = $1 and event_id = $2),
             (select position from event_order where plan_manager_id = $1 and event_id >= $2
@@ -108,11 +108,18 @@ LIST_PAGE: LiteralString = f"""
     order by position
     limit $3
 """
+# A page of each type, then the first page of those: the index of types is in the order of positions within a type.
 LIST_PAGE_BY_TYPE: LiteralString = f"""
     select {COLUMNS}
     from (
-        {POSITIONS_AFTER_CURSOR}
-            and type = (select code from event_types where name = $4)
+        select of_type.position, of_type.event_id
+        from unnest(array(select code from event_types where name = any ($4::text[]))) as chosen (code)
+        cross join lateral (
+            {POSITIONS_AFTER_CURSOR}
+                and type = chosen.code
+            order by position
+            limit $3::bigint + 1
+        ) of_type
         order by position
         limit $3::bigint + 1
     ) placed {LATERAL_EVENT}
@@ -121,18 +128,20 @@ LIST_PAGE_BY_TYPE: LiteralString = f"""
 """
 
 
-async def list_page(db: Executor, plan_manager_id: UUID, after: str, type_: str | None, limit: int) -> list[Event]:
-    """The events after a cursor, in the order of their positions."""
-    if type_ is None:
+async def list_page(
+    db: Executor, plan_manager_id: UUID, after: str, types: Sequence[str] | None, limit: int
+) -> list[Event]:
+    """The events after a cursor, in the order of their positions, of some types or all."""
+    if types is None:
         return await db.rows(Event, LIST_PAGE, plan_manager_id, after, limit)
-    return await db.rows(Event, LIST_PAGE_BY_TYPE, plan_manager_id, after, limit, type_)
+    return await db.rows(Event, LIST_PAGE_BY_TYPE, plan_manager_id, after, limit, types)
 
 
 # All events of the resource are looked up before they are ordered: most resources have few.
 LIST_PAGE_FOR_RESOURCE: LiteralString = f"""
     with changed as materialized (
         select id from events
-        where plan_manager_id = $1 and resource_id = $4 and ($3::text is null or type = $3)
+        where plan_manager_id = $1 and resource_id = $4 and ($3::text[] is null or type = any ($3))
     )
     select {COLUMNS}
     from (
@@ -146,10 +155,10 @@ LIST_PAGE_FOR_RESOURCE: LiteralString = f"""
 
 
 async def list_page_for_resource(
-    db: Executor, plan_manager_id: UUID, after: str, type_: str | None, resource_id: str, limit: int
+    db: Executor, plan_manager_id: UUID, after: str, types: Sequence[str] | None, resource_id: str, limit: int
 ) -> list[Event]:
     """The events of one resource after a cursor. A separate statement, because the resource has its own index."""
-    return await db.rows(Event, LIST_PAGE_FOR_RESOURCE, plan_manager_id, after, type_, resource_id, limit)
+    return await db.rows(Event, LIST_PAGE_FOR_RESOURCE, plan_manager_id, after, types, resource_id, limit)
 
 
 LATEST: LiteralString = f"""
@@ -285,3 +294,32 @@ LATEST_ID = "select event_id from event_order where plan_manager_id = $1 order b
 async def latest_id(db: Executor, plan_manager_id: UUID) -> UUID | None:
     """The id of the last event in the feed; None for an empty feed."""
     return await db.one_or_none(UUID, LATEST_ID, plan_manager_id)
+
+
+IS_IN_FEED = "select exists (select from event_order where plan_manager_id = $1 and event_id = $2)"
+
+
+async def is_in_feed(db: Executor, plan_manager_id: UUID, event_id: str) -> bool:
+    """Whether an id is a cursor: that of an event of this plan manager which has a position."""
+    return await db.one(bool, IS_IN_FEED, plan_manager_id, event_id)
+
+
+# The minute's mark is at or before the time. Without a mark from then on, nothing has happened since.
+FIND_CURSOR = """
+    select event_id from event_order
+    where plan_manager_id = $1
+        and position < coalesce(
+            (
+                select position from event_marks
+                where plan_manager_id = $1 and minute >= date_trunc('minute', $2::timestamptz)
+                order by minute
+                limit 1
+            ), 9223372036854775807)
+    order by position desc
+    limit 1
+"""
+
+
+async def find_cursor(db: Executor, plan_manager_id: UUID, since: datetime) -> UUID | None:
+    """The last event before the minute of a time; None if all events of the feed are later."""
+    return await db.one_or_none(UUID, FIND_CURSOR, plan_manager_id, since)

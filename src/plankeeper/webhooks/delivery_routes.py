@@ -2,8 +2,9 @@
 
 from uuid import UUID
 
+from plankeeper.events.event_types import EVENT_TYPES, unknown_type_message
 from plankeeper.http.context import ReadContext, WriteContext
-from plankeeper.http.errors import NotFound
+from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.pagination import Page, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.webhooks import delivery_store, endpoint_store, service
@@ -15,6 +16,8 @@ router = Router("webhook_deliveries")
 @router.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", scope=READ, extension=True)
 async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
     """List the deliveries of a webhook endpoint, with their attempts."""
+    if isinstance(query.event_type, str) and query.event_type not in EVENT_TYPES:
+        raise ValidationError(event_type=unknown_type_message(query.event_type))
     rows = await delivery_store.list_page(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
     if not rows and await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id) is None:
         raise NotFound

@@ -35,6 +35,7 @@ def run_as_sidecar() -> None:
 
 async def _run_until_parent_exits(settings: Settings) -> None:
     background.exit_with_parent()
+    background.report_lost_connections_once()
     await run_webhook_worker(settings, CpuBackoff())
 
 

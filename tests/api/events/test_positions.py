@@ -83,14 +83,18 @@ async def test_the_feed_is_listed_by_type_from_the_order(quiet: QuietDatabase) -
     mixed = await quiet.record(owner, "provider.created", "provider.updated", "provider.created")
     await quiet.sequence(owner)
 
-    async def listed(type_: str | None, after: object = START, limit: int = 10) -> list[UUID]:
-        return [each.id for each in await store.list_page(quiet.db, owner, str(after), type_, limit)]
+    async def listed(types: str | None, after: object = START, limit: int = 10) -> list[UUID]:
+        names = types.split() if types else None
+        return [each.id for each in await store.list_page(quiet.db, owner, str(after), names, limit)]
 
     assert await listed(None) == mixed
     assert await listed("provider.created") == [mixed[0], mixed[2]]
     assert await listed("provider.created", mixed[0]) == [mixed[2]]
     assert await listed("provider.updated", limit=1) == [mixed[1]]
-    assert await listed("provider.invented") == []
+    assert await listed("provider.updated provider.created") == mixed
+    assert await listed("provider.updated provider.created", limit=2) == mixed[:2]
+    assert await listed("provider.updated provider.created", mixed[1]) == mixed[2:]
+    assert await listed("provider.deleted") == []
     latest = await store.search_latest(quiet.db, owner, None, EventFilter(type="provider.created"), 2, 2)
     assert [each.id for each in latest] == [mixed[2], mixed[0]]
 

@@ -52,7 +52,7 @@ def retry(api: Client, delivery: dict[str, Any]) -> Any:
         (["participant.*"], ["participant.created", "participant.updated"]),
         (["note_type.updated"], ["note_type.updated"]),
         (["provider.created", "note_type.*", "provider.*"], ["note_type.created", "note_type.updated", TYPES[-1]]),
-        (["participants.*", "note_type.create", "invoice.updated"], []),
+        (["team_member.*", "note_type.deleted", "invoice.updated"], []),
     ],
 )
 def test_an_endpoint_receives_the_subscribed_event_types(

@@ -1,0 +1,81 @@
+"""All types of events, and patterns that select some of them."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from plankeeper.http.errors import FieldError, ValidationError
+
+# The verbs of each kind of resource. docs/api/events.md explains them.
+VERBS = {
+    "account": (
+        "invited",
+        "invitation_withdrawn",
+        "joined",
+        "role_changed",
+        "removed",
+        "signed_in",
+        "sign_in_failed",
+        "locked",
+        "session_revoked",
+        "totp_enabled",
+        "totp_disabled",
+        "recovery_codes_renewed",
+        "password_changed",
+        "password_reset",
+        "single_sign_on_linked",
+        "single_sign_on_unlinked",
+    ),
+    "account_manager": ("created", "updated"),
+    "api_key": ("created", "rotated", "expiring", "revoked", "plan_manager_removed"),
+    "exit_reason": ("created", "updated"),
+    "export": ("created",),
+    "invoice": ("created", "updated"),
+    "invoice_view_session": ("started", "ended"),
+    "note_type": ("created", "updated", "deleted"),
+    "participant": ("created", "updated", "deleted", "erased", "hold_placed", "hold_released"),
+    "plan_manager": ("created", "updated"),
+    "provider": ("created", "updated", "deleted"),
+    "single_sign_on_provider": ("created", "deleted"),
+    "team_member": ("created", "updated", "deleted"),
+    "webhook_delivery": ("retried",),
+    "webhook_endpoint": (
+        "created",
+        "updated",
+        "deleted",
+        "secret_rotated",
+        "tested",
+        "replayed",
+        "disabled",
+    ),
+}
+EVENT_TYPES = tuple(f"{kind}.{verb}" for kind, verbs in VERBS.items() for verb in verbs)
+EVENT_TYPE_PATTERNS = ("*", *(f"{kind}.*" for kind in VERBS), *EVENT_TYPES)
+
+
+def require_event_types(field: str, patterns: Sequence[str]) -> None:
+    """Raise a ValidationError that names the unknown types of a parameter."""
+    errors = [FieldError(field, unknown_type_message(each)) for each in patterns if each not in EVENT_TYPE_PATTERNS]
+    if errors:
+        raise ValidationError(*errors)
+
+
+def require_event_type_items(field: str, patterns: Sequence[str]) -> None:
+    """Raise a ValidationError that names each unknown type of a list in the body: `event_types[1]`."""
+    errors = [
+        FieldError(f"{field}[{index}]", unknown_type_message(each))
+        for index, each in enumerate(patterns)
+        if each not in EVENT_TYPE_PATTERNS
+    ]
+    if errors:
+        raise ValidationError(*errors)
+
+
+def unknown_type_message(pattern: str) -> str:
+    similar = get_close_matches(pattern, EVENT_TYPE_PATTERNS, n=1)
+    suggestion = f"; did you mean {similar[0]}?" if similar else ": expected for example participant.created"
+    return f"{pattern[:100]!r} is not an event type{suggestion}"
+
+
+def matching_event_types(patterns: Sequence[str]) -> list[str]:
+    """The types that `*`, `participant.*` and exact types select."""
+    return [each for each in EVENT_TYPES if not {"*", each, f"{each.partition('.')[0]}.*"}.isdisjoint(patterns)]
