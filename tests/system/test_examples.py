@@ -21,6 +21,7 @@ from support.server import RunningServer, wait_until
 
 # Commands that are not run here, each with its reason.
 NOT_EXECUTED = {
+    "python keep_copy.py copy.sqlite": "it follows for ever: tests/system/faults/test_keep_copy.py runs it",
     "make run": "it makes an environment of its own; what it prints is compared below",
     "make test": "this is it",
     "plankeeper serve --host 127.0.0.1 --port 8000": "it runs until it is stopped; make run does the same",

@@ -112,7 +112,7 @@ def test_several_types_and_wildcards(api: Client) -> None:
     "selected, message",
     [
         ("participants.updated", "did you mean participant.updated?"),
-        ("participant.craeted", "did you mean participant.created?"),
+        ("participant.create", "did you mean participant.created?"),
         ("participant", "not an event type"),
         ("participant.created,", "not an event type"),
         ("Participant.created", "did you mean participant.created?"),
@@ -124,10 +124,10 @@ def test_an_unknown_type_is_rejected(api: Client, selected: str, message: str) -
 
 
 def test_an_unknown_type_of_an_endpoint_or_of_deliveries_is_rejected(api: Client) -> None:
-    body = {"url": "https://example.com/hooks", "event_types": ["*", "participants.*", "participant.craeted"]}
+    body = {"url": "https://example.com/hooks", "event_types": ["*", "participants.*", "participant.create"]}
     assert messages(api.post("/webhook-endpoints", body)) == {
         "event_types[1]": "'participants.*' is not an event type; did you mean participant.*?",
-        "event_types[2]": "'participant.craeted' is not an event type; did you mean participant.created?",
+        "event_types[2]": "'participant.create' is not an event type; did you mean participant.created?",
     }
     body["event_types"] = ["participant.*", "api_key.expiring"]
     endpoint = api.create("/webhook-endpoints", body)["id"]

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Keep a copy of participants and providers in SQLite. It can be killed at any time: it continues where it was.
+
+BASE=http://127.0.0.1:8000 KEY=plk_... PLAN_MANAGER=... python keep_copy.py copy.sqlite
+"""
+
+import json
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+
+LISTS = {"participant": ("/participants", {}), "provider": ("/providers", {"view": "full"})}
+VERBS = ("created", "updated", "deleted")
+TYPES = ",".join([*(f"{kind}.{verb}" for kind in LISTS for verb in VERBS), "participant.erased"])
+POLL_INTERVAL = 1.0  # seconds between two requests of an idle feed
+RETRY_INTERVAL = 1.0  # seconds until a request is sent again
+
+
+class CursorExpiredError(Exception):
+    """The feed no longer has the event at which the copy is."""
+
+
+def open_copy(path: str) -> sqlite3.Connection:
+    copy = sqlite3.connect(path)
+    copy.execute("create table if not exists resources (kind text, id text, data text, primary key (kind, id))")
+    copy.execute("create table if not exists cursors (name text primary key, value text)")
+    return copy
+
+
+def get(client: httpx.Client, path: str, **query: Any) -> Any:
+    """The JSON of a response. Waits while the server is away or busy."""
+    while True:
+        try:
+            response = client.get(path, params=query)
+        except httpx.TransportError:
+            time.sleep(RETRY_INTERVAL)
+            continue
+        if response.status_code == 429 or response.status_code >= 500:
+            time.sleep(float(response.headers.get("retry-after", RETRY_INTERVAL)))
+            continue
+        if response.status_code == 400 and path == "/events":
+            raise CursorExpiredError
+        response.raise_for_status()
+        return response.json()
+
+
+def save(copy: sqlite3.Connection, kind: str, id_: str, data: Any) -> None:
+    """Save a resource, or delete it if there is no data."""
+    if data is None:
+        copy.execute("delete from resources where kind = ? and id = ?", (kind, id_))
+    else:
+        copy.execute("insert or replace into resources values (?, ?, ?)", (kind, id_, json.dumps(data)))
+
+
+def cursor(copy: sqlite3.Connection, name: str) -> str | None:
+    row = copy.execute("select value from cursors where name = ?", (name,)).fetchone()
+    return row and row[0]
+
+
+def set_cursor(copy: sqlite3.Connection, name: str, value: str) -> None:
+    copy.execute("insert or replace into cursors values (?, ?)", (name, value))
+
+
+def load(client: httpx.Client, copy: sqlite3.Connection) -> None:
+    """Read all lists, unless that is done. What changes meanwhile is in the feed after the newest event of now."""
+    if cursor(copy, "events") is None:
+        newest = get(client, "/events", after="now")["pagination"]["next_cursor"]
+        with copy:
+            copy.execute("delete from resources")
+            copy.execute("delete from cursors")
+            set_cursor(copy, "events", newest)
+    for kind, (path, query) in LISTS.items():
+        while (after := cursor(copy, path) or "0") != "end":
+            page = get(client, path, after=after, limit=1000, **query)
+            with copy:  # the page and its cursor together
+                for each in page["data"]:
+                    save(copy, kind, each["id"], each)
+                set_cursor(copy, path, page["pagination"]["next_cursor"] or "end")
+
+
+def follow(client: httpx.Client, copy: sqlite3.Connection) -> Iterator[int]:
+    """Apply the events of the feed for ever. Yields how many there were after each page."""
+    while True:
+        page = get(client, "/events", after=cursor(copy, "events"), type=TYPES, limit=1000)
+        with copy:  # the changes and their cursor together
+            for event in page["data"]:
+                is_erased = event["type"].endswith(".erased")
+                save(copy, event["resource"]["kind"], event["resource"]["id"], None if is_erased else event["data"])
+                set_cursor(copy, "events", event["id"])
+        yield len(page["data"])
+        if not page["pagination"]["has_more"]:
+            time.sleep(POLL_INTERVAL)
+
+
+def main() -> None:
+    headers = {"Authorization": f"Bearer {os.environ['KEY']}", "X-Plan-Manager-Id": os.environ["PLAN_MANAGER"]}
+    copy = open_copy(sys.argv[1])
+    with httpx.Client(base_url=f"{os.environ['BASE']}/api/public/v1", headers=headers, timeout=30) as client:
+        while True:
+            try:
+                load(client, copy)
+                for count in follow(client, copy):
+                    sys.stdout.write(f"{count} events\n")
+                    sys.stdout.flush()
+            except CursorExpiredError:
+                with copy:
+                    copy.execute("delete from cursors")  # and load everything again
+
+
+main()

@@ -1,0 +1,215 @@
+"""Keeping a copy in sync: nothing is missed by `updated_since`, by the feed, or by the documented script."""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.embedded_postgres.cluster import Cluster
+from support.client import Client
+from support.program import ServeProcess, environment, run_program
+from support.server import wait_until
+from system.faults.access import create_credentials
+
+IS_FULL_RUN = os.environ.get("PLANKEEPER_SOAK") == "1"
+SCRIPT = Path(__file__).parents[3] / "docs/examples/keep_copy.py"
+IMPORTED = 200_000 if IS_FULL_RUN else 30_000  # in the full run, it takes longer than the margin of Synced-Until
+KILLS = 20 if IS_FULL_RUN else 4
+POLL_INTERVAL = 0.5  # seconds
+
+
+class Service:
+    """A server with a plan manager, its client, and imports by the command line."""
+
+    def __init__(self, folder: Path, serve: Callable[..., ServeProcess]) -> None:
+        self._folder = folder
+        self.process = serve(folder, workers=2)
+        database = Cluster(folder)
+        assert not database.ensure()
+        self.dsn = database.dsn
+        self.credentials = create_credentials(self.dsn)
+        self.client = Client(self.process.url, self.credentials.key, self.credentials.plan_manager_id)
+
+    def import_participants(self, ids: list[str], name: str) -> None:
+        file = self._folder / "participants.jsonl"
+        file.write_text("".join(json.dumps({"id": each, "last_name": name}) + "\n" for each in ids))
+        done = run_program(
+            "import", "participants", str(file), "--plan-manager", str(self.credentials.plan_manager_id),
+            PLANKEEPER_DATABASE_URL=self.dsn,
+        )  # fmt: skip
+        assert done.returncode == 0, done
+
+    def resources(self, path: str, **query: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        after = "0"
+        while after:
+            page = self.client.get(path, after=after, limit=1000, **query).json()
+            found |= {each["id"]: each for each in page["data"]}
+            after = page["pagination"]["next_cursor"]
+        return found
+
+
+@pytest.fixture
+def service(folder: Path, serve: Callable[..., ServeProcess]) -> Iterator[Service]:
+    running = Service(folder, serve)
+    with closing(running.client.http):
+        yield running
+
+
+def walk_changes(service: Service, since: str | None) -> tuple[set[str], str]:
+    """The ids that changed since a time, and the time for the next walk: the first page's Synced-Until."""
+    found: set[str] = set()
+    after, synced_until = "0", ""
+    while after:
+        filters = {"updated_since": since} if since else {}
+        response = service.client.get("/participants", after=after, limit=1000, **filters)
+        page = response.json()
+        synced_until = synced_until or response.headers["synced-until"]
+        found |= {each["id"] for each in page["data"]}
+        after = page["pagination"]["next_cursor"]
+    return found, synced_until
+
+
+def read_feed(service: Service, after: str) -> tuple[set[str], str]:
+    """The ids of the participants in the feed after an event, and the last event."""
+    found: set[str] = set()
+    has_more = True
+    while has_more:
+        page = service.client.get("/events", after=after, limit=1000, type="participant.*").json()
+        found |= {each["resource"]["id"] for each in page["data"]}
+        after = page["data"][-1]["id"] if page["data"] else after
+        has_more = page["pagination"]["has_more"]
+    return found, after
+
+
+class PollingClient:
+    """Reads what has changed in two ways, as long as it is asked to."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._since: str | None = None
+        self._event = "0"
+        self.changed: set[str] = set()
+        self.in_feed: set[str] = set()
+
+    def poll(self) -> None:
+        found, self._since = walk_changes(self._service, self._since)
+        self.changed |= found
+        found, self._event = read_feed(self._service, self._event)
+        self.in_feed |= found
+
+
+def test_a_client_that_polls_during_an_import_misses_nothing(service: Service) -> None:
+    ids = {str(uuid7()) for _ in range(IMPORTED)}
+    importing = threading.Thread(target=service.import_participants, args=(sorted(ids), "Imported"))
+    client, polls, began = PollingClient(service), 0, time.monotonic()
+    importing.start()
+    while importing.is_alive():
+        client.poll()
+        polls += 1
+        time.sleep(POLL_INTERVAL)
+    seconds = time.monotonic() - began
+    client.poll()
+    assert len(ids - client.changed) == 0  # without waiting
+
+    def is_complete() -> bool:
+        client.poll()
+        return ids <= client.in_feed
+
+    wait_until(is_complete)
+    print(f"{len(ids)} rows imported in one transaction, in {seconds:.1f} s with {polls} polls: 0 missing")  # noqa: T201
+
+
+class Script:
+    """The documented script, killed and started again."""
+
+    def __init__(self, service: Service, file: Path) -> None:
+        self._file = file
+        self._variables = environment(
+            {
+                "BASE": service.process.url,
+                "KEY": service.credentials.key,
+                "PLAN_MANAGER": service.credentials.plan_manager_id,
+            }
+        )
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(self._file)], env=self._variables, stdout=subprocess.DEVNULL
+        )
+
+    def kill(self) -> None:
+        assert self.process.poll() is None, "it has ended by itself"
+        self.process.kill()
+        self.process.wait(20)
+
+    def copy(self) -> dict[str, dict[str, Any]]:
+        with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as copy:
+            found: dict[str, dict[str, Any]] = {"participant": {}, "provider": {}}
+            for kind, id_, data in copy.execute("select kind, id, data from resources"):
+                found[kind][id_] = json.loads(data)
+            return found
+
+
+@contextmanager
+def random_writes(service: Service) -> Iterator[None]:
+    """Creates, updates and deletes, as fast as one client can, until the end of `with`."""
+    stopping, chance, failures = threading.Event(), random.Random(7), list[BaseException]()
+
+    def write() -> None:
+        written: dict[str, list[str]] = {"/participants": [], "/providers": []}
+        names = {"/participants": "last_name", "/providers": "entity_name"}
+        try:
+            while not stopping.is_set():
+                path = chance.choice(list(written))
+                body = {names[path]: f"Name {chance.random()}"}
+                if len(written[path]) < 50 or chance.random() < 0.3:
+                    written[path].append(service.client.create(path, body)["id"])
+                elif chance.random() < 0.6:
+                    service.client.put(f"{path}/{chance.choice(written[path])}", body).raise_for_status()
+                else:
+                    last = written[path].pop(chance.randrange(len(written[path])))
+                    service.client.delete(f"{path}/{last}").raise_for_status()
+        except BaseException as error:  # noqa: BLE001 - reported by the test
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        writer.join()
+    assert not failures, failures
+
+
+def test_the_documented_script_survives_kills(service: Service, folder: Path) -> None:
+    chance = random.Random(3)
+    imported = [str(uuid7()) for _ in range(5000)]
+    service.import_participants(imported[:2000], "Before")
+    script = Script(service, folder / "copy.sqlite")
+    with random_writes(service):
+        for number in range(KILLS):
+            time.sleep(chance.uniform(0.3, 2))
+            script.kill()
+            if number == 1:
+                service.import_participants(imported, "Again")
+            script.start()
+    expected = {
+        "participant": service.resources("/participants"), "provider": service.resources("/providers", view="full"),
+    }  # fmt: skip
+    assert len(expected["participant"]) > len(imported)
+    wait_until(lambda: script.copy() == expected)
+    script.kill()
