@@ -36,9 +36,11 @@ def parse_bearer_key(authorization: bytes | None) -> str:
     if authorization is None:
         raise unauthenticated_error("missing_api_key")
     scheme, _, key = authorization.partition(b" ")
-    if scheme.lower() != b"bearer" or not key.isascii():
+    if scheme.lower() != b"bearer" or not key:
+        raise unauthenticated_error("missing_api_key")
+    if not key.isascii():
         raise unauthenticated_error("invalid_api_key")
-    return key.decode()
+    return key.lstrip(b" ").decode()
 
 
 def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:

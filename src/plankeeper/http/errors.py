@@ -79,7 +79,7 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
     "missing_api_key": ErrorDefinition(
         401,
         "Missing API key",
-        "The request has no `Authorization: Bearer <API key>` header.",
+        "The request has no `Authorization: Bearer <API key>` header. The word `Bearer` is required.",
     ),
     "invalid_api_key": ErrorDefinition(
         401,
@@ -141,7 +141,7 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
     "unsupported_media_type": ErrorDefinition(
         415,
         "Unsupported media type",
-        "The Content-Type of the body must be application/json in UTF-8.",
+        "The Content-Type of the body must be application/json in UTF-8, and the body must not be compressed.",
     ),
     "idempotency_key_reused": ErrorDefinition(
         422,

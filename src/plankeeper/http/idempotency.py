@@ -11,6 +11,7 @@ from starlette.types import Scope
 from plankeeper.http.auth import Principal
 from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import ValidationError
+from plankeeper.http.parsing import canonical_json
 from plankeeper.http.responses import Response
 from plankeeper.http.routing import Operation
 
@@ -23,7 +24,7 @@ class IdempotencyKey(NamedTuple):
     original_key_id: UUID
     path: str
     key: str
-    request_hash: bytes
+    request_hash: bytes  # of the query and the canonical JSON of the body
 
 
 class IdempotencyStore(Protocol):
@@ -45,5 +46,5 @@ def parse_idempotency_key(
         return None
     if not _KEY_PATTERN.fullmatch(header):
         raise ValidationError(**{"Idempotency-Key": "must be 1 to 255 visible ASCII characters"})
-    request_hash = hashlib.sha256(scope["query_string"] + b"\n" + body).digest()
+    request_hash = hashlib.sha256(scope["query_string"] + b"\n" + canonical_json(body)).digest()
     return IdempotencyKey(principal.original_key_id, scope["path"], header.decode(), request_hash)

@@ -58,6 +58,8 @@ def parse_query(query_type: type[Query] | None, query_string: bytes) -> Query | 
         return query_type() if query_type else None
     values, errors = _parameters(query_type, query_string)
     parsed, type_errors = validate(query_type or Query, values)
+    # Every value of a query is text.
+    type_errors = [FieldError(each.field, each.message.removesuffix(", not a string")) for each in type_errors]
     if isinstance(parsed, ListQuery) and parsed.after is not msgspec.UNSET and parsed.offset:
         type_errors = [FieldError("offset", "must be 0 or absent if `after` is set")]
     if errors or type_errors or parsed is None:
@@ -115,7 +117,7 @@ _COERCIONS: Mapping[type, Callable[[str], Any]] = {
     bool: _coerce_boolean,
     Decimal: _coerce_decimal,
     datetime: _coerce_datetime,
-    list: lambda text: text.split(","),
+    list: lambda text: [part.strip(" ") for part in text.split(",")],
     str: _keep_text,
 }
 
@@ -150,6 +152,7 @@ class BodyParser(Generic[S]):
 
         Ignores an `id` equal to `resource_id`, so that a client can send back a resource that it fetched.
         """
+        body = body.removeprefix(_BYTE_ORDER_MARK)
         try:
             if b"\\u0000" not in body:
                 return self._decoder.decode(body)
@@ -158,7 +161,7 @@ class BodyParser(Generic[S]):
         document = parse_json_object(body)
         if resource_id is not None and "id" in document and str(document["id"]).lower() == resource_id.lower():
             del document["id"]
-        parsed, errors = validate(self._struct_type, document)
+        parsed, errors = validate(self._struct_type, _with_whole_numbers(document))
         if parsed is None:
             raise ValidationError(*errors)
         return parsed
@@ -173,8 +176,7 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ApiError("invalid_json", _TOO_DEEP) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error).lower()
-        raise ApiError("invalid_json", f"Not valid JSON: {reason}.") from None
+        raise ApiError("invalid_json", f"Not valid JSON: {_decoding_error(error, body)}.") from None
     if nesting_depth(document) > MAX_DEPTH:
         raise ApiError("invalid_json", _TOO_DEEP)
     if not isinstance(document, dict):
@@ -182,6 +184,39 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     return document  # pyright: ignore[reportUnknownVariableType]
 
 
+def canonical_json(body: bytes) -> bytes:
+    """A JSON text without white space and with sorted members, or the body itself if it isn't JSON."""
+    try:
+        return _canonical_encoder.encode(_exact_decoder.decode(body.removeprefix(_BYTE_ORDER_MARK)))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return body
+
+
+def _decoding_error(error: Exception, body: bytes) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if surrogate := _LONE_SURROGATE.search(body):  # which msgspec takes for the end of the body
+        return f"the escape {(surrogate[1] or surrogate[2]).decode()} is half of a surrogate pair"
+    return str(error).lower()
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """A document with numbers such as 1.0 as integers, which they are in JSON Schema."""
+    if isinstance(value, dict):
+        return {name: _with_whole_numbers(member) for name, member in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    is_whole = isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**63 and value == int(value)
+    return int(value) if is_whole else value
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# A high surrogate without a low one, or a low one without a high one, after an even number of backslashes.
+_LONE_SURROGATE = re.compile(
+    rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)(?:\\\\)*(\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+_canonical_encoder = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
 _TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 

@@ -56,9 +56,13 @@ def current_request_id() -> str | None:
 
 
 def read_headers(scope: Scope) -> dict[bytes, bytes]:
-    """The headers by lower-case name. A repeated header has all values, so it fails every check for a single one."""
+    """The headers by lower-case name. A repeated header has all values, so it fails every check for a single one.
+
+    White space around a value is not part of it (RFC 9110, 5.5).
+    """
     headers: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
+    for name, text in scope["headers"]:
+        value = text.strip(b" \t")
         headers[name] = value if name not in headers else headers[name] + b", " + value
     return headers
 
@@ -73,6 +77,9 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
     """A JSON body of at most 1 MiB; raises ApiError 413 or 415, and ClientDisconnectedError."""
     if not _JSON_CONTENT_TYPE.fullmatch(headers.get(b"content-type", b"")):
         raise ApiError("unsupported_media_type")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        detail = "The body must not be compressed: send it without Content-Encoding."
+        raise ApiError("unsupported_media_type", detail, headers={"accept-encoding": "identity"})
     if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
         raise ApiError("body_too_large")
     body = b""

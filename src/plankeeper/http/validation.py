@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from typing import Any, TypeVar, get_args
@@ -100,9 +101,14 @@ def _is_out_of_range(value: Any) -> bool:
 def _unknown_field_error(name: str, known: Mapping[str, Any]) -> FieldError:
     if not name.isprintable() or len(name) > 100:
         name = name[:100].encode("unicode_escape").decode()
-    return FieldError(
-        name, f"is unknown; expected one of {', '.join(known)}" if known else "is unknown; no parameters are supported"
-    )
+    if not known:
+        return FieldError(name, "is unknown; no parameters are supported")
+    similar = get_close_matches(name, known, n=1)
+    return FieldError(name, f"is unknown; did you mean {similar[0]}?" if similar else _expected_one_of(known))
+
+
+def _expected_one_of(known: Mapping[str, Any]) -> str:
+    return f"is unknown; expected one of {', '.join(known)}"
 
 
 def _contains_nul(value: Any) -> bool:

@@ -1,7 +1,9 @@
 """Authentication: the API key, the plan manager header, scopes, and the order of the checks."""
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
+from http.client import HTTPConnection
 from typing import Any
 from uuid import UUID
 
@@ -51,17 +53,26 @@ def invalid_authorizations(key: str) -> dict[str, list[Any]]:
         "one character short": [f"Bearer {key[:-1]}"],
         "well formed, and nobody's": [f"Bearer {unknown_key()}"],
         "not ASCII": [f"Bearer {key}é".encode()],
-        "another scheme": [f"Basic {key}"],
-        "no scheme": [key],
-        "the scheme alone": ["Bearer"],
-        "empty": [""],
         "twice": [f"Bearer {key}", f"Bearer {key}"],
         "twice, one wrong": [f"Bearer {key}", "Bearer wrong"],
     }
 
 
-def test_a_request_without_a_key_is_rejected(api: Client) -> None:
-    response = post_with(api, [("X-Plan-Manager-Id", api.plan_manager_id)])
+def without_keys(key: str) -> dict[str, list[Any]]:
+    return {
+        "no header": [],
+        "another scheme": [f"Basic {key}"],
+        "no scheme": [key],
+        "the scheme alone": ["Bearer"],
+        "empty": [""],
+    }
+
+
+@pytest.mark.parametrize("case", without_keys(""))
+def test_a_request_without_a_key_is_rejected_and_the_form_is_named(api: Client, case: str) -> None:
+    headers = [("Authorization", value) for value in without_keys(api.key)[case]]
+    response = post_with(api, [*headers, ("X-Plan-Manager-Id", api.plan_manager_id)])
+    assert "Authorization: Bearer <API key>" in MISSING
     assert error_of(response) == (401, "missing_api_key", MISSING)
     assert response.headers["www-authenticate"] == "Bearer"
     assert api.get("/participants").json()["pagination"]["total"] == 0
@@ -80,6 +91,27 @@ def test_a_request_with_an_invalid_key_is_rejected(api: Client, case: str) -> No
 def test_the_scheme_is_case_insensitive(api: Client, scheme: str) -> None:
     response = post_with(api, [("Authorization", f"{scheme} {api.key}"), ("X-Plan-Manager-Id", api.plan_manager_id)])
     assert (response.status_code, response.json()["first_name"]) == (200, "Ann")
+
+
+def test_white_space_around_a_header_value_is_not_part_of_it(api: Client) -> None:
+    for space in ("", " ", "\t", " \t  "):
+        headers = {
+            "Authorization": f"{space}Bearer   {api.key}{space}",
+            "X-Plan-Manager-Id": f"{space}{api.plan_manager_id}{space}",
+            "X-Request-Id": f"{space}mine{space}",
+        }
+        status, request_id = status_of_raw_request(api, headers)
+        assert (status, request_id) == (200, "mine")
+    assert status_of_raw_request(api, {"Authorization": "Bearer ", "X-Plan-Manager-Id": api.plan_manager_id})[0] == 401
+
+
+def status_of_raw_request(api: Client, headers: dict[str, str]) -> tuple[int, str | None]:
+    """Sent as it stands: httpx rejects white space in headers."""
+    connection = HTTPConnection(api.http.base_url.host, api.http.base_url.port or 80, timeout=20)
+    with closing(connection):
+        connection.request("GET", f"{PREFIX}/participants", headers=headers)
+        response = connection.getresponse()
+        return response.status, response.headers["X-Request-Id"]
 
 
 def test_expiry_is_revealed_only_to_the_holder_of_the_key(

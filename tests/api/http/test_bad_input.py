@@ -1,5 +1,6 @@
 """Invalid requests of every kind: each error names the field, and nothing is written."""
 
+import gzip
 import json
 import re
 import socket
@@ -67,7 +68,7 @@ NOT_JSON = {
     "a trailing comma": (b'{"first_name": "Ann",}', "Not valid JSON: "),
     "something behind it": (b'{"first_name": "Ann"} {}', "Not valid JSON: "),
     "not a number": (b'{"first_name": NaN}', "Not valid JSON: "),
-    "a byte order mark": (b'\xef\xbb\xbf{"first_name": "Ann"}', "Not valid JSON: "),
+    "two byte order marks": (b'\xef\xbb\xbf\xef\xbb\xbf{"first_name": "Ann"}', "Not valid JSON: "),
     "not UTF-8": (b'{"first_name": "Ann\xff"}', "Not valid JSON: it is not UTF-8."),
     "UTF-16": ('{"first_name": "Ann"}'.encode("utf-16"), "Not valid JSON: "),
     "a raw NUL": (b'{"first_name": "A\x00n"}', "Not valid JSON: "),
@@ -164,6 +165,51 @@ def test_a_name_of_a_million_characters_is_too_long(api: Client, unchanged: Call
     with unchanged():
         response = api.post("/participants", {"first_name": "a" * 1_000_000})
         assert field_errors(response) == [("first_name", "must be at most 255 characters long")]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "GZIP", "gzip, identity"])
+def test_a_compressed_body_is_rejected(api: Client, unchanged: Callable[[], Any], coding: str) -> None:
+    with unchanged():
+        body = gzip.compress(b'{"last_name": "Ng"}')
+        response = api.request("POST", "/participants", content=body, headers=JSON | {"Content-Encoding": coding})
+    assert (response.status_code, response.json()["error"]) == (415, "unsupported_media_type")
+    assert response.headers["accept-encoding"] == "identity"
+    assert "without Content-Encoding" in response.json()["detail"]
+    plain = api.request("POST", "/participants", json={}, headers={"Content-Encoding": "identity"})
+    assert plain.status_code == 200
+
+
+def test_a_byte_order_mark_is_ignored(api: Client) -> None:
+    response = send_raw(api, b'\xef\xbb\xbf{"last_name": "Ng"}')
+    assert (response.status_code, response.json()["last_name"]) == (200, "Ng")
+
+
+def test_a_number_without_a_fraction_is_an_integer(api: Client) -> None:
+    team = f"/participants/{api.create('/participants', {})['id']}/team-members"
+    for number in (b"1.0", b"1e0", b"1.00", b"10e-1"):
+        response = send_raw(api, b'{"first_name": "Bo", "contact_priority": ' + number + b"}", team)
+        assert (response.status_code, response.json()["contact_priority"]) == (201, 1), response.text
+        api.delete(f"{team}/{response.json()['id']}").raise_for_status()
+    for number in (b"1.5", b"3.0", b"1e400", b"-1.0"):
+        response = send_raw(api, b'{"first_name": "Bo", "contact_priority": ' + number + b"}", team)
+        assert field_errors(response)[0][0] == "contact_priority"
+
+
+@pytest.mark.parametrize("escape", ["\\ud800", "\\uDFFF", "\\udbff\\u0041", "\\\\\\ud800"])
+def test_half_of_a_surrogate_pair_is_named(api: Client, unchanged: Callable[[], Any], escape: str) -> None:
+    with unchanged():
+        response = send_raw(api, b'{"last_name": "x' + escape.encode() + b'y"}')
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_json")
+    assert "half of a surrogate pair" in response.json()["detail"]
+    assert send_raw(api, rb'{"last_name": "\ud83d\ude00 \\ud800"}').json()["last_name"] == "\U0001f600 \\ud800"
+
+
+def test_a_misspelt_field_is_corrected(api: Client, unchanged: Callable[[], Any]) -> None:
+    with unchanged():
+        response = api.post("/participants", {"firstname": "x"})
+    assert field_errors(response) == [("firstname", "is unknown; did you mean first_name?")]
+    query = api.get("/participants", participant_nummer="1")
+    assert field_errors(query) == [("participant_nummer", "is unknown; did you mean participant_number?")]
 
 
 def test_a_client_that_disconnects_during_its_body_writes_nothing(api: Client, unchanged: Callable[[], Any]) -> None:
@@ -264,9 +310,9 @@ def test_all_invalid_items_of_a_list_are_reported_together(api: Client, unchange
 
 def test_an_unknown_field_is_reported_with_the_known_fields(api: Client, unchanged: Callable[[], Any]) -> None:
     with unchanged():
-        response = api.post("/note-types", {"note_type": "Visit", "color": "red"})
+        response = api.post("/note-types", {"note_type": "Visit", "size": "red"})
         known = "note_type, badge_color, highlight_color"
-        assert field_errors(response) == [("color", f"is unknown; expected one of {known}")]
+        assert field_errors(response) == [("size", f"is unknown; expected one of {known}")]
     assert api.get("/note-types").json()["pagination"]["total"] == 0
 
 

@@ -68,12 +68,12 @@ INVALID_LIMITS = {
     "-1": "must be at least 1",
     "1001": "must be at most 1000",
     "1" + "0" * 30: "must be at most 1000",
-    "abc": "must be a whole number, not a string",
-    "1.0": "must be a whole number, not a string",
-    "%2B5": "must be a whole number, not a string",
-    "0x10": "must be a whole number, not a string",
-    "１": "must be a whole number, not a string",
-    "9" * 50: "must be a whole number, not a string",
+    "abc": "must be a whole number",
+    "1.0": "must be a whole number",
+    "%2B5": "must be a whole number",
+    "0x10": "must be a whole number",
+    "１": "must be a whole number",
+    "9" * 50: "must be a whole number",
     "": "must not be empty",
     "%00": "must not contain the character U+0000",
 }
@@ -94,7 +94,7 @@ def test_an_offset_is_a_number_from_0_that_fits(api: Client, path_of: Callable[[
     assert query_errors(api, place, "offset=-1") == [("offset", "must be at least 0")]
     assert query_errors(api, place, f"offset=1{'0' * 30}") == [("offset", f"must be at most {MAX_OFFSET}")]
     assert query_errors(api, place, f"offset={MAX_OFFSET + 1}") == [("offset", f"must be at most {MAX_OFFSET}")]
-    assert query_errors(api, place, "offset=abc") == [("offset", "must be a whole number, not a string")]
+    assert query_errors(api, place, "offset=abc") == [("offset", "must be a whole number")]
     assert query_errors(api, place, "offset=") == [("offset", "must not be empty")]
 
 
@@ -139,9 +139,10 @@ def test_a_cursor_cannot_be_combined_with_an_offset(api: Client, path_of: Callab
 @pytest.mark.parametrize("path", LISTS)
 def test_unknown_and_repeated_parameters_are_named(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
-    [(field, message)] = query_errors(api, place, "statsu=Active")
-    assert field == "statsu"
+    [(field, message)] = query_errors(api, place, "colour=red")
+    assert field == "colour"
     assert message.startswith("is unknown; expected one of limit, offset, after")
+    assert query_errors(api, place, "limmit=5") == [("limmit", "is unknown; did you mean limit?")]
     assert query_errors(api, place, "limit=5&limit=5") == [("limit", "must not be repeated")]
     assert {field for field, _ in query_errors(api, place, "limit=0&offset=-1&after=!&colour=red")} == {
         "limit", "offset", "after", "colour",

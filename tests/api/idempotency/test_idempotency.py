@@ -82,6 +82,20 @@ def test_a_different_request_with_the_same_key_is_rejected(api: Client) -> None:
     assert total(api, "/participants") == 1
 
 
+def test_the_same_json_in_another_form_is_the_same_request(api: Client) -> None:
+    bodies = (
+        b'{"first_name": "Ann", "last_name": "Ng"}',
+        b'{"last_name":"Ng","first_name":"Ann"}',
+        b'\xef\xbb\xbf{\n  "first_name": "\\u0041nn",\n  "last_name": "Ng"\n}\n',
+    )
+    headers = {"Idempotency-Key": "same", "Content-Type": "application/json"}
+    responses = [api.request("POST", "/participants", content=each, headers=headers) for each in bodies]
+    assert len({each.text for each in responses}) == 1
+    assert [each.headers.get("idempotent-replayed") for each in responses] == [None, "true", "true"]
+    different = api.request("POST", "/participants", content=b'{"first_name": "Ann"}', headers=headers)
+    assert different.status_code == 422
+
+
 def test_an_error_response_is_not_stored(api: Client) -> None:
     participant = api.create("/participants", {})["id"]
     path = f"/participants/{participant}/team-members"

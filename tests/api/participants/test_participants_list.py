@@ -89,8 +89,8 @@ def test_the_account_manager_filter_accepts_at_most_100_ids(api: Client) -> None
     assert field_errors(api, account_manager=",".join(ids)) == [("account_manager", "must be at most 100 items long")]
     for wrong in ("abc", uuid7().hex):
         assert field_errors(api, account_manager=wrong) == [("account_manager[0]", "must be a UUID with hyphens")]
-    for wrong in (f"{ids[0]},", f"{ids[0]}, {ids[1]}"):
-        assert field_errors(api, account_manager=wrong) == [("account_manager[1]", "must be a UUID with hyphens")]
+    assert list_names(api, account_manager=f"{ids[0]}, {ids[1]}") == []
+    assert field_errors(api, account_manager=f"{ids[0]},") == [("account_manager[1]", "must be a UUID with hyphens")]
 
 
 def test_the_number_filter_is_exact(api: Client) -> None:
@@ -155,7 +155,9 @@ def test_unknown_filters_are_rejected(api: Client) -> None:
     for name in ("view", "first_name", "Status", "id", "account_manager_id"):
         [(field, message)] = field_errors(api, **{name: "x"})
         assert field == name
-        assert message.startswith("is unknown; expected one of limit, offset, after, status")
+        assert message.startswith(
+            ("is unknown; expected one of limit, offset, after, status", "is unknown; did you mean")
+        )
 
 
 def test_created_at_is_utc_to_the_microsecond(api: Client) -> None:
