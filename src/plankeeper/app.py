@@ -81,6 +81,8 @@ EXPOSED_HEADERS = [
     "RateLimit-Policy",
     "Retry-After",
     "ETag",
+    "Location",
+    "Content-Location",
     "Idempotent-Replayed",
     "Synced-Until",
 ]

@@ -17,7 +17,7 @@ from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
 from plankeeper.http.context import ReadContext, WriteContext
 from plankeeper.http.errors import ApiError, NotFound
-from plankeeper.http.etags import if_match, with_etag
+from plankeeper.http.etags import Preconditions, require_preconditions, with_etag, with_location
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
@@ -92,7 +92,10 @@ class Endpoint:
             if not operation.writes:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
             idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
-            return await self._run_transaction(state, operation, values, principal, plan_manager_id, idempotency_key)
+            response = await self._run_transaction(
+                state, operation, values, principal, plan_manager_id, idempotency_key
+            )
+        return _with_location(response, operation, values, scope["path"])
 
     async def _handle_read(
         self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any], scope: Scope
@@ -104,7 +107,7 @@ class Endpoint:
         response = Response.from_object(operation.status, result, headers)
         if operation.discloses and self._deps.on_access and scope["method"] == "GET":
             self._record_access(operation.discloses, operation, state, values, scope, result)
-        return with_etag(response, state.headers) if operation.has_etag else response
+        return with_etag(response, Preconditions.from_headers(state.headers)) if operation.has_etag else response
 
     def _synced_until(self, operation: Operation, values: dict[str, Any]) -> dict[str, str]:
         """The header that tells a client what to send as its next `updated_since`."""
@@ -147,9 +150,9 @@ class Endpoint:
         """The only transaction of a request, committed before the response is sent."""
         try:
             async with self._deps.db.transaction() as tx:
-                request_id, if_match_header = state.request_id.decode(), state.headers.get(b"if-match")
+                request_id, preconditions = state.request_id.decode(), Preconditions.from_headers(state.headers)
                 ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
-                response = await self._handle_write(operation, ctx, values, idempotency_key, if_match_header)
+                response = await self._handle_write(operation, ctx, values, idempotency_key, preconditions)
                 if self._deps.on_write:
                     await self._deps.on_write(tx, plan_manager_id, request_id)
                 return response
@@ -166,15 +169,15 @@ class Endpoint:
         ctx: WriteContext,
         values: dict[str, Any],
         idempotency_key: IdempotencyKey | None,
-        if_match_header: bytes | None,
+        preconditions: Preconditions,
     ) -> Response:
-        """Run the handler, or replay the saved response. Raises ApiError if the resource does not match If-Match."""
+        """Run the handler, or replay the saved response. Raises ApiError if a precondition doesn't hold."""
         if idempotency_key and (
             saved_response := await self._deps.idempotency_store.get_or_claim(ctx, idempotency_key)
         ):
             return saved_response
-        if if_match_header is not None and operation.lock:
-            await self._require_if_match(operation.lock, ctx, values, if_match_header)
+        if preconditions and operation.lock:
+            await self._require_preconditions(operation.lock, ctx, values, preconditions)
         response = Response.from_object(operation.status, await operation.handler(ctx, **values))
         if idempotency_key:
             await self._deps.idempotency_store.save_response(
@@ -182,8 +185,8 @@ class Endpoint:
             )
         return response
 
-    async def _require_if_match(
-        self, lock: Lock, ctx: WriteContext, values: dict[str, Any], if_match_header: bytes
+    async def _require_preconditions(
+        self, lock: Lock, ctx: WriteContext, values: dict[str, Any], preconditions: Preconditions
     ) -> None:
         """Raises ApiError `precondition_failed`. Locks the resource first, so that concurrent updates are seen."""
         get = self._operations["GET"]
@@ -192,8 +195,7 @@ class Endpoint:
         read_ctx = ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings)
         queries: list[dict[str, Query]] = [{get.query_name: view} for view in get.views] if get.query_name else [{}]
         bodies = [Response.from_object(200, await get.handler(read_ctx, **ids, **query)).body for query in queries]
-        if not if_match(if_match_header, bodies):
-            raise ApiError("precondition_failed")
+        require_preconditions(preconditions, bodies)
 
     def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":
@@ -211,6 +213,15 @@ def _handler_arguments(operation: Operation, scope: Scope) -> dict[str, Any]:
     if operation.query_name:
         arguments[operation.query_name] = query
     return arguments
+
+
+def _with_location(response: Response, operation: Operation, values: dict[str, Any], path: str) -> Response:
+    """The response of a PUT, or of a POST that creates a resource, with the headers that name the resource."""
+    if not operation.creates and operation.method != "PUT":
+        return response
+    query = values[operation.query_name] if operation.query_name else None
+    view = "?view=full" if getattr(query, "view", UNSET) == "full" else ""
+    return with_location(response, path, view, is_new=operation.creates, has_secret=operation.has_secret)
 
 
 def _resource_id(operation: Operation, scope: Scope) -> str | None:

@@ -135,7 +135,7 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
     "precondition_failed": ErrorDefinition(
         412,
         "Precondition failed",
-        "The resource has changed since the version in If-Match. Fetch it again and retry.",
+        "The resource is not in the state that If-Match or If-None-Match requires. Fetch it again and retry.",
     ),
     "body_too_large": ErrorDefinition(413, "Body too large", "The body is larger than 1 MiB."),
     "unsupported_media_type": ErrorDefinition(

@@ -102,8 +102,8 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         name
         for name, applies in (
             ("IdempotencyKey", operation.method == "POST" and operation.writes),
-            ("IfNoneMatch", operation.has_etag),
-            ("IfMatch", operation.lock is not None),
+            ("IfNoneMatch", operation.has_etag or operation.lock is not None),
+            ("IfMatch", operation.has_etag or operation.lock is not None),
         )
         if applies
     ]
@@ -144,9 +144,16 @@ def _responses(operation: Operation) -> dict[str, Any]:
     statuses |= {404} if operation.path_ids or operation.not_found else set()
     statuses |= {413, 415} if operation.body else set()
     statuses |= {409} if operation.conflicts or creates else set()
-    statuses |= {412} if operation.lock else set()
+    statuses |= {412} if operation.lock or operation.has_etag else set()
     statuses |= {422} if creates else set()
-    applies = {"ETag": operation.has_etag, "IdempotentReplayed": creates, "SyncedUntil": operation.has_updated_since}
+    returns_view = (operation.method == "PUT" or operation.creates) and not operation.has_secret
+    applies = {
+        "ETag": operation.has_etag or returns_view,
+        "ContentLocation": returns_view,
+        "Location": operation.creates,
+        "IdempotentReplayed": creates,
+        "SyncedUntil": operation.has_updated_since,
+    }
     headers = [name for name, does_apply in applies.items() if does_apply]
     responses: dict[str, Any] = {str(operation.status): _response("Success", content, *headers)}
     if operation.has_etag:

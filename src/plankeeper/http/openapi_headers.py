@@ -31,7 +31,8 @@ PARAMETERS = {
         "name": "If-None-Match",
         "in": "header",
         "required": False,
-        "description": "The `ETag` of an earlier response. Returns 304 if the resource is unchanged.",
+        "description": "The `ETag` of an earlier response. If the resource is unchanged, a GET returns 304, and a write"
+        " 412. `*` is every version.",
         "schema": {"type": "string"},
         "x-plankeeper-extension": True,
     },
@@ -39,7 +40,8 @@ PARAMETERS = {
         "name": "If-Match",
         "in": "header",
         "required": False,
-        "description": "The `ETag` of a GET, of either view. Returns 412 if the resource has changed.",
+        "description": "The `ETag` of an earlier response. Returns 412 if the resource has changed. A write takes that"
+        " of either view.",
         "schema": {"type": "string"},
         "x-plankeeper-extension": True,
     },
@@ -60,6 +62,11 @@ HEADERS = {
         "schema": {"type": "string", "format": "date-time"},
     },
     "ETag": {"description": "A strong entity tag of the response.", "schema": {"type": "string"}},
+    "Location": {"description": "The path of the new resource.", "schema": {"type": "string"}},
+    "ContentLocation": {
+        "description": "The path of the view that the response contains. A GET of it returns the same `ETag`.",
+        "schema": {"type": "string"},
+    },
     "IdempotentReplayed": {
         "description": "`true` if this is the stored response of an earlier request.",
         "schema": {"type": "string"},
@@ -72,5 +79,7 @@ HEADER_NAMES = {
     "RetryAfter": "Retry-After",
     "SyncedUntil": "Synced-Until",
     "ETag": "ETag",
+    "Location": "Location",
+    "ContentLocation": "Content-Location",
     "IdempotentReplayed": "Idempotent-Replayed",
 }

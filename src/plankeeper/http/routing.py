@@ -49,6 +49,7 @@ class Operation:
     extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
     conflicts: bool = False  # whether the contract documents its 409
     not_found: bool = False  # whether it can return 404 although its path names no resource
+    creates: bool = False  # whether it creates a resource under its path and returns it
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
     discloses: AccessedKind | None = None  # whose access record a read makes
@@ -115,9 +116,13 @@ class Router:
         status: int = 200,
         conflicts: bool = False,
         not_found: bool = False,
+        creates: bool = False,
         secret: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """Register a write, or a read with a body. `secret` is for responses that contain a secret."""
+        """Register a write, or a read with a body.
+
+        `creates`: it creates a resource under its path, and returns it. `secret`: the response contains a secret.
+        """
         return self._route(
             "POST",
             path,
@@ -126,6 +131,7 @@ class Router:
             status=status,
             conflicts=conflicts,
             not_found=not_found,
+            creates=creates,
             has_secret=secret,
         )
 

@@ -18,7 +18,7 @@ async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType]:
     return build_page(query, rows, total)
 
 
-@router.post("/note-types", scope=WRITE, status=201)
+@router.post("/note-types", scope=WRITE, creates=True, status=201)
 async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
     """Create a note type."""
     return await service.create(ctx, new)

@@ -29,7 +29,7 @@ async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participa
     return build_page(query, rows, total)
 
 
-@router.post("/participants", scope=WRITE)
+@router.post("/participants", scope=WRITE, creates=True)
 async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate) -> ParticipantSummary | Participant:
     """Create a participant. The default status is Active."""
     return _apply_view(await service.create(ctx, change), query)

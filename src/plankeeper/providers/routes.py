@@ -24,7 +24,7 @@ async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSumm
     return Page([_summary(provider) for provider in full_page.data], full_page.pagination)
 
 
-@router.post("/providers", scope=WRITE)
+@router.post("/providers", scope=WRITE, creates=True)
 async def create(ctx: WriteContext, query: ProviderViewQuery, change: ProviderUpdate) -> ProviderSummary | Provider:
     """Create a provider."""
     return _apply_view(await service.create(ctx, change), query)

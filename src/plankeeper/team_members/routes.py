@@ -25,7 +25,14 @@ async def list_(ctx: ReadContext, participant_id: UUID, query: TeamMemberListQue
     return build_page(query, rows, total)
 
 
-@router.post("/participants/{participant_id}/team-members", scope=WRITE, extension=True, status=201, conflicts=True)
+@router.post(
+    "/participants/{participant_id}/team-members",
+    scope=WRITE,
+    extension=True,
+    status=201,
+    conflicts=True,
+    creates=True,
+)
 async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate) -> TeamMember:
     """Create a team member. Without `permissions` it has no access. Access requires an email."""
     return await service.create(ctx, participant_id, new)

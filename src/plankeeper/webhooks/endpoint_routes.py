@@ -28,7 +28,7 @@ async def list_(ctx: ReadContext, query: UuidListQuery) -> Page[WebhookEndpoint]
     return build_page(query, rows, total)
 
 
-@router.post("/webhook-endpoints", scope=WRITE, extension=True, status=201, conflicts=True, secret=True)
+@router.post("/webhook-endpoints", scope=WRITE, extension=True, status=201, conflicts=True, creates=True, secret=True)
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint. It receives events from now on. Only this response contains its secret."""
     return await service.create(ctx, new)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.client import Client
+from support.client import PREFIX, Client
 
 
 def create_resource(api: Client, resource: str) -> tuple[str, dict[str, Any]]:
@@ -91,6 +91,81 @@ def test_of_two_updates_with_the_same_etag_one_is_rejected(api: Client) -> None:
 
         with ThreadPoolExecutor(2) as pool:
             assert sorted(pool.map(send, [f"left {number}", f"right {number}"])) == [200, 412]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_if_none_match_of_a_write_excludes_versions(api: Client, resource: str, method: str) -> None:
+    path, change = create_resource(api, resource)
+    current = etag_of(api, path)
+    body = {"json": change} if method == "PUT" else {}
+    for sent in ("*", current, f"W/{current}", f'"other", {current}'):
+        rejected = api.request(method, path, headers={"If-None-Match": sent}, **body)
+        assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
+    assert etag_of(api, path) == current
+    headers = {"If-Match": current, "If-None-Match": '"other"'}
+    assert api.request(method, path, headers=headers, **body).status_code == 200
+
+
+def test_a_missing_resource_is_not_found_whatever_the_preconditions(api: Client) -> None:
+    path, change = create_resource(api, "participants")
+    api.delete(path).raise_for_status()
+    for name in ("If-Match", "If-None-Match"):
+        for sent in ("*", '"x"'):
+            assert api.put(path, change, headers={name: sent}).status_code == 404
+            assert api.request("GET", path, headers={name: sent}).status_code == 404
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_if_match_of_a_read_requires_the_version(api: Client, resource: str) -> None:
+    path, change = create_resource(api, resource)
+    old = etag_of(api, path)
+    for sent in (old, "*"):
+        assert api.request("GET", path, **if_match(sent)).status_code == 200
+    api.put(path, change).raise_for_status()
+    for sent in (old, f"W/{etag_of(api, path)}", "junk"):
+        rejected = api.request("GET", path, **if_match(sent))
+        assert (rejected.status_code, rejected.json()["error"]) == (412, "precondition_failed")
+        assert api.request("HEAD", path, **if_match(sent)).status_code == 412
+
+
+@pytest.mark.parametrize("view", ["", "?view=full"])
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_a_write_returns_the_etag_of_the_view_that_it_returns(api: Client, resource: str, view: str) -> None:
+    if view and resource in ("note-types", "team-members"):
+        view = ""  # they have one view
+    path, change = create_resource(api, resource)
+    collection, _, id_ = path.rpartition("/")
+    created = api.post(collection + view, change)
+    assert created.headers["location"] == f"{PREFIX}{collection}/{created.json()['id']}"
+    updated = api.put(path + view, change)
+    assert updated.json()["id"] == (int(id_) if id_.isdigit() else id_)
+    assert "location" not in updated.headers
+    for response in (created, updated):
+        read = api.get(response.headers["content-location"].removeprefix(PREFIX))
+        assert (read.content, read.headers["etag"]) == (response.content, response.headers["etag"])
+    assert updated.headers["content-location"] == PREFIX + path + view
+    # A chain of updates needs no reads.
+    again = api.put(path, change, **if_match(updated.headers["etag"]))
+    assert again.status_code == 200
+
+
+def test_a_replayed_create_names_its_resource(api: Client) -> None:
+    first, replayed = (api.post("/providers", {}, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    for name in ("location", "content-location", "etag"):
+        assert replayed.headers[name] == first.headers[name]
+
+
+def test_a_response_with_a_secret_is_no_view(api: Client) -> None:
+    created = api.post("/webhook-endpoints", {"url": "https://example.com/hooks"})
+    path = f"/webhook-endpoints/{created.json()['id']}"
+    assert created.headers["location"] == PREFIX + path
+    assert not {"etag", "content-location"} & set(created.headers)
+    updated = api.put(path, {"description": "x"})
+    assert updated.content == api.get(path).content
+    assert updated.headers["etag"] == etag_of(api, path)
+    rotated = api.post(f"{path}/rotate-secret")
+    assert not {"etag", "content-location", "location"} & set(rotated.headers)
 
 
 def test_lists_have_no_etag(api: Client) -> None:
