@@ -31,6 +31,7 @@ from plankeeper.http.admission import Admission
 from plankeeper.http.cors import JsonCORSMiddleware
 from plankeeper.http.docs import documentation_endpoints
 from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
+from plankeeper.http.front_page import front_page
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
 from plankeeper.http.instrumentation import RequestInstrumentation, declare_requests
 from plankeeper.http.openapi import build_document, render_document
@@ -215,6 +216,7 @@ def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
 def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
     """Health checks, metrics, documentation, and redirects of the pages' addresses with a slash."""
     endpoints: dict[str, ASGIApp] = {
+        "/": PublicEndpoint(front_page),
         "/healthz": PublicEndpoint(HealthCheck(liveness_check)),
         "/readyz": PublicEndpoint(HealthCheck(readiness_check(deps.db))),
     }

@@ -67,5 +67,5 @@ def without_volatile_parts(response: httpx.Response) -> tuple[int, Any, dict[str
     body = (
         {name: value for name, value in response.json().items() if name != "request_id"} if response.content else None
     )
-    volatile = {"date", "x-request-id", "ratelimit", "content-length"}
+    volatile = {"date", "x-request-id", "ratelimit", "content-length", "synced-until"}
     return response.status_code, body, {name: each for name, each in response.headers.items() if name not in volatile}

@@ -28,6 +28,7 @@ PUBLIC_PATHS = {
     "/readyz": "for load balancers: the database answers",
     "/metrics": "for Prometheus: figures of the server, nothing of a plan manager",
     "/openapi.json": "the document itself",
+    "/": "where to find everything else",
     "/docs": "the document, to be read and tried",
     "/docs/docs.js": "what that page needs",
     "/docs/swagger-ui.css": "what that page needs",

@@ -19,7 +19,7 @@ from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer
 
-PUBLIC_PATHS = ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.js", "/docs/swagger-ui.css"]
+PUBLIC_PATHS = ["/", "/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.js", "/docs/swagger-ui.css"]
 ORIGIN = "https://app.example.com"
 
 
@@ -29,7 +29,7 @@ def test_head_returns_the_headers_of_get_without_the_body(api: Client) -> None:
     got, head = (api.request(method, "/note-types", headers=own) for method in ("GET", "HEAD"))
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) == len(got.content)
-    ignored = {"date", "ratelimit"}
+    ignored = {"date", "ratelimit", "synced-until"}
     assert {k: v for k, v in head.headers.items() if k not in ignored} == {
         k: v for k, v in got.headers.items() if k not in ignored
     }
@@ -78,7 +78,7 @@ def test_a_public_path_accepts_only_get_and_head(api: Client, path: str) -> None
 @pytest.mark.parametrize(
     "path",
     [
-        "/", "/nothing", PREFIX, f"{PREFIX}/", f"{PREFIX}/nothing", f"{PREFIX}/participants/", "/participants",
+        "/nothing", PREFIX, f"{PREFIX}/", f"{PREFIX}/nothing", f"{PREFIX}/participants/", "/participants",
         f"{PREFIX}//participants", f"{PREFIX}/Participants", "/api/public/v2/participants", f"{PREFIX}/note-types/1/",
         "/docs/../docs.html", "/docs/docs.html", "/docs/%2e%2e/__init__.py", "/openapi.json/", "/healthz/",
     ],
@@ -93,6 +93,20 @@ def test_an_unknown_path_is_not_found_by_any_method_and_never_redirected(api: Cl
             "detail": CODES["not_found"].description,
             "request_id": response.headers["x-request-id"],
         }  # fmt: skip
+
+
+def test_the_root_shows_people_and_programs_where_to_go(api: Client) -> None:
+    as_program = api.http.get("/")
+    assert as_program.json()["documentation"] == "/docs"
+    as_browser = api.http.get("/", headers={"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"})
+    assert as_browser.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in as_browser.headers["content-security-policy"]
+    links = re.findall(r'href="(/[^"]*)"', as_browser.text)
+    assert "/docs" in links
+    for path in {*links, *(each for each in as_program.json().values() if each.startswith("/"))} - {PREFIX}:
+        assert api.http.get(path, follow_redirects=True).status_code == 200
+    for response in (as_program, as_browser):
+        assert response.headers["vary"] == "Accept"
 
 
 VALID_REQUEST_IDS = ["a", "~!@#", "3f1c", "a" * 128]

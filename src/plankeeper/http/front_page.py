@@ -1,0 +1,35 @@
+"""The path `/`: a page for people, JSON for programs."""
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from plankeeper import __version__
+
+_PAGE = (Path(__file__).with_name("static") / "front_page.html").read_text()
+_LINKS = {
+    "name": "Plankeeper",
+    "version": __version__,
+    "api": "/api/public/v1",
+    "documentation": "/docs",
+    "openapi": "/openapi.json",
+    "console": "/console",
+}
+_HEADERS = {
+    "vary": "Accept",
+    "cache-control": "no-cache",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none';"
+    " base-uri 'none'; form-action 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+}
+
+
+async def front_page(scope: Scope, receive: Receive, send: Send) -> None:
+    """Browsers name text/html in `Accept`; programs usually accept everything."""
+    accepts_html = "text/html" in Request(scope).headers.get("accept", "")
+    response = HTMLResponse(_PAGE, headers=_HEADERS) if accepts_html else JSONResponse(_LINKS, headers=_HEADERS)
+    await response(scope, receive, send)
