@@ -16,6 +16,7 @@ from plankeeper.access_records.buffer import AccessRecordBuffer
 from plankeeper.account_managers.routes import router as account_managers
 from plankeeper.accounts import passwords
 from plankeeper.api_keys.cache import ApiKeyCache
+from plankeeper.api_keys.routes import router as api_keys
 from plankeeper.console.application import build_endpoints as build_console_endpoints
 from plankeeper.console.application import build_not_found_endpoint as build_console_not_found_endpoint
 from plankeeper.console.application import page_routes
@@ -69,6 +70,7 @@ ROUTERS = (
     events,
     webhook_endpoints,
     webhook_deliveries,
+    api_keys,
     error_catalogue,
 )
 

@@ -15,7 +15,9 @@ def operation_name(operation: Operation) -> str:
     return f"{operation.method} {operation.path.removeprefix(PREFIX)}"
 
 
-OPERATIONS = {operation_name(operation): operation for operation in operations()}
+# Those that act for a plan manager. `GET /me` is about the key: tests/api/api_keys/test_current_key.py.
+ALL_OPERATIONS = {operation_name(operation): operation for operation in operations()}
+OPERATIONS = {name: each for name, each in ALL_OPERATIONS.items() if not each.is_for_key}
 WRITES = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "write"}
 READS = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "read"}
 LISTS = {name: each for name, each in READS.items() if each.method == "GET" and not each.path.endswith("}")}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator, meta
 
-from contract.operations import CONTRACT, OPERATIONS
+from contract.operations import ALL_OPERATIONS, CONTRACT
 from contract.sources import PROJECT
 from plankeeper.app import operations
 from plankeeper.http.openapi import build_document, render_document
@@ -134,15 +134,16 @@ def test_every_component_is_referenced_and_every_reference_resolves() -> None:
 
 
 def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() -> None:
-    entries = {name: operation_of(name) for name in OPERATIONS}
+    entries = {name: operation_of(name) for name in ALL_OPERATIONS}
     ids = [entry["operationId"] for entry in entries.values()]
     assert len(ids) == len(set(ids))
     assert {tag for entry in entries.values() for tag in entry["tags"]} == {each["name"] for each in DOCUMENT["tags"]}
     for name, entry in entries.items():
         assert entry["summary"].strip()
         in_path = {each["name"] for each in entry["parameters"] if each.get("in") == "path"}
-        assert in_path == set(OPERATIONS[name].path_ids)
-        assert {"$ref": "#/components/parameters/PlanManagerId"} in entry["parameters"]
+        assert in_path == set(ALL_OPERATIONS[name].path_ids)
+        needs_plan_manager = {"$ref": "#/components/parameters/PlanManagerId"} in entry["parameters"]
+        assert needs_plan_manager is not ALL_OPERATIONS[name].is_for_key
 
 
 @pytest.mark.parametrize("name", sorted(CONTRACT))

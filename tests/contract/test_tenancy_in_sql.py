@@ -45,6 +45,7 @@ UNBOUND = {
     "accounts.member_store.list_accounts": "the operator's `accounts list` covers all plan managers",
     "accounts.member_store.get_open_invitation": "the token identifies an invitation before its plan manager is known",
     "api_keys.store.get_by_hash": "the key's hash identifies its plan managers",
+    "api_keys.store.get_current": "the key of the request, with the plan managers that it can act for",
     "api_keys.store.list_all": "the operator's `keys list` covers all plan managers",
     "api_keys.store.list_by_plan_manager": "the keys of one plan manager, with all plan managers of each key",
     "api_keys.store.select_for_update": "the operator's `keys revoke` covers all plan managers",

@@ -1,9 +1,9 @@
 """API keys as stored in the database."""
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from plankeeper.http.schemas import AwareDatetime
 
@@ -26,3 +26,21 @@ class ApiKey(Struct, kw_only=True):
     rate_limit: int | None  # requests a minute; None: the server's default; 0: no limit
     original_id: UUID  # the first of a key and its rotations
     last_used_at: AwareDatetime | None  # accurate to the minute
+
+
+class PlanManagerRef(Struct):
+    """A plan manager that a key can act for."""
+
+    id: UUID
+    name: str
+
+
+class CurrentApiKey(Struct):
+    """The API key of a request."""
+
+    id: UUID
+    name: str
+    scopes: list[str]
+    expires_at: AwareDatetime | None
+    rate_limit: Annotated[int | None, Meta(description="Requests a minute; null if there is no limit.")]
+    plan_managers: list[PlanManagerRef]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.api_keys.schemas import ApiKey, CurrentApiKey
 from plankeeper.database.client import Executor, Transaction
 
 COLUMNS: LiteralString = """id, name, last_four,
@@ -175,3 +175,21 @@ MARK_WARNED = "update api_keys set warned_at = clock_timestamp() where id = any 
 
 async def mark_warned(tx: Transaction, key_ids: Sequence[UUID]) -> None:
     await tx.execute(MARK_WARNED, key_ids)
+
+
+GET_CURRENT = """
+    select id, name, scopes, expires_at, rate_limit, (
+        select coalesce(json_agg(json_build_object('id', plan_managers.id, 'name', plan_managers.name)
+            order by plan_managers.name, plan_managers.id), '[]')
+        from api_key_plan_managers access
+        join plan_managers on plan_managers.id = access.plan_manager_id
+        where access.api_key_id = api_keys.id
+    ) as plan_managers
+    from api_keys
+    where id = $1
+"""
+
+
+async def get_current(db: Executor, api_key_id: UUID) -> CurrentApiKey | None:
+    """A key as its holder sees it. `rate_limit` is null for the server's default, and 0 for none."""
+    return await db.one_or_none(CurrentApiKey, GET_CURRENT, api_key_id)

@@ -36,8 +36,30 @@ class Admission:
     def __exit__(self, *_error: object) -> None:
         self.in_flight -= 1
 
-    async def admit(self, state: RequestState, scope: ASGIScope, required_scope: Scope) -> tuple[Principal, UUID]:
+    async def admit(
+        self, state: RequestState, scope: ASGIScope, required_scope: Scope | None
+    ) -> tuple[Principal, UUID]:
         """The principal and the plan manager; raises ApiError. Every request with a valid key counts for its limit."""
+        principal, status = await self._authenticate_and_count(state, scope)
+        state.plan_manager_id = plan_manager_id = resolve_plan_manager(
+            principal, state.headers.get(b"x-plan-manager-id")
+        )
+        if required_scope:
+            require_scope(principal, required_scope)
+        if status and status.exceeded:
+            raise _rate_limit_error(status)
+        return principal, plan_manager_id
+
+    async def admit_key(self, state: RequestState, scope: ASGIScope) -> Principal:
+        """The same for a request that needs no plan manager."""
+        principal, status = await self._authenticate_and_count(state, scope)
+        if status and status.exceeded:
+            raise _rate_limit_error(status)
+        return principal
+
+    async def _authenticate_and_count(
+        self, state: RequestState, scope: ASGIScope
+    ) -> tuple[Principal, RateLimitStatus | None]:
         try:
             state.principal = principal = await self._authenticate(
                 parse_bearer_key(state.headers.get(b"authorization"))
@@ -50,13 +72,7 @@ class Admission:
         status = await self._rate_limiter.hit(principal.subject, limit) if limit else None
         if status:
             state.rate_limit_headers = status.headers
-        state.plan_manager_id = plan_manager_id = resolve_plan_manager(
-            principal, state.headers.get(b"x-plan-manager-id")
-        )
-        require_scope(principal, required_scope)
-        if status and status.exceeded:
-            raise _rate_limit_error(status)
-        return principal, plan_manager_id
+        return principal, status
 
     async def limit_login_attempts(self, scope: ASGIScope, known_device: str | None) -> None:
         """Count an attempt to enter a password or a code; raises ApiError if its address or device exceeds the limit.

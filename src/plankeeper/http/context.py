@@ -41,6 +41,15 @@ class ReadContext:
 
 
 @dataclass(slots=True)
+class KeyContext:
+    """The context of a read about the API key itself, whatever plan managers it can act for."""
+
+    db: Executor
+    api_key_id: UUID
+    settings: Settings
+
+
+@dataclass(slots=True)
 class WriteContext:
     """The context of a write, whose transaction is committed before the response is sent."""
 

@@ -15,7 +15,7 @@ from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.http.access import Access, AccessedKind, OnAccess
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
-from plankeeper.http.context import ReadContext, WriteContext
+from plankeeper.http.context import KeyContext, ReadContext, WriteContext
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.etags import Preconditions, require_preconditions, with_etag, with_location
 from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_idempotency_key
@@ -79,6 +79,8 @@ class Endpoint:
         if operation is None:
             return self._respond_without_operation(scope["method"])
         with self._deps.admission:
+            if operation.is_for_key:
+                return await self._handle_key_read(operation, state, scope)
             principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scope)
             if operation.method == "GET":
                 values = _handler_arguments(operation, scope)
@@ -96,6 +98,13 @@ class Endpoint:
                 state, operation, values, principal, plan_manager_id, idempotency_key
             )
         return _with_location(response, operation, values, scope["path"])
+
+    async def _handle_key_read(self, operation: Operation, state: RequestState, scope: Scope) -> Response:
+        principal = await self._deps.admission.admit_key(state, scope)
+        ctx = KeyContext(self._deps.db, UUID(principal.actor.id), self._deps.settings)
+        values = _handler_arguments(operation, scope)
+        response = Response.from_object(operation.status, await operation.handler(ctx, **values))
+        return with_etag(response, Preconditions.from_headers(state.headers))
 
     async def _handle_read(
         self, operation: Operation, state: RequestState, plan_manager_id: UUID, values: dict[str, Any], scope: Scope

@@ -30,6 +30,7 @@ TAGS = {
     "events": "The audit trail: one event for each write, in commit order.",
     "webhook_endpoints": "URLs that receive signed events.",
     "webhook_deliveries": "Deliveries of events to webhook endpoints, with every attempt.",
+    "api_keys": "The API key of a request.",
     "error_catalogue": "Explanations of all error codes and invoice warnings.",
 }
 
@@ -74,8 +75,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": first.rstrip("."),
         "parameters": _parameters(operation),
         "responses": _responses(operation),
-        "x-required-scope": operation.required_scope,
     }
+    if operation.required_scope:
+        entry["x-required-scope"] = operation.required_scope
     description = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
     if description:
         entry["description"] = description
@@ -90,10 +92,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    parameters: list[dict[str, Any]] = [
-        {"$ref": "#/components/parameters/PlanManagerId"},
-        {"$ref": "#/components/parameters/RequestId"},
-    ]
+    names = ["RequestId"] if operation.is_for_key else ["PlanManagerId", "RequestId"]
+    parameters: list[dict[str, Any]] = [{"$ref": f"#/components/parameters/{name}"} for name in names]
     for name, kind in operation.path_ids.items():
         schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
         parameters.append({"name": name, "in": "path", "required": True, "schema": schema})

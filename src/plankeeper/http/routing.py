@@ -15,7 +15,7 @@ from starlette.types import Scope as ASGIScope
 
 from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.http.access import AccessedKind
-from plankeeper.http.context import ReadContext, Scope, WriteContext
+from plankeeper.http.context import KeyContext, ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
 from plankeeper.http.parsing import BodyParser
 from plankeeper.http.schemas import Query
@@ -44,7 +44,7 @@ class Operation:
     path: str
     handler: Handler
     tag: str
-    required_scope: Scope
+    required_scope: Scope | None  # None: that of any key
     status: int = 200
     extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
     conflicts: bool = False  # whether the contract documents its 409
@@ -57,6 +57,7 @@ class Operation:
     constraint_errors: Mapping[str, ConstraintErrorHandler]
     lock: Lock | None
     writes: bool
+    is_for_key: bool  # whether it is about the key of the request, so that it needs no plan manager
     path_ids: Mapping[str, Any]
     query_name: str | None
     query: type[Query] | None
@@ -86,7 +87,7 @@ class Router:
         self,
         path: str,
         *,
-        scope: Scope,
+        scope: Scope | None,
         extension: bool = False,
         etag: bool = False,
         views: tuple[Query, ...] = (),
@@ -171,6 +172,7 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
     path_names = set(re.findall(r"\{(\w+)\}", path))
     parts: dict[str, Any] = {
         "writes": hints["ctx"] is WriteContext,
+        "is_for_key": hints["ctx"] is KeyContext,
         "path_ids": {},
         "query_name": None,
         "query": None,
@@ -180,8 +182,8 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
         "response_type": hints["return"],
         "has_updated_since": False,
     }
-    if hints["ctx"] not in (ReadContext, WriteContext):
-        raise TypeError(f"{handler}: `ctx` must be a ReadContext or a WriteContext")
+    if hints["ctx"] not in (ReadContext, WriteContext, KeyContext):
+        raise TypeError(f"{handler}: `ctx` must be a ReadContext, a WriteContext or a KeyContext")
     for name in inspect.signature(handler).parameters:
         kind = hints[name]
         if name in path_names:
