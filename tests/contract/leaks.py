@@ -26,6 +26,7 @@ ERROR_HEADERS = {
     "cache-control", "content-length", "content-type", "date", "server", "x-content-type-options", "x-request-id",
 }  # fmt: skip
 RATE_LIMIT_HEADERS = {"ratelimit", "ratelimit-policy"}
+COMPRESSION_HEADERS = {"content-encoding", "vary"}
 
 
 def all_strings(body: Any) -> list[str]:
@@ -40,7 +41,7 @@ def all_strings(body: Any) -> list[str]:
 def assert_error_leaks_nothing(response: httpx.Response) -> None:
     """An error response has the documented members and headers, and reveals no internals."""
     assert response.status_code >= 400
-    allowed = ERROR_HEADERS | RATE_LIMIT_HEADERS | {"allow", "retry-after", "www-authenticate"}
+    allowed = ERROR_HEADERS | RATE_LIMIT_HEADERS | COMPRESSION_HEADERS | {"allow", "retry-after", "www-authenticate"}
     assert set(response.headers) <= allowed, response.headers
     if response.request.method == "HEAD":
         return

@@ -1,12 +1,13 @@
 """The OpenAPI document and its interactive page. All files come from this package."""
 
+import mimetypes
 from pathlib import Path
 
-from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
 from plankeeper.http.public import PublicEndpoint
 from plankeeper.http.public_host import HSTS
+from plankeeper.http.static_content import StaticContent
 
 _STATIC = Path(__file__).with_name("static")
 _SECURITY_HEADERS = {
@@ -24,11 +25,12 @@ _SECURITY_HEADERS = {
 def documentation_endpoints(openapi_document: str, public_url: str | None) -> dict[str, ASGIApp]:
     """`/openapi.json`, `/docs` and the files of that page."""
     headers = _SECURITY_HEADERS | ({"strict-transport-security": HSTS} if public_url else {})
-    openapi_response = Response(openapi_document, media_type="application/json", headers=headers)
+    openapi = StaticContent(openapi_document.encode(), "application/json", headers)
     files = {"/docs": "docs.html"} | {
         f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }
-    endpoints: dict[str, ASGIApp] = {"/openapi.json": PublicEndpoint(openapi_response)}
+    endpoints: dict[str, ASGIApp] = {"/openapi.json": PublicEndpoint(openapi)}
     for path, name in files.items():
-        endpoints[path] = PublicEndpoint(FileResponse(_STATIC / name, headers=headers))
+        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        endpoints[path] = PublicEndpoint(StaticContent((_STATIC / name).read_bytes(), media_type, headers))
     return endpoints

@@ -15,6 +15,7 @@ from plankeeper.database.commit_watermark import CommitWatermark
 from plankeeper.http.access import Access, AccessedKind, OnAccess
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal
+from plankeeper.http.compression import compress
 from plankeeper.http.context import KeyContext, ReadContext, WriteContext
 from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.etags import Preconditions, require_preconditions, with_etag, with_location
@@ -58,6 +59,8 @@ class Endpoint:
         self._operations = dict(operations)
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
+        # Compressed, the length of a body that repeats a client's text would tell something about a secret beside it.
+        self._has_secret = any(each.has_secret for each in operations.values())
         self._allow = ", ".join(sorted([*self._operations, "OPTIONS"]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,6 +72,8 @@ class Endpoint:
             return
         except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
             response = error_response(error, state.request_id.decode())
+        if not self._has_secret:
+            response = await compress(response, state.headers.get(b"accept-encoding"))
         await response.send(state.request_id, send, state.rate_limit_headers)
         self._deps.on_response(state, scope["method"], self._path, response.status)
 

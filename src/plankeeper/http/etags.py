@@ -42,8 +42,8 @@ def with_etag(response: Response, preconditions: Preconditions) -> Response:
     etag_header = {"etag": tag}
     if preconditions.if_match is not None and not _has_strong_tag(preconditions.if_match, [tag]):
         raise ApiError("precondition_failed")
-    if preconditions.if_none_match is not None and _has_tag(preconditions.if_none_match, [tag]):
-        return Response(NOT_MODIFIED, b"", etag_header)
+    if preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, [tag]):
+        return Response(NOT_MODIFIED, response.body, etag_header)
     return Response(response.status, response.body, etag_header)
 
 
@@ -51,18 +51,23 @@ def require_preconditions(preconditions: Preconditions, bodies: Sequence[bytes])
     """Raise ApiError `precondition_failed` unless a write may change the resource, whose views have these bodies."""
     tags = [etag(body) for body in bodies]
     matches = preconditions.if_match is None or _has_strong_tag(preconditions.if_match, tags)
-    if not matches or (preconditions.if_none_match is not None and _has_tag(preconditions.if_none_match, tags)):
+    if not matches or (preconditions.if_none_match is not None and has_tag(preconditions.if_none_match, tags)):
         raise ApiError("precondition_failed")
 
 
 def _has_strong_tag(header: bytes, tags: Sequence[str]) -> bool:
     """Whether an If-Match header has one of the tags, or is `*`. A weak tag never matches."""
-    return any(star or (quoted in tags and not weak) for weak, quoted, star in _TAG.findall(header.decode("latin-1")))
+    return any(star or (quoted in tags and not weak) for weak, quoted, star in _tags_in(header))
 
 
-def _has_tag(header: bytes, tags: Sequence[str]) -> bool:
+def has_tag(header: bytes, tags: Sequence[str]) -> bool:
     """Whether an If-None-Match header has one of the tags, weak or not, or is `*`."""
-    return any(star or quoted in tags for _, quoted, star in _TAG.findall(header.decode("latin-1")))
+    return any(star or quoted in tags for _, quoted, star in _tags_in(header))
+
+
+def _tags_in(header: bytes) -> list[tuple[str, str, str]]:
+    """The tags of a header, without what distinguishes the coding: a resource is the same in all of them."""
+    return _TAG.findall(header.decode("latin-1").replace('-gzip"', '"'))
 
 
 class _Identified(Struct):

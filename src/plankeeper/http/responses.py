@@ -36,12 +36,13 @@ class Response:
 
     async def send(self, request_id: bytes, send: Send, extra_headers: RawHeaders = ()) -> None:
         headers = [(b"x-request-id", request_id), *_SECURITY_HEADERS, *extra_headers]
+        body = self.body if self.status != NOT_MODIFIED else b""
         if self.status != NOT_MODIFIED:
-            headers += _CONTENT_TYPE_HEADER, (b"content-length", b"%d" % len(self.body))
+            headers += _CONTENT_TYPE_HEADER, (b"content-length", b"%d" % len(body))
         if self.headers:
             headers += [(name.encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        await send({"type": "http.response.body", "body": body})
 
 
 def log_unavailability(error: Exception, request_id: str) -> Cause | None:
