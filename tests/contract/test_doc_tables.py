@@ -141,8 +141,6 @@ def _describe(schema: dict[str, Any]) -> tuple[str, str]:
 def _type_in_words(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         values = [value for value in schema["enum"] if value is not None]
-        if "nsw" in values:
-            return "state's code, in either case"
         return ", ".join(f"`{value}`" for value in values)
     if schema.get("type") == "string":
         known = {"uuid": "UUID", "date": "date", "date-time": "datetime", "email": "email address", "decimal": "number"}

@@ -142,7 +142,7 @@ def test_every_operation_has_an_id_a_tag_a_summary_and_its_paths_parameters() ->
         assert entry["summary"].strip()
         in_path = {each["name"] for each in entry["parameters"] if each.get("in") == "path"}
         assert in_path == set(ALL_OPERATIONS[name].path_ids)
-        needs_plan_manager = {"$ref": "#/components/parameters/PlanManagerId"} in entry["parameters"]
+        needs_plan_manager = "plan_manager" in entry.get("security", DOCUMENT["security"])[0]
         assert needs_plan_manager is not ALL_OPERATIONS[name].is_for_key
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from plankeeper import __version__
 from plankeeper.http.errors import CODES, Error
-from plankeeper.http.openapi_headers import HEADER_NAMES, HEADERS, PARAMETERS
+from plankeeper.http.openapi_headers import HEADER_NAMES, HEADERS, PARAMETERS, SECURITY_SCHEMES
 from plankeeper.http.routing import Operation
 from plankeeper.http.schemas import Query, custom_schema
 
@@ -50,12 +50,12 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Plankeeper public API", "version": __version__, "description": _INTRODUCTION},
         "servers": [{"url": "/"}],
-        "security": [{"api_key": []}],
+        "security": [{"api_key": [], "plan_manager": []}],
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": _schemas(operations),
-            "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": SECURITY_SCHEMES,
             "parameters": PARAMETERS,
             "headers": HEADERS,
         },
@@ -76,6 +76,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": _parameters(operation),
         "responses": _responses(operation),
     }
+    if operation.is_for_key:
+        entry["security"] = [{"api_key": []}]
     if operation.required_scope:
         entry["x-required-scope"] = operation.required_scope
     description = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
@@ -92,8 +94,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
 
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    names = ["RequestId"] if operation.is_for_key else ["PlanManagerId", "RequestId"]
-    parameters: list[dict[str, Any]] = [{"$ref": f"#/components/parameters/{name}"} for name in names]
+    parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
     for name, kind in operation.path_ids.items():
         schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
         parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
@@ -127,14 +128,20 @@ def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:
         if field.default not in (UNSET, NODEFAULT):
             schema["default"] = field.default
         if schema.get("type") == "array":
-            parameter |= {"style": "form", "explode": False}
-            schema["minItems"] = 1
+            parameter["schema"] = _separated_by_commas(schema)
         else:
             schema["minLength"] = 1
         if schema.get("type") in ("integer", "boolean") or "enum" in schema:
             schema.pop("minLength", None)
         parameters.append(parameter)
     return parameters
+
+
+def _separated_by_commas(array: dict[str, Any]) -> dict[str, Any]:
+    """A list in a query as text, because most generators send an array as repeated parameters."""
+    items: dict[str, Any] = array["items"]
+    item = items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
+    return {"type": "string", "minLength": 1, "pattern": f"^{item}(,{item}){{0,{array['maxItems'] - 1}}}$"}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
@@ -183,8 +190,16 @@ def _struct_types(response_type: Any) -> list[Any]:
 
 
 def _response_schema(response_type: Any) -> dict[str, Any]:
-    schemas = [_schema(member) for member in _struct_types(response_type)]
+    # The more detailed one first: clients take the first schema that fits, and a summary fits everything.
+    by_detail = sorted(_struct_types(response_type), key=_count_fields, reverse=True)
+    schemas = [_schema(member) for member in by_detail]
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _count_fields(struct_type: Any) -> int:
+    """The number of fields of a struct, or of the items of a page."""
+    [item] = get_args(struct_type) or [struct_type]
+    return len(fields(item))
 
 
 def _schema(struct_type: Any) -> dict[str, Any]:

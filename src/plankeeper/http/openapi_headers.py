@@ -1,11 +1,14 @@
 """The headers of requests and responses in the OpenAPI document."""
 
-_PLAN_MANAGER_ID = {
-    "name": "X-Plan-Manager-Id",
-    "in": "header",
-    "required": True,
-    "description": "The plan manager that the request acts for.",
-    "schema": {"type": "string", "format": "uuid"},
+# The plan manager as a part of the credentials, so that clients and tools ask for it once, and not for each request.
+SECURITY_SCHEMES = {
+    "api_key": {"type": "http", "scheme": "bearer", "description": "An API key: `Authorization: Bearer plk_...`."},
+    "plan_manager": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Plan-Manager-Id",
+        "description": "The UUID of the plan manager that the request acts for.",
+    },
 }
 _REQUEST_ID = {
     "name": "X-Request-Id",
@@ -16,7 +19,6 @@ _REQUEST_ID = {
     "x-plankeeper-extension": True,
 }
 PARAMETERS = {
-    "PlanManagerId": _PLAN_MANAGER_ID,
     "RequestId": _REQUEST_ID,
     "IdempotencyKey": {
         "name": "Idempotency-Key",

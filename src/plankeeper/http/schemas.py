@@ -55,8 +55,14 @@ class StateCode(str):
     __slots__ = ()
 
 
+class StateFilter(str):
+    """The state of a filter: lower case in the contract, accepted in either case."""
+
+    __slots__ = ()
+
+
 def decode_custom_type(kind: type, value: Any) -> Any:
-    """Msgspec's `dec_hook`: converts a string to an Email or a StateCode. The ValueError says what is expected."""
+    """Msgspec's `dec_hook`: converts a string to one of these types. The ValueError says what is expected."""
     if not isinstance(value, str):
         got = next((name for kind, name in _JSON_TYPE_NAMES.items() if isinstance(value, kind)), "this")
         raise ValueError(f"must be a string, not {got}")  # noqa: TRY004 - msgspec's contract
@@ -64,6 +70,10 @@ def decode_custom_type(kind: type, value: Any) -> Any:
         if value.upper() in STATE_CODES and value.isascii():
             return StateCode(value.upper())
         raise ValueError(f"must be one of {', '.join(STATE_CODES)}")
+    if kind is StateFilter:
+        if value.upper() in STATE_CODES and value in (value.lower(), value.upper()):
+            return StateFilter(value)
+        raise ValueError(f"must be one of {', '.join(STATE_CODES).lower()}")
     if len(value) > 254:
         raise ValueError("must be at most 254 characters long")
     try:
@@ -83,10 +93,13 @@ _JSON_TYPE_NAMES: dict[type, str] = {
 
 
 def custom_schema(kind: type) -> dict[str, Any]:
-    """Msgspec's `schema_hook`: the JSON Schema of an Email or a StateCode."""
+    """Msgspec's `schema_hook`: the JSON Schema of these types.
+
+    A state is in one case, although the other is accepted: generators make a name from each value.
+    """
     if kind is Email:
         return {"type": "string", "format": "email", "maxLength": 254}
-    return {"type": "string", "enum": [*STATE_CODES, *(state.lower() for state in STATE_CODES)]}
+    return {"type": "string", "enum": [each.lower() if kind is StateFilter else each for each in STATE_CODES]}
 
 
 def apply_patch(change: Struct, before: S) -> S:

@@ -16,6 +16,7 @@ from plankeeper.http.schemas import (
     NewId,
     Query,
     StateCode,
+    StateFilter,
     Text20,
     Text50,
     Text254,
@@ -222,13 +223,7 @@ class ParticipantListQuery(UuidListQuery):
     """Filters of the list, combined with AND."""
 
     status: Status | UnsetType = UNSET
-    state: Annotated[
-        Literal[
-            "nsw", "qld", "vic", "sa", "wa", "tas", "act", "nt", "NSW", "QLD", "VIC", "SA", "WA", "TAS", "ACT", "NT"
-        ]
-        | UnsetType,
-        Meta(description="Lower case in the contract; upper case is accepted too."),
-    ] = UNSET
+    state: Annotated[StateFilter | UnsetType, Meta(description="Upper case is accepted, too.")] = UNSET
     account_manager: Annotated[
         Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
         Meta(description="Ids of account managers, separated by commas; any of them matches."),

@@ -17,7 +17,7 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.schemas import STATE_CODES
+from plankeeper.http.schemas import STATE_CODES, StateFilter
 from plankeeper.participants import queries, search, service, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
@@ -45,7 +45,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         limit=PAGE_SIZE,
         after=str(after) if after else "0",
         status=filters["status"] if filters["status"] in STATUSES else UNSET,
-        state=filters["state"] if filters["state"] in STATE_CODES else UNSET,
+        state=StateFilter(filters["state"]) if filters["state"] in STATE_CODES else UNSET,
         account_manager=[filters["account_manager"]] if parse_uuid(filters["account_manager"]) else UNSET,
     )
     if text:

@@ -1,0 +1,73 @@
+"""Choices in the OpenAPI document that generators of clients depend on."""
+
+import re
+from typing import Any
+
+from contract.operations import ALL_OPERATIONS
+from support.client import DOCUMENT
+
+
+def all_objects(node: Any) -> list[dict[str, Any]]:
+    if isinstance(node, list):
+        return [found for each in node for found in all_objects(each)]
+    if not isinstance(node, dict):
+        return []
+    return [node, *(found for each in node.values() for found in all_objects(each))]
+
+
+def query_parameters() -> list[dict[str, Any]]:
+    return [each for each in all_objects(DOCUMENT["paths"]) if each.get("in") == "query"]
+
+
+def test_the_values_of_an_enum_differ_in_more_than_case() -> None:
+    for each in all_objects(DOCUMENT):
+        texts = [value.lower() for value in each.get("enum", []) if isinstance(value, str)]
+        assert len(texts) == len(set(texts)), each
+
+
+def test_the_plan_manager_is_a_part_of_the_credentials() -> None:
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert DOCUMENT["security"] == [{name: [] for name in schemes}]
+    assert schemes["plan_manager"] | {"description": ""} == {
+        "type": "apiKey", "in": "header", "name": "X-Plan-Manager-Id", "description": "",
+    }  # fmt: skip
+    assert not [each for each in all_objects(DOCUMENT) if each.get("name") == "X-Plan-Manager-Id" and "schema" in each]
+    without = [each["security"] for each in all_objects(DOCUMENT["paths"]) if "security" in each]
+    assert without == [[{"api_key": []}]] * sum(each.is_for_key for each in ALL_OPERATIONS.values())
+
+
+def test_a_list_in_a_query_is_text_with_a_pattern() -> None:
+    assert not [each for each in query_parameters() if each["schema"].get("type") == "array"]
+    patterns = {each["name"]: each["schema"]["pattern"] for each in query_parameters() if each["name"] in LISTS}
+    assert set(patterns) == set(LISTS)
+    for name, (valid, invalid) in LISTS.items():
+        assert re.search(patterns[name], valid)
+        assert not re.search(patterns[name], invalid)
+
+
+ID = "017a5f00-0000-7000-8000-00000000da7a"
+LISTS = {
+    "account_manager": (f"{ID},{ID}", f"{ID},"),
+    "type": ("participant.*,provider.created", "participant.*,"),
+}
+
+
+def test_the_more_detailed_schema_of_a_response_is_first() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    unions = [
+        [schemas[each["$ref"].rpartition("/")[2]] for each in found["anyOf"]]
+        for found in all_objects(DOCUMENT["paths"])
+        if all("$ref" in each for each in found.get("anyOf", [{}]))
+    ]
+    assert unions
+    for members in unions:
+        sizes = [_count_properties(each) for each in members]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def _count_properties(schema: dict[str, Any]) -> int:
+    """Those of the items of a page."""
+    properties = schema["properties"]
+    if set(properties) != {"data", "pagination"}:
+        return len(properties)
+    return len(DOCUMENT["components"]["schemas"][properties["data"]["items"]["$ref"].rpartition("/")[2]]["properties"])
