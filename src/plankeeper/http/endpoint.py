@@ -24,6 +24,7 @@ from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
 from plankeeper.http.responses import Response, error_response
+from plankeeper.http.returned_members import readable_members, require_unchanged
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.schemas import Query
 from plankeeper.settings import Settings
@@ -50,6 +51,17 @@ UNKNOWN_WATERMARK = datetime(1970, 1, 1, tzinfo=UTC)  # as an `updated_since`, i
 CLIENT_CLOSED_REQUEST = 499  # logged if the client disconnects before the response
 
 
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write as the client asks for it. `returned` are read-only members that it sends back."""
+
+    operation: Operation
+    values: dict[str, Any]
+    returned: dict[str, Any]
+    preconditions: Preconditions
+    idempotency_key: IdempotencyKey | None
+
+
 class Endpoint:
     """One path with its operations by method: an ASGI application."""
 
@@ -59,6 +71,8 @@ class Endpoint:
         self._operations = dict(operations)
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
+        can_be_put_back = {"GET", "PUT"} <= set(operations)
+        self._readable = readable_members(operations["GET"].response_type) if can_be_put_back else frozenset[str]()
         # Compressed, the length of a body that repeats a client's text would tell something about a secret beside it.
         self._has_secret = any(each.has_secret for each in operations.values())
         self._allow = ", ".join(sorted([*self._operations, "OPTIONS"]))
@@ -91,17 +105,17 @@ class Endpoint:
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
         values = _handler_arguments(operation, scope)
-        body = b""
+        body, returned = b"", dict[str, Any]()
         if operation.parser and operation.body_name:
             body = await read_body(state.headers, receive)  # a slow upload holds no concurrency slot
-            values[operation.body_name] = operation.parser.parse(body, _resource_id(operation, scope))
+            values[operation.body_name], returned = operation.parser.parse_update(body, self._readable)
         with self._deps.admission:
             if not operation.writes:
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)
             idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
-            response = await self._run_transaction(
-                state, operation, values, principal, plan_manager_id, idempotency_key
-            )
+            preconditions = Preconditions.from_headers(state.headers)
+            write = _Write(operation, values, returned, preconditions, idempotency_key)
+            response = await self._run_transaction(write, state, principal, plan_manager_id)
         return _with_location(response, operation, values, scope["path"])
 
     async def _handle_key_read(self, operation: Operation, state: RequestState, scope: Scope) -> Response:
@@ -153,63 +167,53 @@ class Endpoint:
             self._deps.on_access(Access(*place, "listed", kind, None, query, *ids, request_id))
 
     async def _run_transaction(
-        self,
-        state: RequestState,
-        operation: Operation,
-        values: dict[str, Any],
-        principal: Principal,
-        plan_manager_id: UUID,
-        idempotency_key: IdempotencyKey | None,
+        self, write: _Write, state: RequestState, principal: Principal, plan_manager_id: UUID
     ) -> Response:
         """The only transaction of a request, committed before the response is sent."""
         try:
             async with self._deps.db.transaction() as tx:
-                request_id, preconditions = state.request_id.decode(), Preconditions.from_headers(state.headers)
+                request_id = state.request_id.decode()
                 ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
-                response = await self._handle_write(operation, ctx, values, idempotency_key, preconditions)
+                response = await self._handle_write(write, ctx)
                 if self._deps.on_write:
                     await self._deps.on_write(tx, plan_manager_id, request_id)
                 return response
         except asyncpg.IntegrityConstraintViolationError as error:
             violation = constraint_violation(error)
-            handle_violation = operation.constraint_errors.get(violation.constraint)
+            handle_violation = write.operation.constraint_errors.get(violation.constraint)
             if handle_violation is None:
                 raise
             raise await handle_violation(self._deps.db, plan_manager_id, violation) from None
 
-    async def _handle_write(
-        self,
-        operation: Operation,
-        ctx: WriteContext,
-        values: dict[str, Any],
-        idempotency_key: IdempotencyKey | None,
-        preconditions: Preconditions,
-    ) -> Response:
+    async def _handle_write(self, write: _Write, ctx: WriteContext) -> Response:
         """Run the handler, or replay the saved response. Raises ApiError if a precondition doesn't hold."""
+        operation, idempotency_key = write.operation, write.idempotency_key
         if idempotency_key and (
             saved_response := await self._deps.idempotency_store.get_or_claim(ctx, idempotency_key)
         ):
             return saved_response
-        if preconditions and operation.lock:
-            await self._require_preconditions(operation.lock, ctx, values, preconditions)
-        response = Response.from_object(operation.status, await operation.handler(ctx, **values))
+        if operation.lock and (write.preconditions or write.returned):
+            views = await self._lock_and_read(operation.lock, ctx, write.values)
+            require_preconditions(write.preconditions, views)
+            require_unchanged(write.returned, views)
+        response = Response.from_object(operation.status, await operation.handler(ctx, **write.values))
         if idempotency_key:
             await self._deps.idempotency_store.save_response(
                 ctx, idempotency_key, response, has_secret=operation.has_secret
             )
         return response
 
-    async def _require_preconditions(
-        self, lock: Lock, ctx: WriteContext, values: dict[str, Any], preconditions: Preconditions
-    ) -> None:
-        """Raises ApiError `precondition_failed`. Locks the resource first, so that concurrent updates are seen."""
+    async def _lock_and_read(self, lock: Lock, ctx: WriteContext, values: dict[str, Any]) -> list[bytes]:
+        """The bodies of all views of the resource that a path names; raises NotFound.
+
+        Locks the resource first, so that concurrent updates are seen.
+        """
         get = self._operations["GET"]
         ids = {name: values[name] for name in get.path_ids}
         await lock(ctx, **ids)
         read_ctx = ReadContext(ctx.tx, ctx.plan_manager_id, ctx.settings)
         queries: list[dict[str, Query]] = [{get.query_name: view} for view in get.views] if get.query_name else [{}]
-        bodies = [Response.from_object(200, await get.handler(read_ctx, **ids, **query)).body for query in queries]
-        require_preconditions(preconditions, bodies)
+        return [Response.from_object(200, await get.handler(read_ctx, **ids, **query)).body for query in queries]
 
     def _respond_without_operation(self, method: str) -> Response:
         if method == "OPTIONS":
@@ -236,11 +240,6 @@ def _with_location(response: Response, operation: Operation, values: dict[str, A
     query = values[operation.query_name] if operation.query_name else None
     view = "?view=full" if getattr(query, "view", UNSET) == "full" else ""
     return with_location(response, path, view, is_new=operation.creates, has_secret=operation.has_secret)
-
-
-def _resource_id(operation: Operation, scope: Scope) -> str | None:
-    """The resource's id, which the body may repeat."""
-    return next(reversed(scope["path_params"].values())) if operation.method == "PUT" else None
 
 
 class NotFoundEndpoint:

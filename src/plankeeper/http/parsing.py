@@ -15,6 +15,7 @@ from msgspec import Struct, UnsetType
 
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.pagination import ListQuery
+from plankeeper.http.returned_members import take_returned_members
 from plankeeper.http.schemas import UUID_PATTERN, Query, decode_custom_type
 from plankeeper.http.validation import known_fields, validate
 
@@ -147,24 +148,28 @@ class BodyParser(Generic[S]):
         self._struct_type = struct_type
         self._decoder = msgspec.json.Decoder(struct_type, dec_hook=decode_custom_type)
 
-    def parse(self, body: bytes, resource_id: str | None = None) -> S:
-        """The struct; raises ApiError `invalid_json`, or ValidationError with all errors.
+    def parse(self, body: bytes) -> S:
+        """The struct; raises ApiError `invalid_json`, or ValidationError with all errors."""
+        parsed, _ = self.parse_update(body, frozenset())
+        return parsed
 
-        Ignores an `id` equal to `resource_id`, so that a client can send back a resource that it fetched.
+    def parse_update(self, body: bytes, readable: frozenset[str]) -> tuple[S, dict[str, Any]]:
+        """The struct, and the read-only members that the client has sent back; raises the same errors.
+
+        `readable` are the members of the resource in responses.
         """
         body = body.removeprefix(_BYTE_ORDER_MARK)
         try:
             if b"\\u0000" not in body:
-                return self._decoder.decode(body)
+                return self._decoder.decode(body), {}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
         document = parse_json_object(body)
-        if resource_id is not None and "id" in document and str(document["id"]).lower() == resource_id.lower():
-            del document["id"]
+        returned = take_returned_members(document, readable, known_fields(self._struct_type)) if readable else {}
         parsed, errors = validate(self._struct_type, _with_whole_numbers(document))
         if parsed is None:
             raise ValidationError(*errors)
-        return parsed
+        return parsed, returned
 
 
 def parse_json_object(body: bytes) -> dict[str, Any]:

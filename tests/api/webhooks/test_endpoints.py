@@ -81,7 +81,7 @@ INVALID_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"event_types": ["*"] * 51}, "event_types"), ({"event_types": ["participant"]}, "event_types[0]"),
     ({"event_types": ["*", "A.b"]}, "event_types[1]"), ({"event_types": ["a.*b"]}, "event_types[0]"),
     ({"event_types": [5]}, "event_types[0]"), ({"payload": "fat"}, "payload"), ({"payload": None}, "payload"),
-    ({"secret": "whsec_x"}, "secret"), ({"id": str(uuid7())}, "id"), ({"disabled_reason": None}, "disabled_reason"),
+    ({"secret": "whsec_x"}, "secret"), ({"id": str(uuid7())}, "id"), ({"disabled_reason": "x"}, "disabled_reason"),
 ]  # fmt: skip
 
 
