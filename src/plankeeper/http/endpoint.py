@@ -71,8 +71,9 @@ class Endpoint:
         self._operations = dict(operations)
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
-        can_be_put_back = {"GET", "PUT"} <= set(operations)
-        self._readable = readable_members(operations["GET"].response_type) if can_be_put_back else frozenset[str]()
+        self._readable = frozenset[str]()
+        if {"GET", "PUT"} <= set(operations):
+            self._readable = readable_members(operations["GET"].response_type, operations["PUT"].body)
         # Compressed, the length of a body that repeats a client's text would tell something about a secret beside it.
         self._has_secret = any(each.has_secret for each in operations.values())
         self._allow = ", ".join(sorted([*self._operations, "OPTIONS"]))

@@ -21,10 +21,20 @@ UUID_LENGTH = 36
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 
 
-def readable_members(response_type: Any) -> frozenset[str]:
-    """The members of a resource in all its views."""
+def readable_members(response_type: Any, body_type: type[Struct] | None) -> frozenset[str]:
+    """The members of a resource, in all its views, that an update takes in another form or not at all."""
     structs = [each for each in (get_args(response_type) or [response_type]) if issubclass(each, Struct)]
-    return frozenset(field.encode_name for each in structs for field in fields(each))
+    writable = body_type.__struct_encode_fields__ if body_type else ()
+    return frozenset(
+        field.encode_name
+        for each in structs
+        for field in fields(each)
+        if field.encode_name not in writable or _has_structs(field.type)
+    )
+
+
+def _has_structs(kind: Any) -> bool:
+    return (isinstance(kind, type) and issubclass(kind, Struct)) or any(_has_structs(each) for each in get_args(kind))
 
 
 def take_returned_members(
@@ -32,12 +42,12 @@ def take_returned_members(
 ) -> dict[str, Any]:
     """Remove the members from a body that an update doesn't take, but a response has, and return them.
 
-    A writable member counts, too, if it consists of objects, as it does in responses: permissions, for example.
+    A writable member counts, too, if it consists of objects with ids, as in responses: permissions, for example.
     """
     returned = {
         name: value
         for name, value in document.items()
-        if name in readable and (name not in writable or _contains_objects(value))
+        if name in readable and (name not in writable or _contains_references(value))
     }
     for name in returned:
         del document[name]
@@ -57,9 +67,9 @@ def require_unchanged(returned: Mapping[str, Any], views: Sequence[bytes]) -> No
         raise ValidationError(*(FieldError(name, message) for name in changed))
 
 
-def _contains_objects(value: Any) -> bool:
+def _contains_references(value: Any) -> bool:
     items = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return any(isinstance(each, dict) for each in items)
+    return any(isinstance(each, dict) and "id" in each for each in items)
 
 
 def _is_same(sent: Any, stored: Any) -> bool:
