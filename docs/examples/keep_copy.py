@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keep a copy of participants and providers in SQLite. It can be killed at any time: it continues where it was.
 
-BASE=http://127.0.0.1:8000 KEY=plk_... PLAN_MANAGER=... python keep_copy.py copy.sqlite
+Set BASE (http://127.0.0.1:8000), KEY and PLAN_MANAGER, and run `python keep_copy.py copy.sqlite`.
 """
 
 import json
@@ -67,7 +67,7 @@ def set_cursor(copy: sqlite3.Connection, name: str, value: str) -> None:
 
 
 def load(client: httpx.Client, copy: sqlite3.Connection) -> None:
-    """Read all lists, unless that is done. What changes meanwhile is in the feed after the newest event of now."""
+    """Read all lists, unless that has been done. The feed, from the event that is saved first, has later changes."""
     if cursor(copy, "events") is None:
         newest = get(client, "/events", after="now")["pagination"]["next_cursor"]
         with copy:

@@ -48,7 +48,7 @@ VERBS = {
         "disabled",
     ),
 }
-EVENT_TYPES = tuple(f"{kind}.{verb}" for kind, verbs in VERBS.items() for verb in verbs)
+EVENT_TYPES = frozenset(f"{kind}.{verb}" for kind, verbs in VERBS.items() for verb in verbs)  # asked for each event
 EVENT_TYPE_PATTERNS = ("*", *(f"{kind}.*" for kind in VERBS), *EVENT_TYPES)
 
 

@@ -7,12 +7,13 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from plankeeper import __version__
+from plankeeper.http.routing import PREFIX
 
 _PAGE = (Path(__file__).with_name("static") / "front_page.html").read_text()
 _LINKS = {
     "name": "Plankeeper",
     "version": __version__,
-    "api": "/api/public/v1",
+    "api": PREFIX,
     "documentation": "/docs",
     "openapi": "/openapi.json",
     "console": "/console",
