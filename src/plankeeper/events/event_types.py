@@ -1,6 +1,6 @@
 """All types of events, and patterns that select some of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from plankeeper.http.errors import FieldError, ValidationError
@@ -52,19 +52,10 @@ EVENT_TYPES = frozenset(f"{kind}.{verb}" for kind, verbs in VERBS.items() for ve
 EVENT_TYPE_PATTERNS = ("*", *(f"{kind}.*" for kind in VERBS), *EVENT_TYPES)
 
 
-def require_event_types(field: str, patterns: Sequence[str]) -> None:
-    """Raise a ValidationError that names the unknown types of a parameter."""
-    errors = [FieldError(field, unknown_type_message(each)) for each in patterns if each not in EVENT_TYPE_PATTERNS]
-    if errors:
-        raise ValidationError(*errors)
-
-
-def require_event_type_items(field: str, patterns: Sequence[str]) -> None:
-    """Raise a ValidationError that names each unknown type of a list in the body: `event_types[1]`."""
+def require_event_types(selected: Iterable[tuple[str, str]]) -> None:
+    """Raise a ValidationError that names the unknown types or patterns. Each comes with its field: `event_types[1]`."""
     errors = [
-        FieldError(f"{field}[{index}]", unknown_type_message(each))
-        for index, each in enumerate(patterns)
-        if each not in EVENT_TYPE_PATTERNS
+        FieldError(field, unknown_type_message(each)) for field, each in selected if each not in EVENT_TYPE_PATTERNS
     ]
     if errors:
         raise ValidationError(*errors)

@@ -28,7 +28,7 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
         raise ValidationError(offset="must be 0: this list supports cursors only")
     types = None
     if not isinstance(query.type, UnsetType):
-        require_event_types("type", query.type)
+        require_event_types(("type", each) for each in query.type)
         types = matching_event_types(query.type)
     if query.after == "now":
         newest = await store.latest_id(ctx.db, ctx.plan_manager_id)

@@ -9,7 +9,7 @@ from msgspec import UnsetType
 from uuid_utils.compat import uuid7
 
 from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.events.event_types import require_event_type_items
+from plankeeper.events.event_types import require_event_types
 from plankeeper.events.order_store import latest_position
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import WriteContext, or_404
@@ -42,14 +42,18 @@ async def select_for_update(ctx: WriteContext, webhook_endpoint_id: UUID) -> Web
     return await endpoint_store.select_for_update(ctx.tx, ctx.plan_manager_id, webhook_endpoint_id)
 
 
+def _require_event_types(event_types: list[str] | UnsetType) -> None:
+    if not isinstance(event_types, UnsetType):
+        require_event_types((f"event_types[{index}]", each) for index, each in enumerate(event_types))
+
+
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
     """Create an endpoint, which receives the events from now on. Only this result contains the secret.
 
     Raises SecretKeyMissingError if no key encrypts.
     """
     _require_valid_url(ctx, new.url)
-    if not isinstance(new.event_types, UnsetType):
-        require_event_type_items("event_types", new.event_types)
+    _require_event_types(new.event_types)
     await endpoint_store.lock_plan_manager(ctx.tx, ctx.plan_manager_id)
     if await endpoint_store.count(ctx.tx, ctx.plan_manager_id) >= ctx.settings.max_webhook_endpoints:
         raise ApiError("too_many_webhook_endpoints")
@@ -70,8 +74,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
 
 async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
     """Apply the members that are set; raises NotFound. Pausing an endpoint cancels its pending deliveries."""
-    if not isinstance(change.event_types, UnsetType):
-        require_event_type_items("event_types", change.event_types)
+    _require_event_types(change.event_types)
     old = or_404(await select_for_update(ctx, webhook_endpoint_id))
     if isinstance(change.url, str):
         _require_valid_url(ctx, change.url)
