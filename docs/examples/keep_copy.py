@@ -79,6 +79,7 @@ def load(client: httpx.Client, copy: sqlite3.Connection) -> None:
             page = get(client, path, after=after, limit=1000, **query)
             with copy:  # the page and its cursor together
                 for each in page["data"]:
+                    each.pop("updated_at", None)  # events don't have it
                     save(copy, kind, each["id"], each)
                 set_cursor(copy, path, page["pagination"]["next_cursor"] or "end")
 

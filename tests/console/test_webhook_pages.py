@@ -10,9 +10,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from plankeeper.http.pagination import UuidListQuery
 from plankeeper.webhooks import endpoint_store
-from plankeeper.webhooks.schemas import WebhookEndpoint
+from plankeeper.webhooks.schemas import WebhookEndpoint, WebhookEndpointListQuery
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer, wait_until
@@ -27,7 +26,7 @@ NEW_ENDPOINT = {
 
 @pytest.fixture
 def list_endpoints(server: RunningServer) -> Callable[[UUID], list[WebhookEndpoint]]:
-    return lambda owner: server.run(endpoint_store.list_page(server.db, owner, UuidListQuery()))
+    return lambda owner: server.run(endpoint_store.list_page(server.db, owner, WebhookEndpointListQuery()))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import plankeeper
 from plankeeper.database.filters import FilteredList
+from plankeeper.database.sorting import SortedId
 
 ROOT = Path(plankeeper.__file__).parent
 PROJECT = Path(__file__).parents[2]
@@ -127,16 +128,23 @@ def filtered_lists() -> dict[str, FilteredList]:
 
 @cache
 def composed_statements() -> tuple[Statement, ...]:
-    """The statements of each list for each set of filters, with the text that the program composes."""
+    """The statements of each list for sets of filters and for orders, with the text that the program composes."""
     result: list[Statement] = []
     for qualified_name, filtered_list in filtered_lists().items():
         module, _, name = qualified_name.rpartition(".")
         for fields, page, count in filtered_list.statements():
             case = f"{name}[{','.join(fields)}]"
+            id_type = UUID if filtered_list.id_type == "uuid" else int
             result += [
-                Statement(module, f"{case}.page", 0, "rows", UUID, page, 4 + len(fields), "plan_manager_id"),
+                Statement(module, f"{case}.page", 0, "rows", id_type, page, 4 + len(fields), "plan_manager_id"),
                 Statement(module, f"{case}.count", 0, "one", int, count, 1 + len(fields), "plan_manager_id"),
             ]
+        for fields, order, start, page in filtered_list.sorted_statements():
+            case = (
+                f"{name}[{','.join(fields)}].{order.name}.{'descending' if order.descending else 'ascending'}.{start}"
+            )
+            values = 3 + len(fields) + {"beginning": 0, "null": 1, "value": 2}[start]
+            result.append(Statement(module, case, 0, "rows", SortedId, page, values, "plan_manager_id"))
     return tuple(result)
 
 

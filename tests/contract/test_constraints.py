@@ -95,6 +95,8 @@ UNBREAKABLE = {
     "idempotency_records_plan_manager_id_fkey": "a key's grants name plan managers that there are",
     "grants_version_pkey": "one row, made by a migration",
     "grants_version_one_check": "one row, made by a migration",
+    "cursor_keys_pkey": "one row, made by a migration",
+    "cursor_keys_id_check": "one row, made by a migration",
     "schema_compatibility_pkey": "one row, made by a migration",
     "schema_compatibility_one_check": "one row, made by a migration",
     "alembic_version_pkc": "Alembic's",

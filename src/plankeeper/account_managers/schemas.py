@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import Email, NewId, Text255
+from plankeeper.http.pagination import DefaultSort, ResourceListQuery
+from plankeeper.http.schemas import AwareDatetime, Email, NewId, Text255
 
 
 class AccountManager(Struct):
@@ -18,6 +18,12 @@ class AccountManager(Struct):
     name: Annotated[str | None, Meta(description="First and last name joined.")]
     email: str | None
     active: bool | None
+
+
+class AccountManagerDetails(AccountManager):
+    """An account manager with all members."""
+
+    updated_at: AwareDatetime
 
 
 class AccountManagerRow(Struct, kw_only=True):
@@ -58,8 +64,9 @@ class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
     deleted: bool | UnsetType = UNSET
 
 
-class AccountManagerListQuery(UuidListQuery):
+class AccountManagerListQuery(ResourceListQuery):
     """Filters for the list."""
 
+    sort: DefaultSort = UNSET
     active: bool | UnsetType = UNSET
     email: Annotated[Text255 | UnsetType, Meta(description="Exact match that ignores case.")] = UNSET

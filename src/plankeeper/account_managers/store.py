@@ -4,9 +4,17 @@ from collections.abc import AsyncIterator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
-from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery, AccountManagerRow
+from plankeeper.account_managers.schemas import (
+    AccountManager,
+    AccountManagerDetails,
+    AccountManagerListQuery,
+    AccountManagerRow,
+)
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.schemas import unset_to_none
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
 
 COLUMNS: LiteralString = """
         manager.id, manager.first_name, manager.last_name, manager.name, users.email, manager.active"""
@@ -18,50 +26,78 @@ FROM_MANAGERS: LiteralString = """from account_managers manager
     join users on users.plan_manager_id = $1 and users.id = manager.id"""
 IS_VISIBLE: LiteralString = """not manager.deleted and not manager.is_internal
         and ($2 = '' or users.email is null or strpos(lower(split_part(users.email, '@', -1)), $2) = 0)"""
-MATCHES_FILTER: LiteralString = """($3::boolean is null or manager.active = $3)
-        and ($4::text is null or lower(users.email) = lower($4))"""
 
-LIST_PAGE: LiteralString = f"""
+# `operator` is the name of the operator, whose staff the API hides.
+LIST = FilteredList(
+    """(
+        select manager.plan_manager_id, manager.id, manager.active, manager.updated_at, users.email,
+            not manager.deleted and not manager.is_internal as is_visible
+        from account_managers manager
+        join users on users.plan_manager_id = $1 and users.id = manager.id
+        where manager.plan_manager_id = $1
+    ) account_managers""",
+    (
+        Filter(("id",), "id = any ({}::uuid[])"),
+        Filter(("email",), "lower(email) = lower({})"),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter(("active",), "active = {}"),
+        Filter(
+            ("operator",),
+            "is_visible and ({0} = '' or email is null or strpos(lower(split_part(email, '@', -1)), {0}) = 0)",
+        ),
+    ),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}
     {FROM_MANAGERS}
-    where manager.plan_manager_id = $1 and manager.id > $5
+    where manager.plan_manager_id = $1 and manager.id > $3
         and {IS_VISIBLE}
-        and {MATCHES_FILTER}
     order by manager.id
-    limit $6 offset $7
+    limit $4 offset $5
 """
 
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str
-) -> list[AccountManager]:
-    """The rows of one page, and one more if another page follows."""
-    return await db.rows(
-        AccountManager,
-        LIST_PAGE,
-        plan_manager_id,
-        operator.lower(),
-        unset_to_none(query.active),
-        unset_to_none(query.email),
-        query.start,
-        query.limit + 1,
-        query.offset,
-    )
-
-
-COUNT: LiteralString = f"""
-    select count(*)
-    {FROM_MANAGERS}
-    where manager.plan_manager_id = $1
-        and {IS_VISIBLE}
-        and {MATCHES_FILTER}
-"""
+) -> PageRows[AccountManager]:
+    """A page of the account managers that the API shows."""
+    name = operator.lower()
+    if query.is_plain:
+        position = (query.start, query.limit + 1, query.offset)
+        return cut_page(await db.rows(AccountManager, PLAIN_PAGE, plan_manager_id, name, *position), query.limit)
+    fetch = get_many_details if query.view == "full" else get_many
+    return await fetch_page(db, plan_manager_id, query, LIST, fetch, operator=name)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: AccountManagerListQuery, operator: str) -> int:
-    return await db.one(
-        int, COUNT, plan_manager_id, operator.lower(), unset_to_none(query.active), unset_to_none(query.email)
-    )
+    return await LIST.count(db, plan_manager_id, query, operator=operator.lower())
+
+
+GET_MANY: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_MANAGERS}
+    where manager.plan_manager_id = $1 and manager.id = any ($2)
+"""
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]) -> list[AccountManager]:
+    """The account managers that exist among the ids, hidden ones too."""
+    return await db.rows(AccountManager, GET_MANY, plan_manager_id, account_manager_ids)
+
+
+GET_MANY_DETAILS: LiteralString = f"""
+    select {COLUMNS}, manager.updated_at
+    {FROM_MANAGERS}
+    where manager.plan_manager_id = $1 and manager.id = any ($2)
+"""
+
+
+async def get_many_details(
+    db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]
+) -> list[AccountManagerDetails]:
+    """The same with all members."""
+    return await db.rows(AccountManagerDetails, GET_MANY_DETAILS, plan_manager_id, account_manager_ids)
 
 
 GET_VISIBLE: LiteralString = f"""
@@ -101,7 +137,7 @@ UPSERT: LiteralString = f"""
     from json_populate_recordset(null::account_managers, $2)
     on conflict (plan_manager_id, id) do update set
         first_name = excluded.first_name, last_name = excluded.last_name, active = excluded.active,
-        is_internal = excluded.is_internal, deleted = excluded.deleted
+        is_internal = excluded.is_internal, deleted = excluded.deleted, updated_at = statement_timestamp()
 """
 
 

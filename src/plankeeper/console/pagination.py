@@ -1,17 +1,12 @@
 """Links of list pages to the first and the next page."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
+from plankeeper.http.pagination import PageRows
+
 PAGE_SIZE = 50
-
-
-class HasId(Protocol):
-    """A row of a list."""
-
-    @property
-    def id(self) -> object: ...
 
 
 def with_query(url: str, params: Mapping[str, str]) -> str:
@@ -21,11 +16,10 @@ def with_query(url: str, params: Mapping[str, str]) -> str:
 
 
 def paginate_links(
-    url: str, params: Mapping[str, str], rows: Sequence[HasId], after: object, fragment: str = ""
+    url: str, params: Mapping[str, str], rows: PageRows[Any], after: object, fragment: str = ""
 ) -> dict[str, str | None]:
-    """`next` and `first` for the macro `pager`. `rows` has one row more than a page if there is a next page."""
-    has_next = len(rows) > PAGE_SIZE
+    """`next` and `first` for the macro `pager`."""
     return {
-        "next": with_query(url, {**params, "after": str(rows[PAGE_SIZE - 1].id)}) + fragment if has_next else None,
+        "next": with_query(url, {**params, "after": rows.next_cursor}) + fragment if rows.next_cursor else None,
         "first": with_query(url, params) + fragment if after else None,
     }

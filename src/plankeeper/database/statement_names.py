@@ -1,19 +1,24 @@
 """The names of statements, for the log of slow statements and for traces, which contain no SQL."""
 
 import sys
-from functools import cache
+from functools import cache, lru_cache
 
-# The statements that `database.filters` has composed, with their names.
-composed: dict[str, str] = {}
+MAX_NAMES = 5000  # statements whose names are kept: those of the package, and the last ones that were composed
+
+_composed: dict[str, str] = {}
 
 
-@cache
+def name_composed(statement: str, name: str) -> None:
+    """Record the name of a statement that `database.filters` has composed."""
+    if len(_composed) >= MAX_NAMES:
+        del _composed[next(iter(_composed))]
+    _composed[statement] = name
+
+
+@lru_cache(MAX_NAMES)
 def statement_name(statement: str) -> str:
-    """The constant of a statement, such as `events.store.GET`, or else its first words, such as `commit`.
-
-    The cache has an entry for each statement of the package, whose number is limited.
-    """
-    return composed.get(statement) or _constants().get(statement) or _abbreviate(statement)
+    """The constant of a statement, such as `events.store.GET`, or else its first words, such as `commit`."""
+    return _composed.get(statement) or _constants().get(statement) or _abbreviate(statement)
 
 
 @cache

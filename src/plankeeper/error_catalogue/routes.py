@@ -3,7 +3,7 @@
 from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry, ErrorCatalogueListQuery
 from plankeeper.http.context import ReadContext
 from plankeeper.http.errors import CODES
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.http.pagination import Page, build_page, cut_page
 from plankeeper.http.routing import READ, Router
 from plankeeper.invoices.warnings import WARNINGS
 
@@ -24,4 +24,5 @@ async def list_(ctx: ReadContext, query: ErrorCatalogueListQuery) -> Page[ErrorC
     """List every error code with its meaning, ascending by code."""
     entries = [entry for entry in ENTRIES if entry.error_code > query.start]
     total = None if query.uses_cursor else len(ENTRIES)
-    return build_page(query, entries[query.offset : query.offset + query.limit + 1], total, "error_code")
+    rows = cut_page(entries[query.offset :], query.limit, "error_code")
+    return build_page(query, rows, total)

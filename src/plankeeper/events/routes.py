@@ -10,7 +10,7 @@ from plankeeper.events.redaction import redact
 from plankeeper.events.schemas import Event, EventListQuery
 from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.errors import ValidationError
-from plankeeper.http.pagination import Page, PaginationMeta, build_page
+from plankeeper.http.pagination import Page, PaginationMeta, build_page, cut_page
 from plankeeper.http.routing import READ, Router
 
 router = Router("events")
@@ -42,7 +42,7 @@ async def list_(ctx: ReadContext, query: EventListQuery) -> Page[Event]:
         rows = await store.list_page(ctx.db, ctx.plan_manager_id, start, types, query.limit + 1)
     if not rows and query.after not in (UNSET, "0"):
         await _require_cursor(ctx, query.start)
-    return build_page(query, [redact(each) for each in rows], None)
+    return build_page(query, cut_page([redact(each) for each in rows], query.limit), None)
 
 
 async def _start(ctx: ReadContext, query: EventListQuery) -> str:

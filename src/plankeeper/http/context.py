@@ -1,5 +1,6 @@
 """The context of a handler: plan manager, database, actor. Handlers do not deal with HTTP."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 from uuid import UUID
@@ -60,6 +61,11 @@ class WriteContext:
     request_id: str | None = None
     notify: bool = True  # whether webhooks send the events of this write
     import_id: UUID | None = None  # the import that this write belongs to
+
+
+def only_or_404(resources: Sequence[T]) -> T:
+    """The only resource of a list; raises NotFound if the list is empty."""
+    return or_404(next(iter(resources), None))
 
 
 def or_404(resource: T | None) -> T:

@@ -1,14 +1,18 @@
 """Pages of lists: their query parameters, their envelope, and how they are cut from a store's rows."""
 
-from typing import Annotated, Generic, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.schemas import UUID_PATTERN, Query
+from plankeeper.database.filters import SortOrder
+from plankeeper.http.cursors import PREFIX as CURSOR_PREFIX
+from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, UuidText
 
 T = TypeVar("T")
 
-_NON_FILTERS = {"limit", "offset", "after", "view"}
+_NON_FILTERS = {"limit", "offset", "after", "view", "sort"}
+MAX_IDS = 100
 
 
 class PaginationMeta(Struct):
@@ -37,6 +41,9 @@ _AFTER_DESCRIPTION = (
     "Returns the items after this id, in ascending order. `0` starts at the beginning. Not allowed with `offset`."
 )
 
+_SORTED_AFTER_DESCRIPTION = f"{_AFTER_DESCRIPTION} With `sort`, it is the `next_cursor` of the page before."
+_SEALED_CURSOR = rf"{CURSOR_PREFIX[0]}\.[A-Za-z0-9_-]{{20,4000}}"
+
 _UuidCursor = Annotated[
     str,
     Meta(
@@ -45,9 +52,22 @@ _UuidCursor = Annotated[
         description=_AFTER_DESCRIPTION,
     ),
 ]
-_NumberCursor = Annotated[
+_SortedUuidCursor = Annotated[
     str,
-    Meta(pattern="^[0-9]{1,18}$", extra={"message": "must be 0 or a whole number"}, description=_AFTER_DESCRIPTION),
+    Meta(
+        pattern=f"^(0|{UUID_PATTERN}|{_SEALED_CURSOR})$",
+        extra={"message": "must be 0, a UUID with hyphens or, with `sort`, a `next_cursor`"},
+        description=_SORTED_AFTER_DESCRIPTION,
+    ),
+]
+_NumberText = Annotated[str, Meta(pattern="^[0-9]{1,18}$", extra={"message": "must be a whole number"})]
+_SortedNumberCursor = Annotated[
+    str,
+    Meta(
+        pattern=f"^([0-9]{{1,18}}|{_SEALED_CURSOR})$",
+        extra={"message": "must be 0, a whole number or, with `sort`, a `next_cursor`"},
+        description=_SORTED_AFTER_DESCRIPTION,
+    ),
 ]
 _CodeCursor = Annotated[
     str,
@@ -71,6 +91,11 @@ class ListQuery(Query):
         return self.after is not UNSET
 
     @property
+    def start(self) -> str | int:
+        """The id that the page's rows follow."""
+        raise NotImplementedError
+
+    @property
     def has_filters(self) -> bool:
         """Whether any filter is set. A list without filters has its own statement: PostgreSQL plans a statement
         once for all values, so an optional filter that is not set would still shape the plan.
@@ -88,10 +113,79 @@ class UuidListQuery(ListQuery):
         return "00000000-0000-0000-0000-000000000000" if self.after in (UNSET, "0") else str(self.after)
 
 
-class NumberListQuery(ListQuery):
-    """A list ordered by a whole number. Its rows follow `start`."""
+View = Literal["full"]
+ViewField = Annotated[
+    View | UnsetType, EXTENSION, Meta(description="`full` adds the members of Plankeeper, such as `updated_at`.")
+]
+UpdatedSince = Annotated[AwareDatetime | UnsetType, EXTENSION, Meta(description="Changed at or after this time.")]
+_IDS_DESCRIPTION = f"Ids of the list's items, separated by commas, at most {MAX_IDS}. Unknown ids are ignored."
+_SORT_DESCRIPTION = (
+    "The order of the items; with `-` in descending order. Items with the same value are in order of their ids, and"
+    " items without a value are the last ones."
+)
+SORT = Meta(description=_SORT_DESCRIPTION)
 
-    after: _NumberCursor | UnsetType = UNSET
+
+class ViewQuery(Query):
+    """Selects the shape of the response."""
+
+    view: ViewField = UNSET
+
+
+VIEWS = (ViewQuery(), ViewQuery(view="full"))  # of a resource that has both
+
+
+DefaultSort = Annotated[Literal["id", "-id", "updated_at", "-updated_at"] | UnsetType, EXTENSION, SORT]
+
+
+class SortableQuery(ListQuery):
+    """The parameters of every list of stored resources. Each list declares `sort` with its own orders."""
+
+    view: ViewField = UNSET
+    updated_since: UpdatedSince = UNSET
+
+    @property
+    def order(self) -> SortOrder | None:
+        """The order of the items; None for ascending ids."""
+        sort: str | UnsetType = getattr(self, "sort", UNSET)
+        if isinstance(sort, UnsetType) or sort == "id":
+            return None
+        return SortOrder(sort.removeprefix("-"), sort.startswith("-"))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the list's own statement serves the page: without filters, in order of id, in the default shape."""
+        return not self.has_filters and self.order is None and self.view is UNSET
+
+    @property
+    def has_sealed_cursor(self) -> bool:
+        return isinstance(self.after, str) and self.after.startswith(CURSOR_PREFIX)
+
+    @property
+    def has_cursor_of_another_order(self) -> bool:
+        """Whether the cursor is an id although the list is sorted, or a sealed cursor although it isn't."""
+        starts_list = self.after is UNSET or self.after == "0"
+        return not starts_list and self.has_sealed_cursor != (self.order is not None)
+
+
+class ResourceListQuery(UuidListQuery, SortableQuery):
+    """A list of resources whose ids are UUIDs."""
+
+    after: _SortedUuidCursor | UnsetType = UNSET
+    id: Annotated[
+        Annotated[list[UuidText], Meta(max_length=MAX_IDS)] | UnsetType, EXTENSION, Meta(description=_IDS_DESCRIPTION)
+    ] = UNSET
+
+
+class NumberedListQuery(SortableQuery):
+    """A list of resources whose ids are whole numbers. Its rows follow `start`."""
+
+    after: _SortedNumberCursor | UnsetType = UNSET
+    id: Annotated[
+        Annotated[list[_NumberText], Meta(max_length=MAX_IDS)] | UnsetType,
+        EXTENSION,
+        Meta(description=_IDS_DESCRIPTION),
+    ] = UNSET
 
     @property
     def start(self) -> int:
@@ -108,13 +202,22 @@ class CodeListQuery(ListQuery):
         return "" if self.after in (UNSET, "0") else str(self.after)
 
 
-def build_page(query: ListQuery, rows: list[T], total: int | None, cursor_field: str = "id") -> Page[T]:
-    """One page: with the total in offset mode, with the next cursor in cursor mode (`total` is None).
+class PageRows(list[T]):
+    """The rows of a page, whether others follow, and the `after` of the next page."""
 
-    `rows` may hold one row more than the limit, which shows that there are more. The value of `cursor_field` in
-    the last item is the next `after`.
-    """
-    has_more = len(rows) > query.limit
-    items = rows[: query.limit]
-    next_cursor = str(getattr(items[-1], cursor_field)) if has_more and total is None else None
-    return Page(items, PaginationMeta(query.limit, query.offset, has_more, total, next_cursor))
+    def __init__(self, rows: Iterable[T], *, has_more: bool, next_cursor: str | None) -> None:
+        super().__init__(rows)
+        self.has_more = has_more
+        self.next_cursor = next_cursor
+
+
+def cut_page(rows: Sequence[T], limit: int, cursor_field: str = "id") -> PageRows[T]:
+    """A page of rows, of which one more than the limit shows that there are more."""
+    items, has_more = rows[:limit], len(rows) > limit
+    return PageRows(items, has_more=has_more, next_cursor=str(getattr(items[-1], cursor_field)) if has_more else None)
+
+
+def build_page(query: ListQuery, rows: PageRows[T], total: int | None) -> Page[T]:
+    """One page: with the total in offset mode, with the next cursor in cursor mode (`total` is None)."""
+    next_cursor = rows.next_cursor if total is None else None
+    return Page(rows, PaginationMeta(query.limit, query.offset, rows.has_more, total, next_cursor))

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, UnsetType
 
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
-from plankeeper.http.pagination import ListQuery
+from plankeeper.http.pagination import ListQuery, SortableQuery
 from plankeeper.http.returned_members import take_returned_members
 from plankeeper.http.schemas import UUID_PATTERN, Query, decode_custom_type
 from plankeeper.http.validation import known_fields, validate
@@ -63,6 +63,8 @@ def parse_query(query_type: type[Query] | None, query_string: bytes) -> Query | 
     type_errors = [FieldError(each.field, each.message.removesuffix(", not a string")) for each in type_errors]
     if isinstance(parsed, ListQuery) and parsed.after is not msgspec.UNSET and parsed.offset:
         type_errors = [FieldError("offset", "must be 0 or absent if `after` is set")]
+    if isinstance(parsed, SortableQuery) and parsed.has_cursor_of_another_order:
+        type_errors = [FieldError("after", "must be 0, or the `next_cursor` of a page with the same `sort`")]
     if errors or type_errors or parsed is None:
         reported_fields = {error.field for error in errors}
         raise ValidationError(*errors, *(error for error in type_errors if error.field not in reported_fields))

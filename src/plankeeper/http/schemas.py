@@ -37,6 +37,7 @@ Text50 = Annotated[str, Meta(max_length=50)]
 Text254 = Annotated[str, Meta(max_length=254)]
 Text255 = Annotated[str, Meta(max_length=255)]
 Text500 = Annotated[str, Meta(max_length=500)]
+SearchText = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 LongText = Annotated[str, Meta(max_length=10_000)]
 AwareDatetime = Annotated[datetime, Meta(tz=True)]
 

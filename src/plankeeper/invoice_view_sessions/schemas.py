@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import AwareDatetime, NewId, Text255, UuidText
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
@@ -26,6 +26,12 @@ class InvoiceViewSession(Struct, kw_only=True):
     active_duration_seconds: int | None = None
     engaged_duration_seconds: int | None = None
     idle_count: int | None = None
+
+
+class InvoiceViewSessionDetails(InvoiceViewSession, kw_only=True):
+    """A record of a user viewing an invoice, with all members."""
+
+    updated_at: AwareDatetime
 
 
 class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -52,8 +58,9 @@ class StaleSession(Struct):
     id: UUID
 
 
-class InvoiceViewSessionListQuery(UuidListQuery):
+class InvoiceViewSessionListQuery(ResourceListQuery):
     """Filters for the list. They combine with AND."""
 
+    sort: DefaultSort = UNSET
     invoice_id: UuidText | UnsetType = UNSET
     user_id: Text255 | UnsetType = UNSET

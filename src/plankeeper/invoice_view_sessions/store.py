@@ -6,51 +6,73 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.schemas import unset_to_none
-from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession, InvoiceViewSessionListQuery, StaleSession
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
+from plankeeper.invoice_view_sessions.schemas import (
+    InvoiceViewSession,
+    InvoiceViewSessionDetails,
+    InvoiceViewSessionListQuery,
+    StaleSession,
+)
 
 COLUMNS: LiteralString = """
         id, invoice_id, user_id, user_name, session_started, session_ended, last_heartbeat,
         duration_seconds, created_at, active_duration_seconds, engaged_duration_seconds, idle_count"""
 
-LIST_PAGE: LiteralString = f"""
+LIST = FilteredList(
+    "invoice_view_sessions",
+    (
+        Filter(("id",), "id = any ({}::uuid[])"),
+        Filter(("invoice_id",), "invoice_id = {}"),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter(("user_id",), "user_id = {}"),
+    ),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}
     from invoice_view_sessions
     where plan_manager_id = $1 and id > $2
-        and ($3::uuid is null or invoice_id = $3)
-        and ($4::text is null or user_id = $4)
     order by id
-    limit $5 offset $6
+    limit $3 offset $4
 """
 
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery
-) -> list[InvoiceViewSession]:
-    """The rows of one page, and one more if another page follows."""
-    return await db.rows(
-        InvoiceViewSession,
-        LIST_PAGE,
-        plan_manager_id,
-        query.start,
-        unset_to_none(query.invoice_id),
-        unset_to_none(query.user_id),
-        query.limit + 1,
-        query.offset,
-    )
-
-
-COUNT = """
-    select count(*)
-    from invoice_view_sessions
-    where plan_manager_id = $1
-        and ($2::uuid is null or invoice_id = $2)
-        and ($3::text is null or user_id = $3)
-"""
+) -> PageRows[InvoiceViewSession]:
+    if query.is_plain:
+        position = (query.start, query.limit + 1, query.offset)
+        return cut_page(await db.rows(InvoiceViewSession, PLAIN_PAGE, plan_manager_id, *position), query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_details if query.view == "full" else get_many)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceViewSessionListQuery) -> int:
-    return await db.one(int, COUNT, plan_manager_id, unset_to_none(query.invoice_id), unset_to_none(query.user_id))
+    return await LIST.count(db, plan_manager_id, query)
+
+
+GET_MANY: LiteralString = f"""
+    select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and id = any ($2)
+"""
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, session_ids: Sequence[UUID]) -> list[InvoiceViewSession]:
+    """The sessions that exist among the ids."""
+    return await db.rows(InvoiceViewSession, GET_MANY, plan_manager_id, session_ids)
+
+
+GET_MANY_DETAILS: LiteralString = f"""
+    select {COLUMNS}, updated_at from invoice_view_sessions where plan_manager_id = $1 and id = any ($2)
+"""
+
+
+async def get_many_details(
+    db: Executor, plan_manager_id: UUID, session_ids: Sequence[UUID]
+) -> list[InvoiceViewSessionDetails]:
+    """The same with all members."""
+    return await db.rows(InvoiceViewSessionDetails, GET_MANY_DETAILS, plan_manager_id, session_ids)
 
 
 GET: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and id = $2"
@@ -155,7 +177,8 @@ UPSERT: LiteralString = f"""
         session_started = excluded.session_started, session_ended = excluded.session_ended,
         last_heartbeat = excluded.last_heartbeat, duration_seconds = excluded.duration_seconds,
         created_at = excluded.created_at, active_duration_seconds = excluded.active_duration_seconds,
-        engaged_duration_seconds = excluded.engaged_duration_seconds, idle_count = excluded.idle_count
+        engaged_duration_seconds = excluded.engaged_duration_seconds, idle_count = excluded.idle_count,
+        updated_at = statement_timestamp()
 """
 
 

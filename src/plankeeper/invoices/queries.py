@@ -4,24 +4,45 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
-from plankeeper.invoices.store import FULL_COLUMNS, get_many_without_lines
+from plankeeper.invoices.store import FULL_COLUMNS, get_many_details, get_many_without_lines
 
+IDS = Filter(("id",), "id = any ({}::uuid[])")
 NUMBER = Filter(("invoice_number",), "invoice_number = {}")
 PARTICIPANT = Filter(("participant_id",), "participant_id = {}")
 PROVIDER = Filter(("provider_id",), "pm_provider_id = {}")
 UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True)
+DATES = Filter(("invoice_date_from", "invoice_date_to"), "invoice_date >= {} and invoice_date <= {}", materialize=True)
+DATE_FROM = Filter(("invoice_date_from",), "invoice_date >= {}", materialize=True)
+DATE_TO = Filter(("invoice_date_to",), "invoice_date <= {}", materialize=True)
+TOTALS = Filter(("total_min", "total_max"), "total >= {} and total <= {}", materialize=True)
+TOTAL_MIN = Filter(("total_min",), "total >= {}", materialize=True)
+TOTAL_MAX = Filter(("total_max",), "total <= {}", materialize=True)
+# The index of invoices with errors holds those with a warning that nobody has ignored.
+WARNING = Filter(("warning",), "errors and {0} = any (error_codes) and {0} <> all (ignored_error_codes)")
 CLAIM_STATUS = Filter(("claim_status",), "claim_status = {}")
 APPROVAL_STATUS = Filter(("approval_status",), "approval_status = {}")
+RANGES = (DATES, DATE_FROM, DATE_TO, TOTALS, TOTAL_MIN, TOTAL_MAX)
 
-LIST = FilteredList("invoices", (NUMBER, PARTICIPANT, PROVIDER, UPDATED_SINCE, CLAIM_STATUS, APPROVAL_STATUS))
+LIST = FilteredList(
+    "invoices",
+    (IDS, NUMBER, PARTICIPANT, PROVIDER, UPDATED_SINCE, *RANGES, WARNING, CLAIM_STATUS, APPROVAL_STATUS),
+    sorts={
+        "updated_at": Sort("updated_at", "timestamptz"),
+        "invoice_date": Sort("invoice_date", "date", is_nullable=True),
+        "total": Sort("total", "numeric", is_nullable=True),
+    },
+)
 # No index holds a participant's invoices with warnings: its few invoices are read, and sorted.
 LIST_WITH_WARNINGS = FilteredList(
     "invoices",
     (NUMBER, PARTICIPANT._replace(materialize=True), PROVIDER, CLAIM_STATUS, APPROVAL_STATUS),
     scope="errors",
 )
-UNFILTERED_PAGE = f"""
+PLAIN_PAGE = f"""
     select {FULL_COLUMNS}
     from invoices
     where plan_manager_id = $1 and id > $2
@@ -30,18 +51,18 @@ UNFILTERED_PAGE = f"""
 """
 
 
-async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
-    """The rows of one page and one more, which shows whether another page follows."""
-    if not query.has_filters:
-        return await db.rows(Invoice, UNFILTERED_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-    ids = await LIST.page_ids(db, plan_manager_id, query)
-    return await get_many_without_lines(db, plan_manager_id, ids) if ids else []
+async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
+    """A page of invoices. With the view `full`, they are InvoiceDetails."""
+    if query.is_plain:
+        rows = await db.rows(Invoice, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    get_rows = get_many_details if query.view == "full" else get_many_without_lines
+    return await fetch_page(db, plan_manager_id, query, LIST, get_rows)
 
 
-async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> list[Invoice]:
-    """The same for the invoices with warnings that nobody has ignored. This list has no filter `updated_since`."""
-    ids = await LIST_WITH_WARNINGS.page_ids(db, plan_manager_id, query)
-    return await get_many_without_lines(db, plan_manager_id, ids) if ids else []
+async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
+    """A page of the invoices with warnings that nobody has ignored. Only the filters of this list apply."""
+    return await fetch_page(db, plan_manager_id, query, LIST_WITH_WARNINGS, get_many_without_lines)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidText
+from plankeeper.http.pagination import SORT, ResourceListQuery
+from plankeeper.http.schemas import EXTENSION, AwareDatetime, LongText, NewId, Text254, Text255, UuidText
 
 ClaimStatus = Literal[
     "new",
@@ -26,6 +26,19 @@ ApprovalStatus = Literal["not_required", "pending", "approved", "rejected"]
 
 # An exact JSON number: stored as `numeric`, never converted to floating point.
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
+
+
+AmountFilter = Annotated[Decimal, Meta(extra_json_schema={"type": "number", "format": None})]
+WarningCode = Literal[
+    "missing_invoice_number",
+    "missing_participant",
+    "missing_provider",
+    "inactive_participant",
+    "check_total",
+    "check_dates",
+    "check_item_code",
+    "possible_duplicate",
+]
 
 
 class StateManagement(Struct):
@@ -60,6 +73,12 @@ class Invoice(Struct):
     is_duplicate: bool
 
 
+class InvoiceDetails(Invoice):
+    """An invoice in the list, with all members."""
+
+    updated_at: AwareDatetime
+
+
 class LineItem(Struct):
     """One line of an invoice."""
 
@@ -84,6 +103,12 @@ class InvoiceWithLines(Invoice):
     line_items: list[LineItem]
 
 
+class InvoiceWithLinesDetails(InvoiceWithLines):
+    """An invoice with its lines, with all members."""
+
+    updated_at: AwareDatetime
+
+
 class InvoiceStatusRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     """The provider and the number to look up."""
 
@@ -105,15 +130,28 @@ class InvoiceStatusResponse(Struct):
     data: InvoiceStatusData
 
 
-class InvoiceListQuery(UuidListQuery):
+class InvoiceListQuery(ResourceListQuery):
     """Filters of the list, combined with AND."""
+
+    sort: Annotated[
+        Literal["id", "-id", "updated_at", "-updated_at", "invoice_date", "-invoice_date", "total", "-total"]
+        | UnsetType,
+        EXTENSION,
+        SORT,
+    ] = UNSET
 
     participant_id: UuidText | UnsetType = UNSET
     provider_id: UuidText | UnsetType = UNSET
     claim_status: ClaimStatus | UnsetType = UNSET
     approval_status: ApprovalStatus | UnsetType = UNSET
     invoice_number: Text255 | UnsetType = UNSET
-    updated_since: Annotated[AwareDatetime | UnsetType, Meta(description="Changed at or after this time.")] = UNSET
+    invoice_date_from: Annotated[date | UnsetType, Meta(description="Dated this day or later.")] = UNSET
+    invoice_date_to: Annotated[date | UnsetType, Meta(description="Dated this day or earlier.")] = UNSET
+    total_min: Annotated[AmountFilter | UnsetType, Meta(description="With this total or a higher one.")] = UNSET
+    total_max: Annotated[AmountFilter | UnsetType, Meta(description="With this total or a lower one.")] = UNSET
+    warning: Annotated[WarningCode | UnsetType, Meta(description="With this warning, which nobody has ignored.")] = (
+        UNSET
+    )
 
 
 class InvoiceLineRow(Struct, kw_only=True):

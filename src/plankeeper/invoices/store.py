@@ -5,7 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.invoices.schemas import Invoice, InvoiceRow, InvoiceWithLines
+from plankeeper.invoices.schemas import Invoice, InvoiceDetails, InvoiceRow, InvoiceWithLines, InvoiceWithLinesDetails
 
 AMOUNT_COLUMNS: LiteralString = "invoice_number, invoice_date, total, tax, subtotal"
 SOURCE_COLUMNS: LiteralString = """
@@ -60,6 +60,26 @@ GET_MANY_WITHOUT_LINES = f"""
 async def get_many_without_lines(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[Invoice]:
     """The invoices with these ids, in order of id; unknown ids are ignored."""
     return await db.rows(Invoice, GET_MANY_WITHOUT_LINES, plan_manager_id, invoice_ids)
+
+
+GET_MANY_DETAILS = f"""
+    select {FULL_COLUMNS}, updated_at from invoices where plan_manager_id = $1 and id = any ($2) order by id
+"""
+
+
+async def get_many_details(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceDetails]:
+    """The same with all members."""
+    return await db.rows(InvoiceDetails, GET_MANY_DETAILS, plan_manager_id, invoice_ids)
+
+
+GET_DETAILS = f"""
+    select {FULL_COLUMNS_WITH_LINES}, updated_at from invoices where plan_manager_id = $1 and id = $2
+"""
+
+
+async def get_details(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceWithLinesDetails | None:
+    """An invoice with its lines and all members."""
+    return await db.one_or_none(InvoiceWithLinesDetails, GET_DETAILS, plan_manager_id, invoice_id)
 
 
 EXISTS = "select exists (select from invoices where plan_manager_id = $1 and id = $2)"

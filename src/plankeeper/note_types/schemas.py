@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import NumberListQuery
-from plankeeper.http.schemas import Text255
+from plankeeper.http.pagination import DefaultSort, NumberedListQuery
+from plankeeper.http.schemas import AwareDatetime, Text255
 
 Title = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 Color = Annotated[Text255 | None | UnsetType, Meta(description="Any string, such as `#0b7285` or `teal`.")]
@@ -20,6 +20,12 @@ class NoteType(Struct):
     plan_manager_id: UUID
     badge_color: str | None
     highlight_color: str | None
+
+
+class NoteTypeDetails(NoteType):
+    """A type of note with all members."""
+
+    updated_at: AwareDatetime
 
 
 class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -53,5 +59,7 @@ class NoteTypeImport(NoteTypeCreate):
     id: Annotated[int, Meta(ge=1, le=2**53)] | UnsetType = UNSET
 
 
-class NoteTypeListQuery(NumberListQuery):
-    """The query of the list, which has no filters."""
+class NoteTypeListQuery(NumberedListQuery):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET

@@ -5,12 +5,25 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.note_types.schemas import NoteType, NoteTypeListQuery, NoteTypeRow
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
+from plankeeper.note_types.schemas import NoteType, NoteTypeDetails, NoteTypeListQuery, NoteTypeRow
 
 COLUMNS: LiteralString = "id, note_type, plan_manager_id, badge_color, highlight_color"
 ROW_COLUMNS: LiteralString = "id, note_type, badge_color, highlight_color"
 
-LIST_PAGE: LiteralString = f"""
+LIST = FilteredList(
+    "note_types",
+    (
+        Filter(("id",), "id = any ({}::text[]::bigint[])"),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+    ),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    id_type="bigint",
+)
+PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}
     from note_types
     where plan_manager_id = $1 and id > $2
@@ -19,16 +32,15 @@ LIST_PAGE: LiteralString = f"""
 """
 
 
-async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> list[NoteType]:
-    """The rows of one page, and one more if another page follows."""
-    return await db.rows(NoteType, LIST_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+async def list_page(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> PageRows[NoteType]:
+    if query.is_plain:
+        rows = await db.rows(NoteType, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_details if query.view == "full" else get_many)
 
 
-COUNT = "select count(*) from note_types where plan_manager_id = $1"
-
-
-async def count(db: Executor, plan_manager_id: UUID) -> int:
-    return await db.one(int, COUNT, plan_manager_id)
+async def count(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, query)
 
 
 GET: LiteralString = f"select {COLUMNS} from note_types where plan_manager_id = $1 and id = $2"
@@ -49,6 +61,16 @@ GET_MANY: LiteralString = f"""
 async def get_many(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteType]:
     """The note types that exist among the ids."""
     return await db.rows(NoteType, GET_MANY, plan_manager_id, note_type_ids)
+
+
+GET_MANY_DETAILS: LiteralString = f"""
+    select {COLUMNS}, updated_at from note_types where plan_manager_id = $1 and id = any ($2) order by id
+"""
+
+
+async def get_many_details(db: Executor, plan_manager_id: UUID, note_type_ids: Sequence[int]) -> list[NoteTypeDetails]:
+    """The same with all members."""
+    return await db.rows(NoteTypeDetails, GET_MANY_DETAILS, plan_manager_id, note_type_ids)
 
 
 SELECT_FOR_UPDATE: LiteralString = f"""
@@ -79,7 +101,7 @@ UPSERT: LiteralString = f"""
     from json_populate_recordset(null::note_types, $2)
     on conflict (plan_manager_id, id) do update set
         note_type = excluded.note_type, badge_color = excluded.badge_color,
-        highlight_color = excluded.highlight_color
+        highlight_color = excluded.highlight_color, updated_at = statement_timestamp()
 """
 
 

@@ -4,37 +4,54 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
-from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many
+from plankeeper.participants.search import SEARCH, search_values
+from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many, get_many_details
 
 LIST = FilteredList(
     "participants",
     (
+        SEARCH,
+        Filter(("id",), "id = any ({}::uuid[])"),
         Filter(("participant_number",), "participant_number = {}"),
         Filter(("email",), "lower(email) = lower({})"),
         Filter(
             ("account_manager",), "account_manager_id = any ({}::uuid[])", each_value="account_manager_id = choice.id"
         ),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter(
+            ("plan_end_date_from", "plan_end_date_to"), "plan_end_date >= {} and plan_end_date <= {}", materialize=True
+        ),
+        Filter(("plan_end_date_from",), "plan_end_date >= {}", materialize=True),
+        Filter(("plan_end_date_to",), "plan_end_date <= {}", materialize=True),
         Filter(("status", "state"), "status = {} and state = upper({})"),
         Filter(("state",), "state = upper({})"),
         Filter(("status",), "status = {}"),
     ),
+    sorts={
+        "updated_at": Sort("updated_at", "timestamptz"),
+        "last_name": Sort("lower(last_name)", "text", is_nullable=True, is_text=True),
+        "plan_end_date": Sort("plan_end_date", "date", is_nullable=True),
+    },
 )
 _SUMMED_FIELDS = {"status", "state"}
 
 
-async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> list[Participant]:
-    """The rows of one page and one more, which shows whether another page follows."""
-    if not query.has_filters:
-        return await db.rows(Participant, UNFILTERED_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-    ids = await LIST.page_ids(db, plan_manager_id, query)
-    return await get_many(db, plan_manager_id, ids) if ids else []
+async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
+    """A page of participants. With the view `full`, they are ParticipantDetails."""
+    if query.is_plain:
+        rows = await db.rows(Participant, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    get_rows = get_many_details if query.view == "full" else get_many
+    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search_values(query.q))
 
 
 # The limit applies before the names are looked up.
-UNFILTERED_PAGE = f"""
+PLAIN_PAGE = f"""
     select {FULL_COLUMNS}
     from (
         select * from participants where plan_manager_id = $1 and id > $2 order by id limit $3 offset $4
@@ -46,9 +63,10 @@ UNFILTERED_PAGE = f"""
 
 async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     """The number of matching participants. Totals by status and state are stored; others are counted on an index."""
-    if _SUMMED_FIELDS.issuperset(LIST.used_fields(query)):
+    search = search_values(query.q)
+    if _SUMMED_FIELDS.issuperset(LIST.filter_values(query, search)):
         return await db.one(int, SUM, plan_manager_id, unset_to_none(query.status), unset_to_none(query.state))
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, query, **search)
 
 
 SUM = """

@@ -2,27 +2,26 @@
 
 from uuid import UUID
 
-from msgspec import UNSET
-
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.database.client import Executor
+from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
+from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants import service, store
 from plankeeper.participants.queries import count, list_page
 from plankeeper.participants.schemas import (
     Participant,
+    ParticipantDetails,
     ParticipantListQuery,
     ParticipantSummary,
     ParticipantUpdate,
-    ViewQuery,
 )
 
 router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_for_update)
 
 
 @router.get("/participants", scope=READ, discloses="participant")
-async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant]:
+async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant] | Page[ParticipantDetails]:
     """List participants."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
@@ -30,31 +29,29 @@ async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participa
 
 
 @router.post("/participants", scope=WRITE, creates=True)
-async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate) -> ParticipantSummary | Participant:
+async def create(
+    ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate
+) -> ParticipantSummary | ParticipantDetails:
     """Create a participant. The default status is Active."""
-    return _apply_view(await service.create(ctx, change), query)
+    created = await service.create(ctx, change)
+    return await _view(ctx.tx, ctx.plan_manager_id, created, query)
 
 
-@router.get(
-    "/participants/{participant_id}",
-    scope=READ,
-    etag=True,
-    views=(ViewQuery(), ViewQuery(view="full")),
-    discloses="participant",
-)
-async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
+@router.get("/participants/{participant_id}", scope=READ, etag=True, views=VIEWS, discloses="participant")
+async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | ParticipantDetails:
     """Get a participant."""
-    if query.view is UNSET:
-        return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
-    return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id))
+    if query.view == "full":
+        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [participant_id]))
+    return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
 
 
 @router.put("/participants/{participant_id}", scope=WRITE)
 async def update(
     ctx: WriteContext, participant_id: UUID, query: ViewQuery, change: ParticipantUpdate
-) -> ParticipantSummary | Participant:
+) -> ParticipantSummary | ParticipantDetails:
     """Update a participant. Omitted members keep their values; null clears a value."""
-    return _apply_view(await service.update(ctx, participant_id, change), query)
+    updated = await service.update(ctx, participant_id, change)
+    return await _view(ctx.tx, ctx.plan_manager_id, updated, query)
 
 
 @router.delete("/participants/{participant_id}", scope=WRITE)
@@ -64,7 +61,10 @@ async def delete(ctx: WriteContext, participant_id: UUID) -> EmptyResponse:
     return EmptyResponse()
 
 
-def _apply_view(participant: Participant, query: ViewQuery) -> ParticipantSummary | Participant:
+async def _view(
+    db: Executor, plan_manager_id: UUID, participant: Participant, query: ViewQuery
+) -> ParticipantSummary | ParticipantDetails:
+    """A participant that was written, in the shape that the request asks for."""
     if query.view == "full":
-        return participant
+        return only_or_404(await store.get_many_details(db, plan_manager_id, [participant.id]))
     return ParticipantSummary(*(getattr(participant, name) for name in ParticipantSummary.__struct_fields__))

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.pagination import SORT, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
     Email,
     LongText,
     NewId,
-    Query,
+    SearchText,
     StateCode,
     StateFilter,
     Text20,
@@ -26,7 +26,6 @@ from plankeeper.http.schemas import (
 )
 
 Status = Literal["Active", "Inactive", "Lead"]
-View = Literal["full"]
 
 
 class ParticipantSummary(Struct):
@@ -88,6 +87,12 @@ class Participant(Struct):
     exit_reason_category: ExitReasonRef | UnsetType
     exit_reason_subcategory: ExitReasonRef | UnsetType
     account_manager: AccountManagerRef
+
+
+class ParticipantDetails(Participant):
+    """A participant with all members."""
+
+    updated_at: AwareDatetime
 
 
 class ParticipantSummaryUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -213,15 +218,20 @@ class ParticipantIdentifier(Struct):
     id: UUID
 
 
-class ViewQuery(Query):
-    """Selects the shape of the response."""
-
-    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns the shape of the list.")] = UNSET
-
-
-class ParticipantListQuery(UuidListQuery):
+class ParticipantListQuery(ResourceListQuery):
     """Filters of the list, combined with AND."""
 
+    sort: Annotated[
+        Literal["id", "-id", "updated_at", "-updated_at", "last_name", "-last_name", "plan_end_date", "-plan_end_date"]
+        | UnsetType,
+        EXTENSION,
+        SORT,
+    ] = UNSET
+    q: Annotated[
+        SearchText | UnsetType,
+        EXTENSION,
+        Meta(description="The start of a name, of both names in any order, of a participant number or of an email."),
+    ] = UNSET
     status: Status | UnsetType = UNSET
     state: Annotated[StateFilter | UnsetType, Meta(description="Upper case is accepted, too.")] = UNSET
     account_manager: Annotated[
@@ -230,8 +240,9 @@ class ParticipantListQuery(UuidListQuery):
     ] = UNSET
     participant_number: Text255 | UnsetType = UNSET
     email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
-    updated_since: Annotated[
-        AwareDatetime | UnsetType,
-        EXTENSION,
-        Meta(description="Changed at or after this time."),
+    plan_end_date_from: Annotated[
+        date | UnsetType, EXTENSION, Meta(description="The current plan ends on this date or later.")
+    ] = UNSET
+    plan_end_date_to: Annotated[
+        date | UnsetType, EXTENSION, Meta(description="The current plan ends on this date or earlier.")
     ] = UNSET

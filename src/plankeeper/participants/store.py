@@ -8,6 +8,7 @@ from plankeeper.database.client import Executor, Transaction
 from plankeeper.participants.schemas import (
     NamedReference,
     Participant,
+    ParticipantDetails,
     ParticipantIdentifier,
     ParticipantRow,
     ParticipantSummary,
@@ -72,6 +73,20 @@ GET_MANY = f"""
 async def get_many(db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> list[Participant]:
     """The participants with these ids, in order of id; unknown ids are ignored."""
     return await db.rows(Participant, GET_MANY, plan_manager_id, participant_ids)
+
+
+GET_MANY_DETAILS = f"""
+    select {FULL_COLUMNS}, participant.updated_at
+    from (select * from participants where plan_manager_id = $1 and id = any ($2)) participant
+    {ACCOUNT_MANAGER_NAME}
+"""
+
+
+async def get_many_details(
+    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
+) -> list[ParticipantDetails]:
+    """The same with all members."""
+    return await db.rows(ParticipantDetails, GET_MANY_DETAILS, plan_manager_id, participant_ids)
 
 
 SELECT_FOR_UPDATE = f"""

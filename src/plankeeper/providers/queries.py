@@ -4,18 +4,25 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.providers.schemas import Provider, ProviderListQuery
-from plankeeper.providers.store import COLUMNS, get_many
+from plankeeper.providers.search import SEARCH, search_values
+from plankeeper.providers.store import COLUMNS, get_many, get_many_details
 
 LIST = FilteredList(
     "providers",
     (
+        SEARCH,
+        Filter(("id",), "id = any ({}::uuid[])"),
         Filter(("abn",), "abn = {}"),
         Filter(("email",), "lower(email) = lower({})"),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
     ),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
 )
-UNFILTERED_PAGE = f"""
+PLAIN_PAGE = f"""
     select id, {COLUMNS}
     from providers
     where plan_manager_id = $1 and id > $2
@@ -24,14 +31,15 @@ UNFILTERED_PAGE = f"""
 """
 
 
-async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> list[Provider]:
-    """The rows of one page and one more, which shows whether another page follows."""
-    if not query.has_filters:
-        return await db.rows(Provider, UNFILTERED_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
-    ids = await LIST.page_ids(db, plan_manager_id, query)
-    return await get_many(db, plan_manager_id, ids) if ids else []
+async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> PageRows[Provider]:
+    """A page of complete providers. With the view `full`, they are ProviderDetails."""
+    if query.is_plain:
+        rows = await db.rows(Provider, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+        return cut_page(rows, query.limit)
+    get_rows = get_many_details if query.view == "full" else get_many
+    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search_values(query.q))
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
     """The number of matching providers."""
-    return await LIST.count(db, plan_manager_id, query)
+    return await LIST.count(db, plan_manager_id, query, **search_values(query.q))

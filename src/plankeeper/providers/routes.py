@@ -1,49 +1,53 @@
 """Providers: list, create, get, update, delete."""
 
+from typing import cast
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.database.client import Executor
+from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
+from plankeeper.http.pagination import VIEWS, Page, PageRows, ViewQuery, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.providers import service, store
 from plankeeper.providers.queries import count, list_page
-from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderSummary, ProviderUpdate, ProviderViewQuery
+from plankeeper.providers.schemas import Provider, ProviderDetails, ProviderListQuery, ProviderSummary, ProviderUpdate
 
 router = Router("providers", lock=service.select_for_update)
 
 
 @router.get("/providers", scope=READ, extension=True)
-async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSummary] | Page[Provider]:
+async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSummary] | Page[ProviderDetails]:
     """List providers."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
-    full_page = build_page(query, rows, total)
     if query.view == "full":
-        return full_page
-    return Page([_summary(provider) for provider in full_page.data], full_page.pagination)
+        return build_page(query, cast("PageRows[ProviderDetails]", rows), total)
+    summaries = PageRows(map(_summary, rows), has_more=rows.has_more, next_cursor=rows.next_cursor)
+    return build_page(query, summaries, total)
 
 
 @router.post("/providers", scope=WRITE, creates=True)
-async def create(ctx: WriteContext, query: ProviderViewQuery, change: ProviderUpdate) -> ProviderSummary | Provider:
+async def create(ctx: WriteContext, query: ViewQuery, change: ProviderUpdate) -> ProviderSummary | ProviderDetails:
     """Create a provider."""
-    return _apply_view(await service.create(ctx, change), query)
+    created = await service.create(ctx, change)
+    return await _view(ctx.tx, ctx.plan_manager_id, created, query)
 
 
-@router.get(
-    "/providers/{provider_id}", scope=READ, etag=True, views=(ProviderViewQuery(), ProviderViewQuery(view="full"))
-)
-async def get(ctx: ReadContext, provider_id: UUID, query: ProviderViewQuery) -> ProviderSummary | Provider:
+@router.get("/providers/{provider_id}", scope=READ, etag=True, views=VIEWS)
+async def get(ctx: ReadContext, provider_id: UUID, query: ViewQuery) -> ProviderSummary | ProviderDetails:
     """Get a provider."""
-    return _apply_view(or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id)), query)
+    if query.view == "full":
+        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [provider_id]))
+    return _summary(or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id)))
 
 
 @router.put("/providers/{provider_id}", scope=WRITE, extension=True)
 async def update(
-    ctx: WriteContext, provider_id: UUID, query: ProviderViewQuery, change: ProviderUpdate
-) -> ProviderSummary | Provider:
+    ctx: WriteContext, provider_id: UUID, query: ViewQuery, change: ProviderUpdate
+) -> ProviderSummary | ProviderDetails:
     """Update a provider. Omitted members keep their values; null clears a value."""
-    return _apply_view(await service.update(ctx, provider_id, change), query)
+    updated = await service.update(ctx, provider_id, change)
+    return await _view(ctx.tx, ctx.plan_manager_id, updated, query)
 
 
 @router.delete("/providers/{provider_id}", scope=WRITE)
@@ -53,8 +57,13 @@ async def delete(ctx: WriteContext, provider_id: UUID) -> EmptyResponse:
     return EmptyResponse()
 
 
-def _apply_view(provider: Provider, query: ProviderViewQuery) -> ProviderSummary | Provider:
-    return provider if query.view == "full" else _summary(provider)
+async def _view(
+    db: Executor, plan_manager_id: UUID, provider: Provider, query: ViewQuery
+) -> ProviderSummary | ProviderDetails:
+    """A provider that was written, in the shape that the request asks for."""
+    if query.view == "full":
+        return only_or_404(await store.get_many_details(db, plan_manager_id, [provider.id]))
+    return _summary(provider)
 
 
 def _summary(provider: Provider) -> ProviderSummary:

@@ -5,13 +5,13 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
     Email,
     NewId,
-    Query,
+    SearchText,
     StateCode,
     Text20,
     Text50,
@@ -19,7 +19,6 @@ from plankeeper.http.schemas import (
     Text255,
     Text500,
 )
-from plankeeper.participants.schemas import View
 
 
 class ProviderSummary(Struct):
@@ -48,6 +47,12 @@ class Provider(Struct, kw_only=True):
     created_at: AwareDatetime
 
 
+class ProviderDetails(Provider, kw_only=True):
+    """A provider with all members."""
+
+    updated_at: AwareDatetime
+
+
 class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     """The body of a create or an update. Absent members keep their value; null clears."""
 
@@ -70,20 +75,12 @@ class ProviderImport(ProviderUpdate):
     created_at: AwareDatetime | UnsetType = UNSET
 
 
-class ProviderViewQuery(Query):
-    """Selects the shape of the response."""
-
-    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns all members of a provider.")] = UNSET
-
-
-class ProviderListQuery(UuidListQuery):
+class ProviderListQuery(ResourceListQuery):
     """Filters of the list, combined with AND."""
 
-    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns all members of a provider.")] = UNSET
+    sort: DefaultSort = UNSET
+    q: Annotated[SearchText | UnsetType, EXTENSION, Meta(description="The start of a name, an ABN or an email.")] = (
+        UNSET
+    )
     abn: Annotated[Text255 | UnsetType, EXTENSION] = UNSET
     email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
-    updated_since: Annotated[
-        AwareDatetime | UnsetType,
-        EXTENSION,
-        Meta(description="Changed at or after this time."),
-    ] = UNSET

@@ -5,7 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.providers.schemas import Provider
+from plankeeper.providers.schemas import Provider, ProviderDetails
 
 COLUMNS: LiteralString = """
     entity_name, abn, email, active, primary_phone_number, address, city, state, postcode, ndis_provider_number,
@@ -25,6 +25,16 @@ GET_MANY = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and 
 async def get_many(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
     """The providers with these ids, in order of id; unknown ids are ignored."""
     return await db.rows(Provider, GET_MANY, plan_manager_id, provider_ids)
+
+
+GET_MANY_DETAILS = f"""
+    select id, {COLUMNS}, updated_at from providers where plan_manager_id = $1 and id = any ($2) order by id
+"""
+
+
+async def get_many_details(db: Executor, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[ProviderDetails]:
+    """The same with all members."""
+    return await db.rows(ProviderDetails, GET_MANY_DETAILS, plan_manager_id, provider_ids)
 
 
 SELECT_FOR_UPDATE = GET_MANY + " for update"

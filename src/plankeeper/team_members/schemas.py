@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidText
+from plankeeper.http.pagination import DefaultSort, ResourceListQuery
+from plankeeper.http.schemas import AwareDatetime, Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidText
 from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug
 
 UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]
@@ -50,6 +50,12 @@ class TeamMember(Struct):
     postcode: str | None
     contact_priority: Priority | None
     permissions: list[Permission]
+
+
+class TeamMemberDetails(TeamMember):
+    """A contact on a participant's team, with all members."""
+
+    updated_at: AwareDatetime
 
 
 class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -111,5 +117,7 @@ class TeamMemberImport(TeamMemberCreate):
     pm_profile_id: NewId | None | UnsetType = UNSET
 
 
-class TeamMemberListQuery(UuidListQuery):
-    """The query of the list, which has no filters."""
+class TeamMemberListQuery(ResourceListQuery):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET

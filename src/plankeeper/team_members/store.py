@@ -5,7 +5,11 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberRow
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows, cut_page
+from plankeeper.team_members.schemas import TeamMember, TeamMemberDetails, TeamMemberListQuery, TeamMemberRow
 
 TABLE_COLUMNS: LiteralString = """participant_id, id, user_id, pm_profile_id, first_name, last_name, role,
         phone_number, note, secondary_email, secondary_phone_number, address_line_1, city, state, postcode,
@@ -41,7 +45,16 @@ FROM_SELECTED_MEMBERS: LiteralString = """
         and member.participant_id = selected.participant_id and member.id = selected.id
     join users on users.plan_manager_id = $1 and users.id = member.user_id"""
 
-LIST_PAGE: LiteralString = f"""
+LIST = FilteredList(
+    "team_members",
+    (
+        Filter(("id",), "id = any ({}::uuid[])"),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter(("participant_id",), "participant_id = {}"),
+    ),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+PLAIN_PAGE: LiteralString = f"""
     select {COLUMNS}
     {FROM_MEMBERS}
     where member.plan_manager_id = $1 and member.participant_id = $2 and member.id > $3
@@ -52,18 +65,21 @@ LIST_PAGE: LiteralString = f"""
 
 async def list_page(
     db: Executor, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery
-) -> list[TeamMember]:
-    """The rows of one page, and one more if another page follows."""
-    return await db.rows(
-        TeamMember, LIST_PAGE, plan_manager_id, participant_id, query.start, query.limit + 1, query.offset
-    )
+) -> PageRows[TeamMember]:
+    if query.is_plain:
+        position = (query.start, query.limit + 1, query.offset)
+        rows = await db.rows(TeamMember, PLAIN_PAGE, plan_manager_id, participant_id, *position)
+        return cut_page(rows, query.limit)
+
+    async def get_members(db: Executor, plan_manager_id: UUID, ids: Sequence[UUID]) -> Sequence[TeamMember]:
+        get_rows = get_many_details if query.view == "full" else get_many
+        return await get_rows(db, plan_manager_id, [participant_id] * len(ids), ids)
+
+    return await fetch_page(db, plan_manager_id, query, LIST, get_members, participant_id=participant_id)
 
 
-COUNT = "select count(*) from team_members where plan_manager_id = $1 and participant_id = $2"
-
-
-async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> int:
-    return await db.one(int, COUNT, plan_manager_id, participant_id)
+async def count(db: Executor, plan_manager_id: UUID, participant_id: UUID, query: TeamMemberListQuery) -> int:
+    return await LIST.count(db, plan_manager_id, query, participant_id=participant_id)
 
 
 GET: LiteralString = f"""
@@ -90,6 +106,19 @@ async def get_many(
 ) -> list[TeamMember]:
     """The members that exist among the pairs of a participant id and a member id."""
     return await db.rows(TeamMember, GET_MANY, plan_manager_id, participant_ids, member_ids)
+
+
+GET_MANY_DETAILS: LiteralString = f"select {COLUMNS}, member.updated_at {FROM_SELECTED_MEMBERS}"
+
+
+async def get_many_details(
+    db: Executor,
+    plan_manager_id: UUID,
+    participant_ids: Sequence[UUID | str],
+    member_ids: Sequence[UUID | str],
+) -> list[TeamMemberDetails]:
+    """The same with all members."""
+    return await db.rows(TeamMemberDetails, GET_MANY_DETAILS, plan_manager_id, participant_ids, member_ids)
 
 
 SELECT_FOR_UPDATE: LiteralString = f"select {ROW_COLUMNS} {FROM_SELECTED_MEMBERS} for update of member"
@@ -135,7 +164,8 @@ UPDATE_MANY = """
         phone_number = new.phone_number, note = new.note, secondary_email = new.secondary_email,
         secondary_phone_number = new.secondary_phone_number, address_line_1 = new.address_line_1,
         city = new.city, state = new.state, postcode = new.postcode,
-        pm_profile_id = new.pm_profile_id, contact_priority = new.contact_priority
+        pm_profile_id = new.pm_profile_id, contact_priority = new.contact_priority,
+        updated_at = statement_timestamp()
     from json_populate_recordset(null::team_members, $2) new
     where member.plan_manager_id = $1 and member.participant_id = new.participant_id
         and member.id = new.id

@@ -5,7 +5,7 @@ from uuid import UUID
 from plankeeper.events.event_types import EVENT_TYPES, unknown_type_message
 from plankeeper.http.context import ReadContext, WriteContext
 from plankeeper.http.errors import NotFound, ValidationError
-from plankeeper.http.pagination import Page, build_page
+from plankeeper.http.pagination import Page, build_page, cut_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.webhooks import delivery_store, endpoint_store, service
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
@@ -26,7 +26,7 @@ async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryList
         if query.uses_cursor
         else await delivery_store.count(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
     )
-    return build_page(query, rows, total)
+    return build_page(query, cut_page(rows, query.limit), total)
 
 
 @router.post("/webhook-deliveries/{webhook_delivery_id}/retry", scope=WRITE, extension=True, conflicts=True)

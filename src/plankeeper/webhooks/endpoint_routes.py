@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from plankeeper.http.context import ReadContext, WriteContext, or_404
-from plankeeper.http.pagination import Page, UuidListQuery, build_page
+from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
+from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.webhooks import endpoint_store, service
@@ -12,6 +12,8 @@ from plankeeper.webhooks.schemas import (
     ReplayResponse,
     WebhookEndpoint,
     WebhookEndpointCreate,
+    WebhookEndpointDetails,
+    WebhookEndpointListQuery,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
     WebhookTestResponse,
@@ -21,10 +23,12 @@ router = Router("webhook_endpoints", lock=service.select_for_update)
 
 
 @router.get("/webhook-endpoints", scope=READ, extension=True)
-async def list_(ctx: ReadContext, query: UuidListQuery) -> Page[WebhookEndpoint]:
+async def list_(
+    ctx: ReadContext, query: WebhookEndpointListQuery
+) -> Page[WebhookEndpoint] | Page[WebhookEndpointDetails]:
     """List webhook endpoints."""
     rows = await endpoint_store.list_page(ctx.db, ctx.plan_manager_id, query)
-    total = None if query.uses_cursor else await endpoint_store.count(ctx.db, ctx.plan_manager_id)
+    total = None if query.uses_cursor else await endpoint_store.count_matching(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
 
 
@@ -34,9 +38,13 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
     return await service.create(ctx, new)
 
 
-@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, etag=True)
-async def get(ctx: ReadContext, webhook_endpoint_id: UUID) -> WebhookEndpoint:
+@router.get("/webhook-endpoints/{webhook_endpoint_id}", scope=READ, extension=True, etag=True, views=VIEWS)
+async def get(
+    ctx: ReadContext, webhook_endpoint_id: UUID, query: ViewQuery
+) -> WebhookEndpoint | WebhookEndpointDetails:
     """Get a webhook endpoint."""
+    if query.view == "full":
+        return only_or_404(await endpoint_store.get_many_details(ctx.db, ctx.plan_manager_id, [webhook_endpoint_id]))
     return or_404(await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id))
 
 

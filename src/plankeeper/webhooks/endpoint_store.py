@@ -1,36 +1,70 @@
 """Webhook endpoints in SQL."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.citus import Nodes
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.http.pagination import UuidListQuery
-from plankeeper.webhooks.schemas import ReplayStart, UnhealthyEndpoints, WebhookEndpoint, WebhookEndpointRow
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.sorting import Sort
+from plankeeper.http.list_pages import fetch_page
+from plankeeper.http.pagination import PageRows
+from plankeeper.webhooks.schemas import (
+    ReplayStart,
+    UnhealthyEndpoints,
+    WebhookEndpoint,
+    WebhookEndpointDetails,
+    WebhookEndpointListQuery,
+    WebhookEndpointRow,
+)
 
 COLUMNS: LiteralString = "id, url, description, event_types, payload, active, disabled_reason, created_at"
 ROW_COLUMNS: LiteralString = f"""{COLUMNS},
         secret, old_secret, old_secret_until, failing_since, last_position"""
 
-LIST_PAGE: LiteralString = f"""
-    select {COLUMNS}
-    from webhook_endpoints
-    where plan_manager_id = $1 and id > $2
-    order by id
-    limit $3 offset $4
+LIST = FilteredList(
+    "webhook_endpoints",
+    (Filter(("id",), "id = any ({}::uuid[])"), Filter(("updated_since",), "updated_at >= {}", materialize=True)),
+    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+)
+
+
+async def list_page(db: Executor, plan_manager_id: UUID, query: WebhookEndpointListQuery) -> PageRows[WebhookEndpoint]:
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_details if query.view == "full" else get_many)
+
+
+async def count_matching(db: Executor, plan_manager_id: UUID, query: WebhookEndpointListQuery) -> int:
+    """The number of endpoints that match a query."""
+    return await LIST.count(db, plan_manager_id, query)
+
+
+GET_MANY: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and id = any ($2)"
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, endpoint_ids: Sequence[UUID]) -> list[WebhookEndpoint]:
+    """The endpoints that exist among the ids."""
+    return await db.rows(WebhookEndpoint, GET_MANY, plan_manager_id, endpoint_ids)
+
+
+GET_MANY_DETAILS: LiteralString = f"""
+    select {COLUMNS}, updated_at from webhook_endpoints where plan_manager_id = $1 and id = any ($2)
 """
 
 
-async def list_page(db: Executor, plan_manager_id: UUID, query: UuidListQuery) -> list[WebhookEndpoint]:
-    """The rows of one page, and one more if another page follows."""
-    return await db.rows(WebhookEndpoint, LIST_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
+async def get_many_details(
+    db: Executor, plan_manager_id: UUID, endpoint_ids: Sequence[UUID]
+) -> list[WebhookEndpointDetails]:
+    """The same with all members."""
+    return await db.rows(WebhookEndpointDetails, GET_MANY_DETAILS, plan_manager_id, endpoint_ids)
 
 
 COUNT = "select count(*) from webhook_endpoints where plan_manager_id = $1"
 
 
 async def count(db: Executor, plan_manager_id: UUID) -> int:
+    """The number of all endpoints."""
     return await db.one(int, COUNT, plan_manager_id)
 
 
@@ -81,7 +115,7 @@ UPSERT: LiteralString = f"""
         payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
         secret = excluded.secret, old_secret = excluded.old_secret,
         old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
-        last_position = excluded.last_position
+        last_position = excluded.last_position, updated_at = statement_timestamp()
 """
 
 

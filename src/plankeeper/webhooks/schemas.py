@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.http.pagination import UuidListQuery
+from plankeeper.http.pagination import DefaultSort, ResourceListQuery, UuidListQuery
 from plankeeper.http.schemas import AwareDatetime, LongText, Text255
 
 PayloadFormat = Literal["thin", "full"]
@@ -36,6 +36,12 @@ class WebhookEndpoint(Struct):
     active: bool
     disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper disabled the endpoint; null otherwise.")]
     created_at: AwareDatetime
+
+
+class WebhookEndpointDetails(WebhookEndpoint):
+    """A URL that receives events, with all members."""
+
+    updated_at: AwareDatetime
 
 
 class WebhookEndpointWithSecret(WebhookEndpoint):
@@ -133,6 +139,12 @@ class WebhookDelivery(Struct):
     attempts: list[Attempt]
     next_attempt_at: AwareDatetime | None
     created_at: AwareDatetime
+
+
+class WebhookEndpointListQuery(ResourceListQuery):
+    """The query of the list."""
+
+    sort: DefaultSort = UNSET
 
 
 class DeliveryListQuery(UuidListQuery):

@@ -64,7 +64,7 @@ def test_every_statement_of_every_connection_is_reported_once(db: Database, obse
 
 
 def test_a_statement_has_the_name_of_its_constant_or_of_its_list() -> None:
-    assert statement_name(store.LIST_PAGE) == "note_types.store.LIST_PAGE"
+    assert statement_name(store.PLAIN_PAGE) == "note_types.store.PLAIN_PAGE"
     page, count = queries.LIST.page_statement(("status",)), queries.LIST.count_statement(("status",))
     assert (statement_name(page), statement_name(count)) == ("participants.page", "participants.count")
     assert statement_name("analyze participants, events") == "analyze"

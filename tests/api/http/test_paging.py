@@ -107,10 +107,17 @@ def test_a_huge_valid_offset_returns_an_empty_page(api: Client, path_of: Callabl
         assert page["pagination"] == meta | {"total": page["pagination"]["total"]}
 
 
+CURSOR_MESSAGES = {
+    "/events": "must be 0, now or the id of an event",
+    "/webhook-endpoints/{webhook_endpoint_id}/deliveries": "must be 0 or a UUID with hyphens",
+}
+
+
 @pytest.mark.parametrize("path", UUID_LISTS)
 def test_a_uuid_list_accepts_only_uuid_cursors(api: Client, path_of: Callable[[str], str], path: str) -> None:
     place = path_of(path)
-    expected = "must be 0, now or the id of an event" if path == "/events" else "must be 0 or a UUID with hyphens"
+    sealed = "must be 0, a UUID with hyphens or, with `sort`, a `next_cursor`"
+    expected = CURSOR_MESSAGES.get(path, sealed)
     says = [("after", expected)]
     for wrong in ("5", "abc", "-1", uuid7().hex, f"{{{uuid7()}}}", f"{uuid7()}0", "00"):
         assert query_errors(api, place, f"after={wrong}") == says
@@ -121,7 +128,9 @@ def test_a_uuid_list_accepts_only_uuid_cursors(api: Client, path_of: Callable[[s
 
 def test_note_types_use_number_cursors_and_the_catalogue_code_cursors(api: Client) -> None:
     for wrong in ("abc", "-1", "1.5", str(uuid7()), "9" * 19):
-        assert query_errors(api, "/note-types", f"after={wrong}") == [("after", "must be 0 or a whole number")]
+        assert query_errors(api, "/note-types", f"after={wrong}") == [
+            ("after", "must be 0, a whole number or, with `sort`, a `next_cursor`")
+        ]
     for wrong in ("5", "Not_found", str(uuid7()), "not-found"):
         assert query_errors(api, "/error-catalogue", f"after={wrong}") == [("after", "must be 0 or an error code")]
 

@@ -37,6 +37,7 @@ from support.import_samples import (
     to_csv,
     to_json_lines,
 )  # fmt: skip
+from support.resources import without_updated_at
 
 in_both_formats = pytest.mark.parametrize("to_file", [to_json_lines, to_csv])
 
@@ -48,13 +49,13 @@ def test_every_resource_is_imported_completely(
     for resource, rows in ALL_ROWS.items():
         assert_imported(import_content(api, resource, to_file(rows)), created=len(rows))
     references = {"exit_reason_category_id", "exit_reason_subcategory_id", "account_manager_id"}
-    assert get_json(api, f"/participants/{PERSON}", view="full") == {
+    assert without_updated_at(get_json(api, f"/participants/{PERSON}", view="full")) == {
         **{name: value for name, value in PARTICIPANT.items() if name not in references},
         "exit_reason_category": {"id": REASON, "name": "Moved"},
         "exit_reason_subcategory": {"id": SUBREASON, "name": "Overseas, for good"},
         "account_manager": {"id": MANAGER, "name": "Ama Owusu"},
     }
-    assert get_json(api, f"/providers/{PROVIDER}", view="full") == FULL_PROVIDER
+    assert without_updated_at(get_json(api, f"/providers/{PROVIDER}", view="full")) == FULL_PROVIDER
     assert get_json(api, "/note-types/7") == NOTE_TYPE | {"plan_manager_id": api.plan_manager_id}
     member = get_json(api, f"/participants/{PERSON}/team-members/{USER}")
     assert [each["name"] for each in member.pop("permissions")] == MEMBER["permissions"]
@@ -83,7 +84,8 @@ def test_a_new_record_has_an_event_with_the_full_api_representation(
         (f"/invoice-view-sessions/{SESSION}", SESSION),
         ("/note-types/7", "7"),
     ):
-        assert json.loads(events[id_].data) == get_json(seeded_api, path), path
+        resource = get_json(seeded_api, path)
+        assert json.loads(events[id_].data) == (without_updated_at(resource) if "view=full" in path else resource), path
 
 
 @in_both_formats

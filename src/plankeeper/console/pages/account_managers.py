@@ -38,7 +38,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage(
         "account_managers.html",
         {
-            "managers": rows[:PAGE_SIZE],
+            "managers": rows,
             "active": active,
             "email": email,
             "states": STATE_CHOICES,

@@ -10,6 +10,7 @@ from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
+from plankeeper.http.pagination import PageRows
 from plankeeper.invoices import ignored_warnings, ignored_warnings_store, queries, store
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery, InvoiceWithLines
@@ -39,7 +40,7 @@ class ExplainedWarning(NamedTuple):
 async def list_(request: PageRequest) -> HtmlPage:
     filters = {name: text for name in FILTERS if (text := request.query.text(name))}
     only_warnings, after = bool(request.query.text("warnings")), request.query.text("after")
-    rows = list[Invoice]()
+    rows = PageRows[Invoice]([], has_more=False, next_cursor=None)
     try:
         query = validate_struct(InvoiceListQuery, {**filters, "limit": PAGE_SIZE, "after": after or "0"})
         list_page = queries.list_page_with_warnings if only_warnings else queries.list_page
@@ -47,10 +48,10 @@ async def list_(request: PageRequest) -> HtmlPage:
     except ValidationError as error:
         request.errors = {each.field: each.message for each in error.errors or ()}
     params = filters | ({"warnings": "1"} if only_warnings else {})
-    request.record_list("invoice", [each.id for each in rows[:PAGE_SIZE]], params)
+    request.record_list("invoice", [each.id for each in rows], params)
     context = {
-        "rows": [(each, active_warnings(each)) for each in rows[:PAGE_SIZE]],
-        "names": await record_names(request, rows[:PAGE_SIZE]),
+        "rows": [(each, active_warnings(each)) for each in rows],
+        "names": await record_names(request, rows),
         "filters": {name: filters.get(name, "") for name in FILTERS},
         "only_warnings": only_warnings,
         "is_filtered": bool(params),

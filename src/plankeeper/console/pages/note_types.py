@@ -22,7 +22,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         request.db, request.plan_manager_id, NoteTypeListQuery(limit=PAGE_SIZE, after=after_id)
     )
     links = paginate_links(NOTE_TYPES_URL, {}, rows, after)
-    return HtmlPage("note_types.html", {"note_types": rows[:PAGE_SIZE], **links})
+    return HtmlPage("note_types.html", {"note_types": rows, **links})
 
 
 @pages.get("/note-types/new", role="manager")

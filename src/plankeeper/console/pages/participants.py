@@ -18,7 +18,7 @@ from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES, StateFilter
-from plankeeper.participants import queries, search, service, store
+from plankeeper.participants import queries, service, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
     Participant,
@@ -27,6 +27,7 @@ from plankeeper.participants.schemas import (
     ParticipantUpdate,
 )
 from plankeeper.team_members import store as team_store
+from plankeeper.team_members.schemas import TeamMemberListQuery
 
 pages = Pages()
 
@@ -47,16 +48,14 @@ async def list_(request: PageRequest) -> HtmlPage:
         status=filters["status"] if filters["status"] in STATUSES else UNSET,
         state=StateFilter(filters["state"]) if filters["state"] in STATE_CODES else UNSET,
         account_manager=[filters["account_manager"]] if parse_uuid(filters["account_manager"]) else UNSET,
+        q=text if text.strip() else UNSET,
     )
-    if text:
-        rows = await search.search_page(request.db, request.plan_manager_id, text, query)
-    else:
-        rows = await queries.list_page(request.db, request.plan_manager_id, query)
+    rows = await queries.list_page(request.db, request.plan_manager_id, query)
     params = {"q": text, **filters}
-    request.record_list("participant", [each.id for each in rows[:PAGE_SIZE]], params)
+    request.record_list("participant", [each.id for each in rows], params)
     links = paginate_links(PARTICIPANTS_URL, params, rows, after)
     choices = {"statuses": STATUSES, "states": STATE_CODES, "managers": await manager_choices(request)}
-    context = {"participants": rows[:PAGE_SIZE], "q": text, "is_filtered": any(params.values())}
+    context = {"participants": rows, "q": text, "is_filtered": any(params.values())}
     helpers = {"filters": filters, "display_name": display_name, "is_scheme_number": is_scheme_number}
     return HtmlPage("participants.html", context | links | choices | helpers)
 
@@ -111,7 +110,7 @@ async def update(request: FormRequest, participant_id: UUID) -> Redirect:
 @pages.get("/participants/{participant_id}/delete", role="manager", discloses="participant")
 async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     participant = await get_or_404(request, participant_id)
-    members = await team_store.count(request.db, request.plan_manager_id, participant_id)
+    members = await team_store.count(request.db, request.plan_manager_id, participant_id, TeamMemberListQuery())
     return HtmlPage(
         "participant_delete.html",
         {"participant": participant, "name": display_name(participant), "members": members},
@@ -152,7 +151,7 @@ async def manager_choices(request: PageRequest) -> dict[str, str]:
     rows = await account_manager_store.list_page(
         request.db, request.plan_manager_id, query, request.settings.operator_name
     )
-    labelled = [(each.name or each.email or "No name", each) for each in rows[:MAX_CHOICES]]
+    labelled = [(each.name or each.email or "No name", each) for each in rows]
     labelled.sort(key=lambda each: each[0].casefold())
     return {str(each.id): name if each.active else f"{name} (inactive)" for name, each in labelled}
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+from msgspec import UNSET
 from stdnum.au import abn
 
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
@@ -12,7 +13,7 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES
-from plankeeper.providers import queries, search, service, store
+from plankeeper.providers import queries, service, store
 from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
 
 pages = Pages()
@@ -25,13 +26,11 @@ CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
 @pages.get("/providers", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
     text, after = request.query.text("q")[:255], parse_uuid(request.query.text("after"))
-    query = ProviderListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
-    if text:
-        rows = await search.search_page(request.db, request.plan_manager_id, text, query)
-    else:
-        rows = await queries.list_page(request.db, request.plan_manager_id, query)
+    q = text if text.strip() else UNSET
+    query = ProviderListQuery(limit=PAGE_SIZE, after=str(after) if after else "0", q=q)
+    rows = await queries.list_page(request.db, request.plan_manager_id, query)
     links = paginate_links(PROVIDERS_URL, {"q": text}, rows, after)
-    return HtmlPage("providers.html", {"providers": rows[:PAGE_SIZE], "q": text, **links, **TEMPLATE_HELPERS})
+    return HtmlPage("providers.html", {"providers": rows, "q": text, **links, **TEMPLATE_HELPERS})
 
 
 @pages.get("/providers/new", role="manager")

@@ -51,7 +51,7 @@ async def team_context(request: PageRequest, participant_id: UUID) -> dict[str, 
     query = TeamMemberListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
     rows = await store.list_page(request.db, request.plan_manager_id, participant_id, query)
     page_url = f"{PREFIX}/participants/{participant_id}"
-    team = sorted(rows[:PAGE_SIZE], key=lambda each: each.contact_priority or 3)
+    team = sorted(rows, key=lambda each: each.contact_priority or 3)
     return {
         "team": [(each, member_name(each)) for each in team],
         **paginate_links(page_url, {}, rows, after, "#team"),

@@ -8,10 +8,15 @@ from plankeeper.console.forms import validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, PageResult, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
-from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.webhooks import delivery_store, endpoint_store, service
-from plankeeper.webhooks.schemas import ReplayRequest, WebhookEndpoint, WebhookEndpointCreate, WebhookEndpointUpdate
+from plankeeper.webhooks.schemas import (
+    ReplayRequest,
+    WebhookEndpoint,
+    WebhookEndpointCreate,
+    WebhookEndpointListQuery,
+    WebhookEndpointUpdate,
+)
 
 pages = Pages()
 
@@ -22,7 +27,9 @@ STATUSES = ("pending", "succeeded", "failed", "cancelled")
 
 @pages.get("/settings/webhooks", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
-    endpoints = await endpoint_store.list_page(request.db, request.plan_manager_id, UuidListQuery(limit=1000))
+    endpoints = await endpoint_store.list_page(
+        request.db, request.plan_manager_id, WebhookEndpointListQuery(limit=1000)
+    )
     return HtmlPage("webhooks.html", {"endpoints": endpoints})
 
 

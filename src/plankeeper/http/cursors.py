@@ -1,0 +1,38 @@
+"""Sealed cursors of sorted lists: AES-256-GCM over the row that a page ended with.
+
+The value of that row, such as a last name, therefore doesn't stand in URLs and logs. The order, the filters and the
+plan manager are associated data: with others, a cursor is rejected.
+"""
+
+import base64
+import binascii
+import os
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from plankeeper.database.sorting import Start
+from plankeeper.http.errors import ValidationError
+
+PREFIX = "s."  # no id begins with it
+_NONCE_BYTES = 12
+
+_decode = msgspec.msgpack.Decoder(Start).decode
+
+
+def seal_cursor(key: bytes, start: Start, associated_data: bytes) -> str:
+    nonce = os.urandom(_NONCE_BYTES)
+    sealed = AESGCM(key).encrypt(nonce, msgspec.msgpack.encode(start), associated_data)
+    return PREFIX + base64.urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
+
+
+def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
+    """The row that a cursor stands for. Raises ValidationError if it belongs to another list, or was changed."""
+    text = cursor.removeprefix(PREFIX)
+    try:
+        content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        return _decode(AESGCM(key).decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data))
+    except (InvalidTag, ValueError, binascii.Error):
+        message = "must be the `next_cursor` of a page of this list with the same sort and filters, or 0"
+        raise ValidationError(after=message) from None

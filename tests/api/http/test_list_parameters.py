@@ -1,0 +1,172 @@
+"""What all lists of stored resources take: `id`, `updated_since`, `sort` and `view`."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.app import operations
+from plankeeper.http.pagination import SortableQuery
+from plankeeper.http.routing import PREFIX
+from support.client import Client
+
+Import = Callable[..., Any]
+MakeList = Callable[[str], str]
+
+SORTABLE = [each for each in operations() if each.query and issubclass(each.query, SortableQuery)]
+PATHS = [each.path.removeprefix(PREFIX) for each in SORTABLE]
+# A change of a resource of each list that the API can change.
+CHANGES = {
+    "/participants": {"city": "Perth"},
+    "/participants/{participant_id}/team-members": {"role": "Sister"},
+    "/note-types": {"badge_color": "red"},
+    "/providers": {"entity_name": "Changed"},
+    "/webhook-endpoints": {"description": "Changed"},
+}
+COUNT = 5
+
+
+@pytest.fixture
+def make_list(api: Client, import_rows: Import) -> MakeList:
+    """Makes five resources of a list, and returns its path."""
+
+    def make(path: str) -> str:
+        if "{participant_id}" in path:
+            path = path.format(participant_id=api.create("/participants", {})["id"])
+        for number in range(COUNT):
+            make_one(api, import_rows, path, number)
+        return path
+
+    return make
+
+
+def make_one(api: Client, import_rows: Import, path: str, number: int) -> None:
+    name = f"Number {number}"
+    bodies: dict[str, dict[str, Any]] = {
+        "team-members": {"first_name": name, "email": f"m{number}@example.com"},
+        "note-types": {"note_type": name},
+        "webhook-endpoints": {"url": f"https://example.com/{number}", "event_types": ["exit_reason.created"]},
+    }
+    rows: dict[str, dict[str, Any]] = {
+        "account-managers": {"first_name": name},
+        "invoices": {"invoice_number": name, "invoice_date": "2026-01-15", "total": number},
+        "invoice-view-sessions": {"user_id": "u", "user_name": name, "session_started": "2026-01-02T03:04:05Z"},
+    }
+    resource = path.rpartition("/")[2]
+    if resource == "invoice-view-sessions":
+        invoice = str(uuid7())
+        assert not import_rows(api, "invoices", [{"id": invoice}]).errors
+        rows[resource]["invoice_id"] = invoice
+    if resource in rows:
+        assert not import_rows(api, resource, [rows[resource]]).errors
+    else:
+        api.create(path, bodies.get(resource, {}))
+
+
+def get_ids(api: Client, path: str, **params: Any) -> list[Any]:
+    response = api.get(path, **params)
+    assert response.status_code == 200, response.text
+    return [each["id"] for each in response.json()["data"]]
+
+
+def walk_pages(api: Client, path: str, **params: Any) -> Iterator[dict[str, Any]]:
+    after = "0"
+    while after is not None:
+        page = api.get(path, after=after, **params).json()
+        yield page
+        after = page["pagination"]["next_cursor"]
+
+
+def test_the_lists_are_found() -> None:
+    assert len(PATHS) == 8
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_list_returns_the_resources_with_some_ids(api: Client, make_list: MakeList, path: str) -> None:
+    place = make_list(path)
+    ids = get_ids(api, place)
+    unknown = 999_999 if isinstance(ids[0], int) else str(uuid7())
+    page = api.get(place, id=f"{ids[3]},{unknown}, {ids[1]},{ids[3]}").json()
+    assert [each["id"] for each in page["data"]] == [ids[1], ids[3]]
+    assert page["pagination"]["total"] == 2
+    assert get_ids(api, place, id=",".join(map(str, ids)), limit=2, after=ids[0]) == ids[1:3]
+    for wrong, field in (("x", "id[0]"), (f"{ids[0]},", "id[1]"), (",".join([str(ids[0])] * 101), "id")):
+        response = api.get(place, id=wrong)
+        assert (response.status_code, [each["field"] for each in response.json()["errors"]]) == (400, [field])
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_full_view_adds_the_time_of_the_last_change(api: Client, make_list: MakeList, path: str) -> None:
+    place = make_list(path)
+    whole, full = api.get(place), api.get(place, view="full").json()
+    if path != "/providers":  # whose full view adds other members, too
+        without = [{name: value for name, value in each.items() if name != "updated_at"} for each in full["data"]]
+        assert without == whole.json()["data"]
+    assert full["pagination"] == whole.json()["pagination"]
+    for each in full["data"]:
+        assert datetime.fromisoformat(each["updated_at"]).tzinfo
+        one = api.get(f"{place}/{each['id']}", view="full").json()
+        assert one | {"line_items": None} == each | {"line_items": None}
+    assert [each for page in walk_pages(api, place, view="full", limit=2) for each in page["data"]] == full["data"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_updated_since_finds_what_has_changed_since(api: Client, make_list: MakeList, path: str) -> None:
+    place = make_list(path)
+    ids = get_ids(api, place)
+    times = {each["id"]: each["updated_at"] for each in api.get(place, view="full").json()["data"]}
+    newest = max(times.values())
+    assert get_ids(api, place, updated_since=newest) == [each for each in ids if times[each] == newest]
+    assert "synced-until" in api.get(place, updated_since=newest).headers
+    if path in CHANGES:
+        changed = f"{place}/{ids[1]}"
+        assert api.put(changed, CHANGES[path]).status_code == 200
+        moved = api.get(changed, view="full").json()["updated_at"]
+        assert moved > newest
+        assert get_ids(api, place, updated_since=moved) == [ids[1]]
+        assert api.put(changed, CHANGES[path]).status_code == 200
+        assert api.get(changed, view="full").json()["updated_at"] == moved
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("sort", ["-id", "updated_at", "-updated_at"])
+def test_a_sorted_walk_returns_every_resource_once(api: Client, make_list: MakeList, path: str, sort: str) -> None:
+    place = make_list(path)
+    if path in CHANGES:
+        first = get_ids(api, place)[0]
+        assert api.put(f"{place}/{first}", CHANGES[path]).status_code == 200
+    name = sort.removeprefix("-")
+    rows = api.get(place, view="full").json()["data"]
+    expected = sorted(rows, key=lambda each: (each[name], each["id"]), reverse=sort.startswith("-"))
+    pages = list(walk_pages(api, place, sort=sort, limit=2, view="full"))
+    assert [each for page in pages for each in page["data"]] == expected
+    assert [page["pagination"]["has_more"] for page in pages] == [True, True, False]
+    assert api.get(place, sort=sort, view="full").json()["data"] == expected
+    assert api.get(place, sort=sort, offset=1, limit=3, view="full").json() == {
+        "data": expected[1:4],
+        "pagination": {"limit": 3, "offset": 1, "has_more": True, "total": COUNT, "next_cursor": None},
+    }
+    filtered = [each["id"] for each in expected][:3]
+    assert get_ids(api, place, sort=sort, id=",".join(map(str, filtered))) == filtered
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_unknown_orders_are_rejected(api: Client, make_list: MakeList, path: str) -> None:
+    place = make_list(path)
+    for wrong in ("name", "ID", "+id", "id,updated_at", "updated_at desc"):
+        [error] = api.get(place, sort=wrong).json()["errors"]
+        assert error["field"] == "sort"
+        assert error["message"].startswith("must be one of id, -id, updated_at, -updated_at")
+    assert get_ids(api, place, sort="id", after="0") == get_ids(api, place)
+
+
+def test_a_resource_that_was_got_in_the_full_view_can_be_put_back(api: Client, make_list: MakeList) -> None:
+    for path, change in CHANGES.items():
+        place = make_list(path)
+        [member] = change
+        one = f"{place}/{get_ids(api, place)[0]}"
+        got = api.get(one, view="full")
+        assert api.put(one, got.json() | change, headers={"If-Match": got.headers["etag"]}).status_code == 200
+        assert api.get(one, view="full").json()[member] == change[member]
