@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from plankeeper.http.openapi import build_document, render_document
 from plankeeper.http.peers import Peers
 from plankeeper.http.public import PublicEndpoint, SlashRedirect
 from plankeeper.http.public_host import PublicHostEndpoint
-from plankeeper.http.routing import Operation, PathRouter
+from plankeeper.http.routing import MethodFallback, Operation, PathRouter
 from plankeeper.idempotency import service
 from plankeeper.invoice_view_sessions.routes import router as invoice_view_sessions
 from plankeeper.invoices.routes import router as invoices
@@ -212,7 +213,17 @@ def _build_services(settings: Settings) -> _Services:
 
 
 def api_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
-    return {path: Endpoint(deps, path, methods) for path, methods in group_by_path(operations()).items()}
+    grouped = group_by_path(operations())
+    endpoints: dict[str, ASGIApp] = {path: Endpoint(deps, path, methods) for path, methods in grouped.items()}
+    for path in grouped:
+        folder, _, name = path.rpartition("/")
+        if name == "bulk":  # hides the path of one resource
+            [hidden] = [each for each in grouped if re.fullmatch(rf"{folder}/{{\w+}}", each)]
+            path_params = {hidden.rpartition("/")[2].strip("{}"): name}
+            endpoints[path] = MethodFallback(
+                endpoints[path], endpoints[hidden], [*grouped[hidden], "HEAD"], path_params
+            )
+    return endpoints
 
 
 def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:

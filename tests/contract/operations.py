@@ -37,12 +37,14 @@ CONTRACT = {
 # A body that each operation takes. One that a new operation lacks fails the sweeps: add it here.
 BODIES: dict[str, dict[str, Any]] = {
     "POST /participants": {"first_name": "Robin", "email": "robin@example.com"},
+    "POST /participants/bulk": {"items": [{"first_name": "Robin"}]},
     "PUT /participants/{participant_id}": {"last_name": "Changed"},
     "POST /participants/{participant_id}/team-members": {"first_name": "New", "email": "new@example.com"},
     "PUT /participants/{participant_id}/team-members/{team_member_id}": {"role": "Changed"},
     "POST /note-types": {"note_type": "Visit"},
     "PUT /note-types/{note_type_id}": {"badge_color": "changed"},
     "POST /providers": {"entity_name": "New provider"},
+    "POST /providers/bulk": {"items": [{"entity_name": "New provider"}]},
     "PUT /providers/{provider_id}": {"entity_name": "Changed"},
     "POST /webhook-endpoints": {"url": "https://example.com/hooks"},
     "PUT /webhook-endpoints/{webhook_endpoint_id}": {"description": "Changed"},

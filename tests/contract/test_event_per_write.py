@@ -19,6 +19,7 @@ ReadTenantData = Callable[[UUID], Any]
 # The events that each write makes. One that a new operation lacks fails the sweep: say here what it records.
 EVENTS = {
     "POST /participants": ["participant.created"],
+    "POST /participants/bulk": ["participant.created"],
     "PUT /participants/{participant_id}": ["participant.updated"],
     "DELETE /participants/{participant_id}": ["participant.deleted", "team_member.deleted"],
     "POST /participants/{participant_id}/team-members": ["team_member.created"],
@@ -28,6 +29,7 @@ EVENTS = {
     "PUT /note-types/{note_type_id}": ["note_type.updated"],
     "DELETE /note-types/{note_type_id}": ["note_type.deleted"],
     "POST /providers": ["provider.created"],
+    "POST /providers/bulk": ["provider.created"],
     "PUT /providers/{provider_id}": ["provider.updated"],
     "POST /webhook-endpoints": ["webhook_endpoint.created"],
     "PUT /webhook-endpoints/{webhook_endpoint_id}": ["webhook_endpoint.updated"],
@@ -109,7 +111,8 @@ def test_a_write_records_its_events(fresh_tenant: Tenant, name: str) -> None:
     assert {each.actor_kind for each in events} == {"api_key"}
     kind = re.sub("ie$", "y", WRITES[name].tag.removesuffix("s"))
     main = next(each for each in events if each.resource_kind == kind)
-    own_id = str(response.json().get("id") or fresh_tenant.ids[list(WRITES[name].path_ids)[-1]])
+    created = response.json()["data"][0] if name.endswith("/bulk") else response.json()
+    own_id = str(created.get("id") or fresh_tenant.ids[list(WRITES[name].path_ids)[-1]])
     assert main.resource_id == own_id
     reported = (main.data is not None, main.previous is not None)
     assert reported == {"POST": (True, False), "PUT": (True, True), "DELETE": (False, True)}[WRITES[name].method]

@@ -23,6 +23,14 @@ async def list_all(db: Executor, plan_manager_id: UUID, limit: int) -> list[Exit
     return await db.rows(ExitReason, LIST_ALL, plan_manager_id, limit)
 
 
+LIST_EXISTING = "select id from exit_reasons where plan_manager_id = $1 and id = any ($2)"
+
+
+async def list_existing(db: Executor, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of the ids that exist."""
+    return await db.rows(UUID, LIST_EXISTING, plan_manager_id, exit_reason_ids)
+
+
 SELECT_FOR_UPDATE: LiteralString = f"""
     select {COLUMNS}
     from exit_reasons

@@ -108,7 +108,8 @@ class Endpoint:
         values = _handler_arguments(operation, scope)
         body, returned = b"", dict[str, Any]()
         if operation.parser and operation.body_name:
-            body = await read_body(state.headers, receive)  # a slow upload holds no concurrency slot
+            # A slow upload holds no concurrency slot.
+            body = await read_body(state.headers, receive, operation.max_body_bytes)
             values[operation.body_name], returned = operation.parser.parse_update(body, self._readable)
         with self._deps.admission:
             if not operation.writes:

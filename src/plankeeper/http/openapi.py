@@ -245,4 +245,4 @@ def _optional_fields(struct_type: Any) -> Iterator[tuple[str, str]]:
 
 def _name_pages(text: str) -> str:
     """Rename `Page_Participant_` to `ParticipantPage`."""
-    return re.sub(r"\bPage_(\w+?)_(?![A-Za-z_])", r"\1Page", text)
+    return re.sub(r"\b(Page|BulkResult)_(\w+?)_(?![A-Za-z_])", r"\2\1", text)

@@ -73,22 +73,23 @@ def resolve_request_id(headers: Mapping[bytes, bytes]) -> bytes:
     return header if _REQUEST_ID.fullmatch(header) else str(uuid7()).encode()
 
 
-async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-    """A JSON body of at most 1 MiB; raises ApiError 413 or 415, and ClientDisconnectedError."""
+async def read_body(headers: Mapping[bytes, bytes], receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+    """A JSON body of a limited size; raises ApiError 413 or 415, and ClientDisconnectedError."""
     if not _JSON_CONTENT_TYPE.fullmatch(headers.get(b"content-type", b"")):
         raise ApiError("unsupported_media_type")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         detail = "The body must not be compressed: send it without Content-Encoding."
         raise ApiError("unsupported_media_type", detail, headers={"accept-encoding": "identity"})
-    if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
-        raise ApiError("body_too_large")
+    too_large = ApiError("body_too_large", f"The body is larger than {max_bytes // 1024**2} MiB.")
+    if int(headers.get(b"content-length", b"0")) > max_bytes:
+        raise too_large
     body = b""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnectedError
         body += message.get("body", b"")
-        if len(body) > MAX_BODY_BYTES:
-            raise ApiError("body_too_large")
+        if len(body) > max_bytes:
+            raise too_large
         if not message.get("more_body"):
             return body

@@ -3,7 +3,7 @@
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -17,7 +17,7 @@ from plankeeper.database.client import ConstraintViolation, Executor
 from plankeeper.http.access import AccessedKind
 from plankeeper.http.context import KeyContext, ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError
-from plankeeper.http.parsing import BodyParser
+from plankeeper.http.parsing import MAX_BODY_BYTES, BodyParser
 from plankeeper.http.schemas import Query
 
 log = logging.getLogger("plankeeper")
@@ -50,6 +50,7 @@ class Operation:
     conflicts: bool = False  # whether the contract documents its 409
     not_found: bool = False  # whether it can return 404 although its path names no resource
     creates: bool = False  # whether it creates a resource under its path and returns it
+    max_body_bytes: int = MAX_BODY_BYTES
     has_secret: bool = False  # whether the response contains a secret, so that a stored copy is encrypted
     has_etag: bool = False
     discloses: AccessedKind | None = None  # whose access record a read makes
@@ -119,6 +120,7 @@ class Router:
         not_found: bool = False,
         creates: bool = False,
         secret: bool = False,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> Callable[[Handler], Handler]:
         """Register a write, or a read with a body.
 
@@ -134,6 +136,7 @@ class Router:
             not_found=not_found,
             creates=creates,
             has_secret=secret,
+            max_body_bytes=max_body_bytes,
         )
 
     def put(
@@ -196,6 +199,28 @@ def _parse_signature(handler: Handler, path: str) -> dict[str, Any]:
     if path_names != set(parts["path_ids"]):
         raise TypeError(f"{handler}: the path has {path_names}, and the signature has {set(parts['path_ids'])}")
     return parts
+
+
+class MethodFallback:
+    """An ASGI application for a literal path beside a path with a parameter, which gets some of the methods.
+
+    `/things/bulk` takes a POST. A GET of it is one of `/things/{thing_id}`, with an id that is none.
+    """
+
+    def __init__(
+        self, app: ASGIApp, fallback: ASGIApp, fallback_methods: Collection[str], path_params: Mapping[str, str]
+    ) -> None:
+        self._app = app
+        self._fallback = fallback
+        self._fallback_methods = frozenset(fallback_methods)
+        self._path_params = dict(path_params)
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        if scope["method"] in self._fallback_methods:
+            scope["path_params"] = self._path_params
+            await self._fallback(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 class _Node:

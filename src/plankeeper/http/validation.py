@@ -1,12 +1,12 @@
 """Convert decoded JSON and query parameters to structs, and report all errors by field."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,6 +16,8 @@ from plankeeper.http.errors import FieldError
 from plankeeper.http.schemas import decode_custom_type
 
 S = TypeVar("S", bound=Struct)
+
+MAX_ITEM_ERRORS = 100  # of a list
 
 _TYPE_NAMES = {
     "str": "a string",
@@ -41,12 +43,39 @@ def validate(struct_type: type[S], values: Mapping[str, Any]) -> tuple[S | None,
     errors = [_unknown_field_error(name, known) for name in values if name not in known]
     for name, field in known.items():
         if name in values:
-            errors += [FieldError(*_locate(name, message)) for message in validation_errors(field.type, values[name])]
+            errors += _field_errors(name, field.type, values[name])
         elif field.required:
             errors.append(FieldError(name, "is required"))
     if errors:
         return None, errors
     return msgspec.convert(dict(values), struct_type, dec_hook=decode_custom_type), []
+
+
+def _field_errors(name: str, kind: Any, value: Any) -> list[FieldError]:
+    item_type = _item_struct(kind)
+    has_wrong_length = (validation_error(kind, value) or "").endswith("items long")
+    if item_type is None or not isinstance(value, list) or has_wrong_length:
+        return [FieldError(*_locate(name, message)) for message in validation_errors(kind, value)]
+    return list(islice(_item_errors(name, item_type, cast("list[Any]", value)), MAX_ITEM_ERRORS))
+
+
+def _item_struct(kind: Any) -> type[Struct] | None:
+    """The struct that the items of a list have, or None."""
+    if get_origin(kind) is list:
+        item_type = get_args(kind)[0]
+        return item_type if _is_struct(item_type) else None
+    return next((found for part in get_args(kind) if (found := _item_struct(part))), None)
+
+
+def _item_errors(name: str, item_type: type[Struct], items: list[Any]) -> Iterator[FieldError]:
+    """All errors of a list of objects, each with the index of its item."""
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            yield FieldError(f"{name}[{index}]", validation_error(item_type, item) or "must be an object")
+            continue
+        _, errors = validate(item_type, cast("dict[str, Any]", item))
+        for error in errors:
+            yield FieldError(f"{name}[{index}].{error.field}", error.message)
 
 
 def _convert(struct_type: type[S], values: Mapping[str, Any]) -> S | None:
@@ -74,7 +103,7 @@ def validation_errors(kind: Any, value: Any) -> list[str]:
     located = (
         item_message.replace("`$[0]", f"`$[{index}]", 1) for index, item_message in item_messages if item_message
     )
-    return list(islice(located, 100))
+    return list(islice(located, MAX_ITEM_ERRORS))
 
 
 def validation_error(kind: Any, value: Any) -> str | None:

@@ -3,14 +3,17 @@
 from uuid import UUID
 
 from plankeeper.database.client import Executor
+from plankeeper.http.bulk import MAX_BODY_BYTES, BulkResult, in_order
 from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
 from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.participants import service, store
+from plankeeper.participants.bulk import save_many as save_participants
 from plankeeper.participants.queries import count, list_page
 from plankeeper.participants.schemas import (
     Participant,
+    ParticipantBulk,
     ParticipantDetails,
     ParticipantListQuery,
     ParticipantSummary,
@@ -35,6 +38,18 @@ async def create(
     """Create a participant. The default status is Active."""
     created = await service.create(ctx, change)
     return await _view(ctx.tx, ctx.plan_manager_id, created, query)
+
+
+@router.post("/participants/bulk", scope=WRITE, extension=True, max_body_bytes=MAX_BODY_BYTES)
+async def save_many(
+    ctx: WriteContext, query: ViewQuery, bulk: ParticipantBulk
+) -> BulkResult[ParticipantSummary] | BulkResult[ParticipantDetails]:
+    """Create and update up to 500 participants: all of them, or none if one has an error."""
+    saved = await save_participants(ctx, bulk.items)
+    if query.view != "full":
+        return BulkResult([_summary(each) for each in saved])
+    details = await store.get_many_details(ctx.tx, ctx.plan_manager_id, [each.id for each in saved])
+    return BulkResult(in_order(saved, details))
 
 
 @router.get("/participants/{participant_id}", scope=READ, etag=True, views=VIEWS, discloses="participant")
@@ -67,4 +82,8 @@ async def _view(
     """A participant that was written, in the shape that the request asks for."""
     if query.view == "full":
         return only_or_404(await store.get_many_details(db, plan_manager_id, [participant.id]))
+    return _summary(participant)
+
+
+def _summary(participant: Participant) -> ParticipantSummary:
     return ParticipantSummary(*(getattr(participant, name) for name in ParticipantSummary.__struct_fields__))

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from plankeeper.http.bulk import ITEMS, ItemId
 from plankeeper.http.pagination import SORT, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
@@ -134,6 +135,18 @@ class ParticipantUpdate(ParticipantSummaryUpdate):
     plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     postal_statement: Annotated[bool | UnsetType, EXTENSION] = UNSET
     participant_receives_statements: Annotated[bool | UnsetType, EXTENSION] = UNSET
+
+
+class ParticipantBulkItem(ParticipantUpdate):
+    """A participant to create or, with an id, to update."""
+
+    id: ItemId = UNSET
+
+
+class ParticipantBulk(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The participants to create and to update."""
+
+    items: Annotated[list[ParticipantBulkItem], ITEMS]
 
 
 class ParticipantRow(Struct, kw_only=True):

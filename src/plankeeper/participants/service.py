@@ -46,7 +46,7 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     new = apply_patch(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
     await _require_visible_account_manager(ctx, change)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
-    [after] = await _with_references(ctx, new)
+    [after] = await with_reference_names(ctx, new)
     await record_event(ctx, "participant.created", None, after)
     return after
 
@@ -56,11 +56,11 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
     old = or_404(await select_for_update(ctx, participant_id))
     new = apply_patch(change, old)
     if not is_changed(old, new):
-        [unchanged] = await _with_references(ctx, old)
+        [unchanged] = await with_reference_names(ctx, old)
         return unchanged
     await _require_visible_account_manager(ctx, change)
     await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
-    before, after = await _with_references(ctx, old, new)
+    before, after = await with_reference_names(ctx, old, new)
     await record_event(ctx, "participant.updated", before, after)
     return after
 
@@ -68,7 +68,7 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
 async def delete(ctx: WriteContext, participant_id: UUID) -> int:
     """Delete a participant with its team members, whose number it returns; raises NotFound. Its invoices are kept."""
     old = or_404(await select_for_update(ctx, participant_id))
-    [before] = await _with_references(ctx, old)
+    [before] = await with_reference_names(ctx, old)
     member_ids = await team_store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     team = await team_store.get_many(ctx.tx, ctx.plan_manager_id, [participant_id] * len(member_ids), member_ids)
     await team_store.delete_team(ctx.tx, ctx.plan_manager_id, participant_id)
@@ -78,7 +78,8 @@ async def delete(ctx: WriteContext, participant_id: UUID) -> int:
     return len(team)
 
 
-async def _with_references(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:
+async def with_reference_names(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:
+    """The rows in the full shape, with the names of their references."""
     ids = reference_ids(*rows)
     names = await store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
     return [with_references(row, names) for row in rows]

@@ -4,13 +4,21 @@ from typing import cast
 from uuid import UUID
 
 from plankeeper.database.client import Executor
+from plankeeper.http.bulk import MAX_BODY_BYTES, BulkResult, in_order
 from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
 from plankeeper.http.pagination import VIEWS, Page, PageRows, ViewQuery, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.providers import service, store
 from plankeeper.providers.queries import count, list_page
-from plankeeper.providers.schemas import Provider, ProviderDetails, ProviderListQuery, ProviderSummary, ProviderUpdate
+from plankeeper.providers.schemas import (
+    Provider,
+    ProviderBulk,
+    ProviderDetails,
+    ProviderListQuery,
+    ProviderSummary,
+    ProviderUpdate,
+)
 
 router = Router("providers", lock=service.select_for_update)
 
@@ -31,6 +39,18 @@ async def create(ctx: WriteContext, query: ViewQuery, change: ProviderUpdate) ->
     """Create a provider."""
     created = await service.create(ctx, change)
     return await _view(ctx.tx, ctx.plan_manager_id, created, query)
+
+
+@router.post("/providers/bulk", scope=WRITE, extension=True, max_body_bytes=MAX_BODY_BYTES)
+async def save_many(
+    ctx: WriteContext, query: ViewQuery, bulk: ProviderBulk
+) -> BulkResult[ProviderSummary] | BulkResult[ProviderDetails]:
+    """Create and update up to 500 providers: all of them, or none if one has an error."""
+    saved = await service.save_many(ctx, bulk.items)
+    if query.view != "full":
+        return BulkResult([_summary(each) for each in saved])
+    details = await store.get_many_details(ctx.tx, ctx.plan_manager_id, [each.id for each in saved])
+    return BulkResult(in_order(saved, details))
 
 
 @router.get("/providers/{provider_id}", scope=READ, etag=True, views=VIEWS)

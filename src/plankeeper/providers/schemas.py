@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from plankeeper.http.bulk import ITEMS, ItemId
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
@@ -66,6 +67,18 @@ class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     state: Annotated[StateCode | None | UnsetType, EXTENSION] = UNSET
     postcode: Annotated[Text20 | None | UnsetType, EXTENSION] = UNSET
     ndis_provider_number: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
+
+
+class ProviderBulkItem(ProviderUpdate):
+    """A provider to create or, with an id, to update."""
+
+    id: ItemId = UNSET
+
+
+class ProviderBulk(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The providers to create and to update."""
+
+    items: Annotated[list[ProviderBulkItem], ITEMS]
 
 
 class ProviderImport(ProviderUpdate):

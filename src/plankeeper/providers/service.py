@@ -1,16 +1,21 @@
 """Operations on providers that the API and the console share."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from msgspec import UNSET
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
-from plankeeper.events.recorder import is_changed, record_event
+from plankeeper.events.recorder import is_changed, record_event, record_events
+from plankeeper.http.bulk import existing_ids, find_id_errors, item_ids
 from plankeeper.http.context import WriteContext, or_404
+from plankeeper.http.errors import ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.providers import store
-from plankeeper.providers.schemas import Provider, ProviderUpdate
+from plankeeper.providers.schemas import Provider, ProviderBulkItem, ProviderUpdate
 
 
 async def select_for_update(ctx: WriteContext, provider_id: UUID) -> Provider | None:
@@ -23,6 +28,25 @@ async def create(ctx: WriteContext, change: ProviderUpdate) -> Provider:
     after = apply_patch(change, Provider(id=uuid7(), created_at=datetime.now(UTC)))
     await store.upsert(ctx.tx, ctx.plan_manager_id, to_json([after]))
     await record_event(ctx, "provider.created", None, after)
+    return after
+
+
+async def save_many(ctx: WriteContext, items: Sequence[ProviderBulkItem]) -> list[Provider]:
+    """Create or update a provider for each item, in their order. Raises ValidationError with all errors."""
+    found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
+    before = {each.id: each for each in found}
+    if errors := list(find_id_errors(items, set(before), "provider")):
+        raise ValidationError(*errors)
+    now = datetime.now(UTC)
+    after = [
+        apply_patch(replace(item, id=UNSET), before.get(id_) or Provider(id=id_, created_at=now))
+        for item, id_ in zip(items, item_ids(items), strict=True)
+    ]
+    changed = [each for each in after if is_changed(before.get(each.id), each)]
+    if changed:
+        await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(changed))
+    changes = [(before.get(each.id), each) for each in changed]
+    await record_events(ctx, [("provider.updated" if old else "provider.created", old, new) for old, new in changes])
     return after
 
 

@@ -1,0 +1,77 @@
+"""Requests that create or update many resources at once, all of them or none."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Generic, Protocol, TypeVar
+from uuid import UUID
+
+from msgspec import Meta, Struct, UnsetType
+from uuid_utils.compat import uuid7
+
+from plankeeper.http.errors import FieldError
+from plankeeper.http.schemas import UuidText
+
+T = TypeVar("T")
+
+MAX_ITEMS = 500
+MAX_BODY_BYTES = 5 * 1024 * 1024
+
+ITEMS = Meta(min_length=1, max_length=MAX_ITEMS, description=f"1 to {MAX_ITEMS} resources.")
+ItemId = Annotated[
+    UuidText | UnsetType, Meta(description="The resource to update. Without an id, a resource is created.")
+]
+
+
+class BulkResult(Struct, Generic[T]):
+    """The created and updated resources, in the order of the request."""
+
+    data: list[T]
+
+
+class HasId(Protocol):
+    """A resource."""
+
+    @property
+    def id(self) -> UUID: ...
+
+
+R = TypeVar("R", bound=HasId)
+
+
+class BulkItem(Protocol):
+    """An item of a request: `id` names the resource to update."""
+
+    @property
+    def id(self) -> str | UnsetType: ...
+
+
+def existing_ids(items: Sequence[BulkItem]) -> list[UUID]:
+    """The ids of the resources to update."""
+    return [UUID(each.id) for each in items if isinstance(each.id, str)]
+
+
+def item_ids(items: Sequence[BulkItem]) -> list[UUID]:
+    """The id of each item: its own, or a new one."""
+    return [UUID(each.id) if isinstance(each.id, str) else uuid7() for each in items]
+
+
+def find_id_errors(items: Sequence[BulkItem], found: set[UUID], resource: str) -> Iterator[FieldError]:
+    """The errors of ids that are not among the existing ones, or that occur twice."""
+    seen = set[UUID]()
+    for index, item in enumerate(items):
+        if isinstance(item.id, str):
+            id_ = UUID(item.id)
+            if id_ not in found:
+                yield item_error(index, "id", f"must be the id of an existing {resource}")
+            elif id_ in seen:
+                yield item_error(index, "id", "occurs in an earlier item")
+            seen.add(id_)
+
+
+def in_order(saved: Iterable[HasId], resources: Iterable[R]) -> list[R]:
+    """Resources in the order in which they were saved."""
+    by_id = {each.id: each for each in resources}
+    return [by_id[each.id] for each in saved]
+
+
+def item_error(index: int, field: str, message: str) -> FieldError:
+    return FieldError(f"items[{index}].{field}", message)

@@ -1,0 +1,77 @@
+"""Creates and updates many participants in one transaction."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from plankeeper.account_managers import store as account_managers
+from plankeeper.account_managers.schemas import AccountManagerListQuery
+from plankeeper.events.recorder import is_changed, record_events
+from plankeeper.exit_reasons import store as exit_reasons
+from plankeeper.http.bulk import MAX_ITEMS, existing_ids, find_id_errors, item_error, item_ids
+from plankeeper.http.context import WriteContext
+from plankeeper.http.errors import ValidationError
+from plankeeper.http.json import to_json
+from plankeeper.http.schemas import apply_patch
+from plankeeper.participants import store
+from plankeeper.participants.schemas import Participant, ParticipantBulkItem, ParticipantRow
+from plankeeper.participants.service import with_reference_names
+
+_EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
+
+
+async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> list[Participant]:
+    """Create or update a participant for each item, in their order. Raises ValidationError with all errors."""
+    found = await store.select_for_update(ctx.tx, ctx.plan_manager_id, existing_ids(items))
+    old = {each.id: each for each in found}
+    if errors := list(find_id_errors(items, set(old), "participant")):
+        raise ValidationError(*errors)
+    now = datetime.now(UTC)
+    new = [
+        apply_patch(replace(item, id=UNSET), old.get(id_) or ParticipantRow(id=id_, created_at=now))
+        for item, id_ in zip(items, item_ids(items), strict=True)
+    ]
+    changed = [is_changed(old.get(each.id), each) for each in new]
+    await _require_references(ctx, [(index, item) for index, item in enumerate(items) if changed[index]])
+    created = [each for each in new if each.id not in old]
+    updated = [each for each, differs in zip(new, changed, strict=True) if differs and each.id in old]
+    if created:
+        await store.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
+    if updated:
+        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+    before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
+    after = await with_reference_names(ctx, *new)
+    await record_events(ctx, [_change(before.get(each.id), each) for each in after])
+    return after
+
+
+async def _require_references(ctx: WriteContext, changes: Sequence[tuple[int, ParticipantBulkItem]]) -> None:
+    """Raise ValidationError if an item refers to an account manager or an exit reason that isn't there."""
+    managers = _sent_ids(changes, ("account_manager_id",))
+    query = AccountManagerListQuery(id=[str(each) for each in managers], limit=MAX_ITEMS)
+    operator = ctx.settings.operator_name
+    visible = await account_managers.list_page(ctx.tx, ctx.plan_manager_id, query, operator)
+    reasons = await exit_reasons.list_existing(ctx.tx, ctx.plan_manager_id, list(_sent_ids(changes, _EXIT_REASONS)))
+    known = {name: (set(reasons), "exit reason of this plan manager") for name in _EXIT_REASONS}
+    known["account_manager_id"] = ({each.id for each in visible}, "account manager that the list shows")
+    errors = [
+        item_error(index, name, f"must be the id of an {what}")
+        for index, item in changes
+        for name, (ids, what) in known.items()
+        if isinstance(id_ := getattr(item, name), str) and UUID(id_) not in ids
+    ]
+    if errors:
+        raise ValidationError(*errors)
+
+
+def _sent_ids(changes: Sequence[tuple[int, ParticipantBulkItem]], names: Sequence[str]) -> set[UUID]:
+    """The ids that the items have in some members."""
+    sent = (getattr(item, name) for _, item in changes for name in names)
+    return {UUID(each) for each in sent if isinstance(each, str)}
+
+
+def _change(before: Participant | None, after: Participant) -> tuple[str, Participant | None, Participant]:
+    return "participant.updated" if before else "participant.created", before, after
