@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from plankeeper.http.context import Scope
 from plankeeper.http.schemas import AwareDatetime
 
 ApiKeyState = Literal["active", "expired", "revoked"]
@@ -40,7 +41,7 @@ class CurrentApiKey(Struct):
 
     id: UUID
     name: str
-    scopes: list[str]
+    scopes: list[Scope]
     expires_at: AwareDatetime | None
     rate_limit: Annotated[int | None, Meta(description="Requests a minute; null if there is no limit.")]
     plan_managers: list[PlanManagerRef]

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from plankeeper.events.event_types import EventType
 from plankeeper.http.context import Actor
 from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255
@@ -24,7 +25,7 @@ class Event(Struct):
     """A committed write."""
 
     id: UUID
-    type: Annotated[str, Meta(examples=["participant.updated"])]
+    type: EventType
     created_at: AwareDatetime
     actor: Actor
     resource: ResourceRef

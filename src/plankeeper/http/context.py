@@ -1,24 +1,31 @@
 """The context of a handler: plan manager, database, actor. Handlers do not deal with HTTP."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.errors import NotFound
+from plankeeper.http.schemas import component
 from plankeeper.settings import Settings
 
 T = TypeVar("T")
 
-Scope = Literal["read", "write"]
+Scope = Annotated[
+    Literal["read", "write"], component("Scope", "What an API key can do. `write` doesn't include `read`.")
+]
+ActorKind = Annotated[
+    Literal["api_key", "user", "system"],
+    component("ActorKind", "`api_key`: an API request. `user`: a person in the console. `system`: the server."),
+]
 
 
 class Actor(Struct, frozen=True):
     """Who did something: an API key, a user, or the system itself."""
 
-    kind: Literal["api_key", "user", "system"]
+    kind: ActorKind
     id: str | None
     name: str | None
 

@@ -2,21 +2,19 @@
 
 import inspect
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
-import msgspec
-from msgspec import NODEFAULT, UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import fields
 
 from plankeeper import __version__
 from plankeeper.http.errors import CODES, Error
 from plankeeper.http.openapi_headers import HEADER_NAMES, HEADERS, PARAMETERS, SECURITY_SCHEMES
+from plankeeper.http.openapi_parameters import describe_parameters
+from plankeeper.http.openapi_schemas import build_components, component_name, reference
 from plankeeper.http.routing import Operation
-from plankeeper.http.schemas import Query, custom_schema
 
-_REF = "#/components/schemas/{name}"
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 TAGS = {
@@ -73,7 +71,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "operationId": f"{operation.tag}_{operation.handler.__name__.rstrip('_')}",
         "tags": [operation.tag],
         "summary": first.rstrip("."),
-        "parameters": _parameters(operation),
+        "parameters": describe_parameters(operation),
         "responses": _responses(operation),
     }
     if operation.is_for_key:
@@ -91,57 +89,6 @@ def _operation(operation: Operation) -> dict[str, Any]:
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
-
-
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
-    for name, kind in operation.path_ids.items():
-        schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
-        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
-    parameters += _query_parameters(operation.query) if operation.query else []
-    header_parameters = [
-        name
-        for name, applies in (
-            ("IdempotencyKey", operation.method == "POST" and operation.writes),
-            ("IfNoneMatch", operation.has_etag or operation.lock is not None),
-            ("IfMatch", operation.has_etag or operation.lock is not None),
-        )
-        if applies
-    ]
-    return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in header_parameters]
-
-
-def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:
-    properties = _components([query_type])[query_type.__name__]["properties"]
-    parameters: list[dict[str, Any]] = []
-    for field in fields(query_type):
-        schema: dict[str, Any] = properties[field.encode_name]
-        parameter: dict[str, Any] = {
-            "name": field.encode_name,
-            "in": "query",
-            "required": False,
-            "schema": schema,
-        }
-        for keyword in ("description", "x-plankeeper-extension"):
-            if keyword in schema:
-                parameter[keyword] = schema.pop(keyword)
-        if field.default not in (UNSET, NODEFAULT):
-            schema["default"] = field.default
-        if schema.get("type") == "array":
-            parameter["schema"] = _separated_by_commas(schema)
-        else:
-            schema["minLength"] = 1
-        if schema.get("type") in ("integer", "boolean") or "enum" in schema:
-            schema.pop("minLength", None)
-        parameters.append(parameter)
-    return parameters
-
-
-def _separated_by_commas(array: dict[str, Any]) -> dict[str, Any]:
-    """A list in a query as text, because most generators send an array as repeated parameters."""
-    items: dict[str, Any] = array["items"]
-    item = items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
-    return {"type": "string", "minLength": 1, "pattern": f"^{item}(,{item}){{0,{array['maxItems'] - 1}}}$"}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
@@ -203,46 +150,15 @@ def _count_fields(struct_type: Any) -> int:
 
 
 def _schema(struct_type: Any) -> dict[str, Any]:
-    [reference], _ = msgspec.json.schema_components([struct_type], schema_hook=custom_schema, ref_template=_REF)
-    return {"$ref": _name_pages(reference["$ref"])}
+    return reference(component_name(struct_type))
 
 
 def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
-    struct_types: list[Any] = [Error]
+    queries = [operation.query for operation in operations if operation.query]
+    struct_types: list[Any] = [Error, *queries]
     for operation in operations:
         struct_types += [*_struct_types(operation.response_type), *([operation.body] if operation.body else [])]
-    components = _components(struct_types)
+    components = build_components(struct_types)
+    for query in set(queries):
+        del components[query.__name__]  # its fields are parameters
     return {name: components[name] for name in sorted(components)}
-
-
-def _components(struct_types: Sequence[Any]) -> dict[str, Any]:
-    _, components = msgspec.json.schema_components(struct_types, schema_hook=custom_schema, ref_template=_REF)
-    text = json.dumps(components)
-    component_schemas: dict[str, Any] = json.loads(_name_pages(text))
-    for name, optional_field in {each for struct_type in struct_types for each in _optional_fields(struct_type)}:
-        if optional_field in component_schemas[name].get("required", []):
-            component_schemas[name]["required"].remove(optional_field)
-    for schema in component_schemas.values():
-        schema.pop("title", None)
-        for member in schema.get("properties", {}).values():
-            # `type` already lists the types of the field (an amount is a number).
-            if isinstance(member.get("type"), list):
-                member.pop("anyOf", None)
-    return {_name_pages(name): schema for name, schema in component_schemas.items()}
-
-
-def _optional_fields(struct_type: Any) -> Iterator[tuple[str, str]]:
-    """Fields that are absent when UNSET: names of struct and field, including nested structs."""
-    for part in (get_origin(struct_type) or struct_type, *get_args(struct_type)):
-        if isinstance(part, type) and issubclass(part, Struct):
-            for field in fields(part):
-                if UnsetType in get_args(field.type):
-                    yield part.__name__, field.encode_name
-                yield from _optional_fields(field.type)
-        elif part is not struct_type and get_args(part):
-            yield from _optional_fields(part)
-
-
-def _name_pages(text: str) -> str:
-    """Rename `Page_Participant_` to `ParticipantPage`."""
-    return re.sub(r"\bPage_(\w+?)_(?![A-Za-z_])", r"\1Page", text)

@@ -8,21 +8,27 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidText
+from plankeeper.http.schemas import AwareDatetime, LongText, NewId, Text254, Text255, UuidText, component
 
-ClaimStatus = Literal[
-    "new",
-    "flagged",
-    "pending",
-    "payment_ready",
-    "partially_ready",
-    "partially_paid",
-    "paid",
-    "rejected",
-    "on_hold",
-    "cancelled",
+ClaimStatus = Annotated[
+    Literal[
+        "new",
+        "flagged",
+        "pending",
+        "payment_ready",
+        "partially_ready",
+        "partially_paid",
+        "paid",
+        "rejected",
+        "on_hold",
+        "cancelled",
+    ],
+    component("ClaimStatus", "How far the claim for an invoice or for one of its lines has come."),
 ]
-ApprovalStatus = Literal["not_required", "pending", "approved", "rejected"]
+ApprovalStatus = Annotated[
+    Literal["not_required", "pending", "approved", "rejected"],
+    component("ApprovalStatus", "Whether an invoice has been approved, if its participant requires approval."),
+]
 
 # An exact JSON number: stored as `numeric`, never converted to floating point.
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]

@@ -12,21 +12,27 @@ from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
     Email,
+    EmailText,
     LongText,
     NewId,
     Query,
     StateCode,
     StateFilter,
+    StateText,
     Text20,
     Text50,
     Text254,
     Text255,
     Text500,
     UuidText,
+    component,
 )
 
-Status = Literal["Active", "Inactive", "Lead"]
-View = Literal["full"]
+Status = Annotated[
+    Literal["Active", "Inactive", "Lead"],
+    component("ParticipantStatus", "`Lead` before the plan manager manages the funding, `Inactive` afterwards."),
+]
+View = Annotated[Literal["full"], component("View", "A representation with more members than the default one.")]
 
 
 class ParticipantSummary(Struct):
@@ -36,8 +42,8 @@ class ParticipantSummary(Struct):
     first_name: str | None
     last_name: str | None
     participant_number: str | None
-    email: str | None
-    state: str | None
+    email: EmailText | None
+    state: StateText | None
 
 
 class ExitReasonRef(Struct):
@@ -63,12 +69,12 @@ class Participant(Struct):
     last_name: str | None
     preferred_name: str | None
     participant_number: str | None
-    email: str | None
+    email: EmailText | None
     phone_number: str | None
     date_of_birth: date | None
     gender: str | None
     pronouns: str | None
-    state: str | None
+    state: StateText | None
     postcode: str | None
     address_line_1: str | None
     address_line_2: str | None

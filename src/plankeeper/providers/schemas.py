@@ -10,9 +10,11 @@ from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
     Email,
+    EmailText,
     NewId,
     Query,
     StateCode,
+    StateText,
     Text20,
     Text50,
     Text254,
@@ -28,7 +30,7 @@ class ProviderSummary(Struct):
     id: UUID
     entity_name: str | None
     abn: Annotated[str | None, Meta(description="Australian Business Number.")]
-    email: str | None
+    email: EmailText | None
 
 
 class Provider(Struct, kw_only=True):
@@ -37,12 +39,12 @@ class Provider(Struct, kw_only=True):
     id: UUID
     entity_name: str | None = None
     abn: str | None = None
-    email: str | None = None
+    email: EmailText | None = None
     active: bool = True
     primary_phone_number: str | None = None
     address: str | None = None
     city: str | None = None
-    state: str | None = None
+    state: StateText | None = None
     postcode: str | None = None
     ndis_provider_number: str | None = None
     created_at: AwareDatetime

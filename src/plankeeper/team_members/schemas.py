@@ -6,11 +6,28 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidText
+from plankeeper.http.schemas import (
+    STATE,
+    Email,
+    LongText,
+    NewId,
+    StateText,
+    Text20,
+    Text50,
+    Text255,
+    Text500,
+    UuidText,
+    component,
+)
 from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug
 
-UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]
-Priority = Literal[1, 2]
+UpperState = Annotated[Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"], STATE]
+Priority = Annotated[
+    Literal[1, 2], component("ContactPriority", "`1` is the primary contact of a participant, `2` the secondary one.")
+]
+PermissionName = Annotated[
+    PermissionSlug, component("PermissionName", "What a team member can see and do. `no_access` excludes the others.")
+]
 PriorityField = Annotated[
     Priority | None | UnsetType, Meta(description="1: primary contact, 2: secondary contact; null clears.")
 ]
@@ -24,7 +41,7 @@ class Permission(Struct):
     """A permission of a team member."""
 
     id: UUID
-    name: PermissionSlug
+    name: PermissionName
     label: str
     order: int
 
@@ -46,7 +63,7 @@ class TeamMember(Struct):
     secondary_phone_number: str | None
     address_line_1: str | None
     city: str | None
-    state: str | None
+    state: StateText | None
     postcode: str | None
     contact_priority: Priority | None
     permissions: list[Permission]
@@ -59,7 +76,7 @@ class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     last_name: Text255 | None | UnsetType = UNSET
     role: Text255 | None | UnsetType = UNSET
     permissions: Annotated[
-        list[PermissionSlug] | UnsetType, Meta(description="Replaces all permissions; an empty list means no access.")
+        list[PermissionName] | UnsetType, Meta(description="Replaces all permissions; an empty list means no access.")
     ] = UNSET
     phone_number: Text50 | None | UnsetType = UNSET
     note: LongText | None | UnsetType = UNSET

@@ -7,11 +7,21 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from plankeeper.events.event_types import EVENT_TYPE, EventType
 from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import AwareDatetime, LongText, Text255
+from plankeeper.http.schemas import AwareDatetime, LongText, Text255, component
 
-PayloadFormat = Literal["thin", "full"]
-DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]
+PayloadFormat = Annotated[
+    Literal["thin", "full"],
+    component("WebhookPayload", "`thin` messages name the resource, `full` messages also contain it."),
+]
+DeliveryStatus = Annotated[
+    Literal["pending", "succeeded", "failed", "cancelled"],
+    component(
+        "DeliveryStatus",
+        "`failed` after the last attempt, `cancelled` if the endpoint was paused or disabled before it.",
+    ),
+]
 Url = Annotated[str, Meta(min_length=1, max_length=2000)]
 EventTypePattern = Annotated[
     str,
@@ -128,7 +138,7 @@ class WebhookDelivery(Struct):
     id: UUID
     webhook_endpoint_id: UUID
     event_id: UUID
-    event_type: str
+    event_type: EventType
     status: DeliveryStatus
     attempts: list[Attempt]
     next_attempt_at: AwareDatetime | None
@@ -139,7 +149,7 @@ class DeliveryListQuery(UuidListQuery):
     """Filters for the deliveries of an endpoint."""
 
     status: DeliveryStatus | UnsetType = UNSET
-    event_type: Text255 | UnsetType = UNSET
+    event_type: Annotated[Text255, EVENT_TYPE] | UnsetType = UNSET
 
 
 class DeliveryJob(Struct):
