@@ -16,11 +16,11 @@ ErrorSubject = Annotated[
 class ErrorCatalogueEntry(Struct):
     """An error of the API, or a warning of the invoice checks."""
 
-    error_code: str
-    applies_to: ErrorSubject
+    error_code: Annotated[str, Meta(description="The code, for programs.")]
+    applies_to: Annotated[ErrorSubject, Meta(description="`api` for an error, `invoice` or `line_item` for a warning.")]
     status: Annotated[int | None, Meta(description="The HTTP status; null for a warning.")]
-    title: str
-    description: str
+    title: Annotated[str, Meta(description="A short title, for people.")]
+    description: Annotated[str, Meta(description="A sentence that explains the code.")]
 
 
 class ErrorCatalogueListQuery(CodeListQuery):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.errors import NotFound
@@ -25,9 +25,9 @@ ActorKind = Annotated[
 class Actor(Struct, frozen=True):
     """Who did something: an API key, a user, or the system itself."""
 
-    kind: ActorKind
-    id: str | None
-    name: str | None
+    kind: Annotated[ActorKind, Meta(description="An API key, a person in the console, or the server itself.")]
+    id: Annotated[str | None, Meta(description="The id of the API key or of the account; null for the server.")]
+    name: Annotated[str | None, Meta(description="The name of the key or of the person, or the command.")]
 
     @property
     def account_id(self) -> UUID | None:

@@ -13,7 +13,9 @@ from plankeeper.http.errors import CODES, Error
 from plankeeper.http.openapi_headers import HEADER_NAMES, HEADERS, PARAMETERS, SECURITY_SCHEMES
 from plankeeper.http.openapi_parameters import describe_parameters
 from plankeeper.http.openapi_schemas import build_components, component_name, reference
+from plankeeper.http.pagination import Page
 from plankeeper.http.routing import Operation
+from plankeeper.http.schemas import EmptyResponse
 
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
@@ -28,7 +30,7 @@ TAGS = {
     "events": "The audit trail: one event for each write, in commit order.",
     "webhook_endpoints": "URLs that receive signed events.",
     "webhook_deliveries": "Deliveries of events to webhook endpoints, with every attempt.",
-    "api_keys": "The API key of a request.",
+    "api_keys": "The API key of a request, and what it can do.",
     "error_catalogue": "Explanations of all error codes and invoice warnings.",
 }
 
@@ -47,7 +49,7 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Plankeeper public API", "version": __version__, "description": _INTRODUCTION},
-        "servers": [{"url": "/"}],
+        "servers": [{"url": "/", "description": "The server that this document comes from."}],
         "security": [{"api_key": [], "plan_manager": []}],
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
@@ -109,7 +111,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
         "SyncedUntil": operation.has_updated_since,
     }
     headers = [name for name, does_apply in applies.items() if does_apply]
-    responses: dict[str, Any] = {str(operation.status): _response("Success", content, *headers)}
+    responses: dict[str, Any] = {str(operation.status): _response(_success_description(operation), content, *headers)}
     if operation.has_etag:
         responses["304"] = _response("The resource matches If-None-Match.", None, "ETag")
         responses["304"]["x-plankeeper-extension"] = True
@@ -120,6 +122,18 @@ def _responses(operation: Operation) -> dict[str, Any]:
         if status in (412, 413, 415, 422, 503) or (status == 409 and not operation.conflicts):
             responses[str(status)]["x-plankeeper-extension"] = True
     return responses
+
+
+def _success_description(operation: Operation) -> str:
+    struct_types = _struct_types(operation.response_type)
+    if EmptyResponse in struct_types:
+        return "The resource has been deleted. The body is an empty object."
+    if get_origin(struct_types[0]) is Page:
+        shape = ", in the full shape with `view=full`" if len(struct_types) > 1 else ""
+        return f"A page of the list{shape}."
+    if len(struct_types) > 1:
+        return "The resource in the basic shape, or in the full shape with `view=full`."
+    return inspect.getdoc(struct_types[0]) or ""
 
 
 def _response(description: str, content: dict[str, Any] | None, *headers: str) -> dict[str, Any]:

@@ -6,15 +6,14 @@ from msgspec import NODEFAULT, UNSET
 from msgspec.structs import fields
 
 from plankeeper.http.openapi_schemas import build_components
+from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import Operation
 from plankeeper.http.schemas import Query
 
 
 def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
-    for name, kind in operation.path_ids.items():
-        schema = {"type": "integer"} if kind is int else {"type": "string", "format": "uuid"}
-        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
+    parameters += [_path_parameter(name, kind) for name, kind in operation.path_ids.items()]
     parameters += _query_parameters(operation.query) if operation.query else []
     header_parameters = [
         name
@@ -26,6 +25,21 @@ def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
         if applies
     ]
     return parameters + [{"$ref": f"#/components/parameters/{name}"} for name in header_parameters]
+
+
+def _path_parameter(name: str, kind: Any) -> dict[str, Any]:
+    resource = "invoice view session" if name == "session_id" else name.removesuffix("_id").replace("_", " ")
+    form, schema = (
+        ("id, an integer", {"type": "integer"}) if kind is int else ("UUID", {"type": "string", "format": "uuid"})
+    )
+    status = 404 if kind is UuidOr404 else 400
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": f"The {resource}'s {form}. A malformed one returns {status}.",
+        "schema": schema,
+    }
 
 
 def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast, get_args, get_origin
+from typing import Annotated, Any, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, UnsetType
@@ -14,6 +14,8 @@ from plankeeper.http.schemas import Query, custom_schema
 Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{name}"
+# What stays beside the reference to a component.
+_OUTSIDE = ("description", "default", "x-plankeeper-extension", "x-open-enum")
 _SCHEMA_TYPES: dict[type, str] = {str: "string", int: "integer"}
 
 
@@ -28,7 +30,7 @@ def component_name(struct_type: Any) -> str:
 
 
 def build_components(struct_types: Sequence[Any]) -> dict[str, Schema]:
-    """The schemas of structs, of the structs within them, and of their enums, by name."""
+    """The schemas of structs, of the structs within them, and of types with a name."""
     _, generated = msgspec.json.schema_components(struct_types, schema_hook=custom_schema, ref_template=_REF)
     schemas: dict[str, Schema] = json.loads(_name_pages(json.dumps(generated)))
     for schema in schemas.values():
@@ -37,11 +39,15 @@ def build_components(struct_types: Sequence[Any]) -> dict[str, Schema]:
             _tidy_member(member)
     schemas_of = {each: schemas[each.__name__] for each in _structs_in(struct_types) if each.__name__ in schemas}
     for struct, schema in schemas_of.items():
-        optional = {field.encode_name for field in fields(struct) if UnsetType in get_args(field.type)}
+        optional = {field.encode_name for field in fields(struct) if _can_be_absent(field.type)}
         if "required" in schema:
             schema["required"] = [name for name in schema["required"] if name not in optional]
     _share_descriptions({each: schema for each, schema in schemas_of.items() if not issubclass(each, Query)})
-    return extract_enums(schemas)
+    return extract_components(schemas)
+
+
+def _can_be_absent(kind: Any) -> bool:
+    return UnsetType in get_args(kind) or (get_origin(kind) is Annotated and _can_be_absent(get_args(kind)[0]))
 
 
 def _tidy_member(member: Schema) -> None:
@@ -69,25 +75,27 @@ def _share_descriptions(schemas: Mapping[type[Struct], Schema]) -> None:
                 member.setdefault("description", description)
 
 
-def extract_enums(schemas: dict[str, Schema]) -> dict[str, Schema]:
-    """The schemas with references in place of named enums, and the schemas of these."""
-    enums: dict[str, Schema] = {}
-    replaced = {name: _replace_enums(schema, enums) for name, schema in schemas.items()}
-    return replaced | enums
+def extract_components(schemas: dict[str, Schema]) -> dict[str, Schema]:
+    """The schemas with references in place of the types that have a name, and the schemas of these."""
+    components: dict[str, Schema] = {}
+    replaced = {name: _replace_components(schema, components) for name, schema in schemas.items()}
+    return replaced | components
 
 
-def _replace_enums(node: Any, enums: dict[str, Schema]) -> Any:
+def _replace_components(node: Any, components: dict[str, Schema]) -> Any:
     if isinstance(node, list):
-        return [_replace_enums(each, enums) for each in cast("list[Any]", node)]
+        return [_replace_components(each, components) for each in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
-    schema = {name: _replace_enums(each, enums) for name, each in cast("Schema", node).items()}
+    schema = {name: _replace_components(each, components) for name, each in cast("Schema", node).items()}
     declared = schema.pop("x-component", None)
     if declared is None:
         return schema
-    name, values = declared["name"], declared.get("enum") or schema["enum"]
-    enums[name] = {"type": _SCHEMA_TYPES[type(values[0])], "description": declared["description"], "enum": values}
-    kept = {name: each for name, each in schema.items() if name in ("description", "default") or name.startswith("x-")}
+    name, own = declared["name"], {each: value for each, value in schema.items() if each not in _OUTSIDE}
+    components[name] = own | {"description": declared["description"]}
+    if values := declared.get("enum") or schema.get("enum"):
+        components[name] = {"type": _SCHEMA_TYPES[type(values[0])], **components[name], "enum": values}
+    kept = {each: value for each, value in schema.items() if each in _OUTSIDE}
     if kept.pop("x-open-enum", False):
         return kept | {"anyOf": [reference(name), {"type": "string"}]}
     return kept | reference(name)

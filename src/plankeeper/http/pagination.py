@@ -27,8 +27,8 @@ class PaginationMeta(Struct):
 class Page(Struct, Generic[T]):
     """One page of a list."""
 
-    data: list[T]
-    pagination: PaginationMeta
+    data: Annotated[list[T], Meta(description="The items of the page.")]
+    pagination: Annotated[PaginationMeta, Meta(description="The position of the page in the list.")]
 
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of items on a page.")]

@@ -21,9 +21,9 @@ OPEN_ENUM = Meta(extra_json_schema={"x-open-enum": True})
 
 
 def component(name: str, description: str, values: Sequence[str] = ()) -> Meta:
-    """Gives an enum a name in the OpenAPI document: its values stand there once, and other schemas refer to them.
+    """Gives a type, such as an enum, a name in the OpenAPI document. Schemas that contain it refer to it.
 
-    `values` are those of a type that isn't a Literal.
+    `values` are those of an enum that isn't a Literal.
     """
     declared = {"name": name, "description": description} | ({"enum": [*values]} if values else {})
     return Meta(extra_json_schema={"x-component": declared})
@@ -54,6 +54,7 @@ Text255 = Annotated[str, Meta(max_length=255)]
 Text500 = Annotated[str, Meta(max_length=500)]
 LongText = Annotated[str, Meta(max_length=10_000)]
 AwareDatetime = Annotated[datetime, Meta(tz=True)]
+CreatedAt = Annotated[AwareDatetime, Meta(description="When the record was created. An import can set it.")]
 
 STATE_CODES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
 STATE = component("StateCode", "The abbreviation of an Australian state or territory.", STATE_CODES)

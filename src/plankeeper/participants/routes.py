@@ -23,7 +23,7 @@ router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_f
 
 @router.get("/participants", scope=READ, discloses="participant")
 async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant]:
-    """List participants."""
+    """List participants in the full shape. Filters are combined with AND."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -31,7 +31,7 @@ async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participa
 
 @router.post("/participants", scope=WRITE, creates=True)
 async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate) -> ParticipantSummary | Participant:
-    """Create a participant. The default status is Active."""
+    """Create a participant. No member is required. Two participants can have the same participant number."""
     return _apply_view(await service.create(ctx, change), query)
 
 
@@ -43,7 +43,7 @@ async def create(ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate)
     discloses="participant",
 )
 async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | Participant:
-    """Get a participant."""
+    """Get a participant. Returns the basic shape, unless `view` asks for the full shape."""
     if query.view is UNSET:
         return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, participant_id))

@@ -11,6 +11,7 @@ from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
+    CreatedAt,
     Email,
     EmailText,
     LongText,
@@ -36,7 +37,7 @@ View = Annotated[Literal["full"], component("View", "A representation with more 
 
 
 class ParticipantSummary(Struct):
-    """A participant in the basic shape of get, create and update."""
+    """A participant in the basic shape, which get, create and update return."""
 
     id: UUID
     first_name: str | None
@@ -49,67 +50,93 @@ class ParticipantSummary(Struct):
 class ExitReasonRef(Struct):
     """A reason for leaving."""
 
-    id: UUID
-    name: str
+    id: Annotated[UUID, Meta(description="The exit reason's UUID.")]
+    name: Annotated[str, Meta(description="The name to display.")]
 
 
 class AccountManagerRef(Struct):
     """The account manager of a participant; both members are null if there is none."""
 
-    id: UUID | None
-    name: str | None
+    id: Annotated[UUID | None, Meta(description="The account manager's UUID, or null.")]
+    name: Annotated[str | None, Meta(description="First and last name, or null.")]
 
 
 class Participant(Struct):
-    """A participant in the full shape of the list."""
+    """A participant in the full shape, which the list returns."""
 
-    id: UUID
-    first_name: str | None
-    middle_name: str | None
-    last_name: str | None
-    preferred_name: str | None
-    participant_number: str | None
-    email: EmailText | None
-    phone_number: str | None
-    date_of_birth: date | None
-    gender: str | None
-    pronouns: str | None
-    state: StateText | None
-    postcode: str | None
-    address_line_1: str | None
-    address_line_2: str | None
-    city: str | None
-    service_region_id: Annotated[str | None, Meta(description="`remote` or `very_remote`, if known.")]
-    status: Status
-    approval_required: bool
-    onboard_date: date | None
-    created_at: AwareDatetime
-    date_ceased: date | None
-    reason_for_leaving: str | None
-    is_pace_plan: bool
-    plan_start_date: date | None
-    plan_end_date: date | None
-    postal_statement: bool
-    participant_receives_statements: bool
-    exit_reason_category: ExitReasonRef | UnsetType
-    exit_reason_subcategory: ExitReasonRef | UnsetType
-    account_manager: AccountManagerRef
+    id: Annotated[UUID, Meta(description="The participant's UUID.")]
+    first_name: Annotated[str | None, Meta(description="Given name, or null.")]
+    middle_name: Annotated[str | None, Meta(description="One or more middle names, or null.")]
+    last_name: Annotated[str | None, Meta(description="Family name, or null.")]
+    preferred_name: Annotated[
+        str | None, Meta(description="The name that the participant wants to be called by, or null.")
+    ]
+    participant_number: Annotated[
+        str | None, Meta(description="The NDIS number: 9 digits, but any text is accepted. Null if it isn't known.")
+    ]
+    email: Annotated[EmailText | None, Meta(description="A valid email address, or null.")]
+    phone_number: Annotated[str | None, Meta(description="Any text, or null.")]
+    date_of_birth: Annotated[date | None, Meta(description="Date, or null.")]
+    gender: Annotated[str | None, Meta(description="Any text, or null.")]
+    pronouns: Annotated[str | None, Meta(description="Any text, such as `she/her`, or null.")]
+    state: Annotated[
+        StateText | None,
+        Meta(
+            description="`ACT`, `NSW`, `NT`, `QLD`, `SA`, `TAS`, `VIC`, `WA` or null. Accepted in either case,"
+            " stored in upper case."
+        ),
+    ]
+    postcode: Annotated[str | None, Meta(description="Any text, usually 4 digits, or null.")]
+    address_line_1: Annotated[str | None, Meta(description="Street address, or null.")]
+    address_line_2: Annotated[str | None, Meta(description="Second line of the address, or null.")]
+    city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")]
+    service_region_id: Annotated[str | None, Meta(description="Any text, such as `remote` or `very_remote`, or null.")]
+    status: Annotated[Status, Meta(description="`Active` (the default), `Inactive` or `Lead`.")]
+    approval_required: Annotated[bool, Meta(description="Whether this participant's invoices require approval.")]
+    onboard_date: Annotated[
+        date | None, Meta(description="The date on which the participant joined the plan manager, or null.")
+    ]
+    created_at: CreatedAt
+    date_ceased: Annotated[
+        date | None, Meta(description="The date on which the participant left the plan manager, or null.")
+    ]
+    reason_for_leaving: Annotated[str | None, Meta(description="Free text, or null.")]
+    is_pace_plan: Annotated[bool, Meta(description="Whether the current plan is a PACE plan.")]
+    plan_start_date: Annotated[date | None, Meta(description="The first day of the current plan, or null.")]
+    plan_end_date: Annotated[date | None, Meta(description="The last day of the current plan, or null.")]
+    postal_statement: Annotated[bool, Meta(description="Whether statements are sent by post.")]
+    participant_receives_statements: Annotated[
+        bool, Meta(description="Whether statements are emailed to the participant.")
+    ]
+    exit_reason_category: Annotated[
+        ExitReasonRef | UnsetType,
+        Meta(description="`id` and `name` of the reason for leaving. Absent if it isn't set."),
+    ]
+    exit_reason_subcategory: Annotated[
+        ExitReasonRef | UnsetType,
+        Meta(description="`id` and `name` of a reason within the category. Absent if it isn't set."),
+    ]
+    account_manager: Annotated[
+        AccountManagerRef,
+        Meta(
+            description="`id` and `name` of the account manager who looks after the participant; both are null if"
+            " there is none."
+        ),
+    ]
 
 
 class ParticipantSummaryUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The writable members in the contract. Absent members keep their value; null clears."""
+    """The writable members in the contract."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
-    participant_number: Annotated[
-        Text50 | None | UnsetType, Meta(description="The participant's number in the scheme.")
-    ] = UNSET
+    participant_number: Text50 | None | UnsetType = UNSET
     email: Email | None | UnsetType = UNSET
     state: StateCode | None | UnsetType = UNSET
 
 
 class ParticipantUpdate(ParticipantSummaryUpdate):
-    """The body of a create or an update. Absent members keep their value; null clears."""
+    """A new participant, or the changes of one. Omitted members keep their values; null clears a value."""
 
     middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
     preferred_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
@@ -127,9 +154,21 @@ class ParticipantUpdate(ParticipantSummaryUpdate):
     onboard_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     date_ceased: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     reason_for_leaving: Annotated[LongText | None | UnsetType, EXTENSION] = UNSET
-    exit_reason_category_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
-    exit_reason_subcategory_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
-    account_manager_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
+    exit_reason_category_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of one of the plan manager's exit reasons, or null."),
+    ] = UNSET
+    exit_reason_subcategory_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of an exit reason within the category, or null."),
+    ] = UNSET
+    account_manager_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of an account manager of `GET /account-managers`, or null."),
+    ] = UNSET
     is_pace_plan: Annotated[bool | UnsetType, EXTENSION] = UNSET
     plan_start_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
@@ -222,22 +261,36 @@ class ParticipantIdentifier(Struct):
 class ViewQuery(Query):
     """Selects the shape of the response."""
 
-    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns the shape of the list.")] = UNSET
+    view: Annotated[View | UnsetType, EXTENSION, Meta(description="`full` returns the full shape, like the list.")] = (
+        UNSET
+    )
 
 
 class ParticipantListQuery(UuidListQuery):
     """Filters of the list, combined with AND."""
 
-    status: Status | UnsetType = UNSET
-    state: Annotated[StateFilter | UnsetType, Meta(description="Upper case is accepted, too.")] = UNSET
+    status: Annotated[
+        Status | UnsetType, Meta(description="Returns items with this status: `Active`, `Inactive` or `Lead`.")
+    ] = UNSET
+    state: Annotated[
+        StateFilter | UnsetType,
+        Meta(
+            description="Returns items in this state: `nsw`, `qld`, `vic`, `sa`, `wa`, `tas`, `act` or `nt`, in lower"
+            " or upper case."
+        ),
+    ] = UNSET
     account_manager: Annotated[
         Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
-        Meta(description="Ids of account managers, separated by commas; any of them matches."),
+        Meta(description="Returns items of any of these account managers: up to 100 ids, separated by commas."),
     ] = UNSET
-    participant_number: Text255 | UnsetType = UNSET
-    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
+    participant_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = (
+        UNSET
+    )
+    email: Annotated[
+        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+    ] = UNSET
     updated_since: Annotated[
         AwareDatetime | UnsetType,
         EXTENSION,
-        Meta(description="Changed at or after this time."),
+        Meta(description="Returns items changed at or after this datetime."),
     ] = UNSET

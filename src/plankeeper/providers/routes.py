@@ -15,7 +15,7 @@ router = Router("providers", lock=service.select_for_update)
 
 @router.get("/providers", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSummary] | Page[Provider]:
-    """List providers."""
+    """List providers. Filters are combined with AND."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     full_page = build_page(query, rows, total)
@@ -26,7 +26,7 @@ async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSumm
 
 @router.post("/providers", scope=WRITE, creates=True)
 async def create(ctx: WriteContext, query: ProviderViewQuery, change: ProviderUpdate) -> ProviderSummary | Provider:
-    """Create a provider."""
+    """Create a provider. No member is required."""
     return _apply_view(await service.create(ctx, change), query)
 
 
@@ -34,7 +34,7 @@ async def create(ctx: WriteContext, query: ProviderViewQuery, change: ProviderUp
     "/providers/{provider_id}", scope=READ, etag=True, views=(ProviderViewQuery(), ProviderViewQuery(view="full"))
 )
 async def get(ctx: ReadContext, provider_id: UUID, query: ProviderViewQuery) -> ProviderSummary | Provider:
-    """Get a provider."""
+    """Get a provider. Returns the basic shape, unless `view` asks for the full shape."""
     return _apply_view(or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id)), query)
 
 
