@@ -9,15 +9,15 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from plankeeper import __version__
-from plankeeper.http.errors import CODES, Error
-from plankeeper.http.openapi_headers import HEADER_NAMES, HEADERS, PARAMETERS, SECURITY_SCHEMES
+from plankeeper.http.openapi_bodies import body_name, name_bodies
+from plankeeper.http.openapi_errors import error_examples, error_responses, error_schemas
+from plankeeper.http.openapi_headers import HEADERS, PARAMETERS, SECURITY_SCHEMES, refer_to_headers
+from plankeeper.http.openapi_links import build_links, operation_id
 from plankeeper.http.openapi_parameters import describe_parameters
 from plankeeper.http.openapi_schemas import build_components, component_name, reference
 from plankeeper.http.pagination import Page
 from plankeeper.http.routing import Operation
 from plankeeper.http.schemas import EmptyResponse
-
-_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 TAGS = {
     "participants": "People whose funding the plan manager manages.",
@@ -45,10 +45,16 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     """The whole document (OpenAPI 3.1)."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, operations)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Plankeeper public API", "version": __version__, "description": _INTRODUCTION},
+        "info": {
+            "title": "Plankeeper public API",
+            "version": __version__,
+            "description": _INTRODUCTION,
+            "contact": {"name": "The operator of this server"},
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        },
         "servers": [{"url": "/", "description": "The server that this document comes from."}],
         "security": [{"api_key": [], "plan_manager": []}],
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
@@ -58,6 +64,7 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             "securitySchemes": SECURITY_SCHEMES,
             "parameters": PARAMETERS,
             "headers": HEADERS,
+            "examples": error_examples(),
         },
     }
 
@@ -66,15 +73,15 @@ def render_document(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[str, Any]:
     summary, _, paragraphs = (inspect.getdoc(operation.handler) or "").partition("\n\n")
     first, _, rest = summary.replace("\n", " ").partition(". ")
     entry: dict[str, Any] = {
-        "operationId": f"{operation.tag}_{operation.handler.__name__.rstrip('_')}",
+        "operationId": operation_id(operation),
         "tags": [operation.tag],
         "summary": first.rstrip("."),
         "parameters": describe_parameters(operation),
-        "responses": _responses(operation),
+        "responses": _responses(operation, operations),
     }
     if operation.is_for_key:
         entry["security"] = [{"api_key": []}]
@@ -86,22 +93,15 @@ def _operation(operation: Operation) -> dict[str, Any]:
     if operation.body:
         entry["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": _schema(operation.body)}},
+            "content": {"application/json": {"schema": reference(body_name(operation))}},
         }
     if operation.extension:
         entry["x-plankeeper-extension"] = True
     return entry
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
-    content = {"application/json": {"schema": _response_schema(operation.response_type)}}
+def _responses(operation: Operation, operations: Sequence[Operation]) -> dict[str, Any]:
     creates = operation.method == "POST" and operation.writes
-    statuses = {400, 401, 403, 429, 500, 503}
-    statuses |= {404} if operation.path_ids or operation.not_found else set()
-    statuses |= {413, 415} if operation.body else set()
-    statuses |= {409} if operation.conflicts or creates else set()
-    statuses |= {412} if operation.lock or operation.has_etag else set()
-    statuses |= {422} if creates else set()
     returns_view = (operation.method == "PUT" or operation.creates) and not operation.has_secret
     applies = {
         "ETag": operation.has_etag or returns_view,
@@ -110,18 +110,21 @@ def _responses(operation: Operation) -> dict[str, Any]:
         "IdempotentReplayed": creates,
         "SyncedUntil": operation.has_updated_since,
     }
-    headers = [name for name, does_apply in applies.items() if does_apply]
-    responses: dict[str, Any] = {str(operation.status): _response(_success_description(operation), content, *headers)}
+    success: dict[str, Any] = {
+        "description": _success_description(operation),
+        "headers": refer_to_headers(name for name, does_apply in applies.items() if does_apply),
+        "content": {"application/json": {"schema": _response_schema(operation.response_type)}},
+    }
+    if links := build_links(operation, operations):
+        success["links"] = links
+    responses: dict[str, Any] = {str(operation.status): success}
     if operation.has_etag:
-        responses["304"] = _response("The resource matches If-None-Match.", None, "ETag")
-        responses["304"]["x-plankeeper-extension"] = True
-    for status in sorted(statuses):
-        codes = [code for code, each in CODES.items() if each.status == status]
-        retry_headers = ["RetryAfter"] if status in (429, 503) else []
-        responses[str(status)] = _response(", ".join(f"`{code}`" for code in codes), _ERROR, *retry_headers)
-        if status in (412, 413, 415, 422, 503) or (status == 409 and not operation.conflicts):
-            responses[str(status)]["x-plankeeper-extension"] = True
-    return responses
+        responses["304"] = {
+            "description": "The resource matches If-None-Match.",
+            "headers": refer_to_headers(["ETag"]),
+            "x-plankeeper-extension": True,
+        }
+    return responses | error_responses(operation)
 
 
 def _success_description(operation: Operation) -> str:
@@ -134,12 +137,6 @@ def _success_description(operation: Operation) -> str:
     if len(struct_types) > 1:
         return "The resource in the basic shape, or in the full shape with `view=full`."
     return inspect.getdoc(struct_types[0]) or ""
-
-
-def _response(description: str, content: dict[str, Any] | None, *headers: str) -> dict[str, Any]:
-    names = ["RequestId", "RateLimitPolicy", "RateLimit", *headers]
-    header_refs = {HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in names}
-    return {"description": description, "headers": header_refs} | ({"content": content} if content else {})
 
 
 def _struct_types(response_type: Any) -> list[Any]:
@@ -169,10 +166,12 @@ def _schema(struct_type: Any) -> dict[str, Any]:
 
 def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     queries = [operation.query for operation in operations if operation.query]
-    struct_types: list[Any] = [Error, *queries]
+    struct_types: list[Any] = list(queries)
     for operation in operations:
         struct_types += [*_struct_types(operation.response_type), *([operation.body] if operation.body else [])]
-    components = build_components(struct_types)
-    for query in set(queries):
-        del components[query.__name__]  # its fields are parameters
+    components = build_components(struct_types) | error_schemas()
+    bodies = name_bodies(operations, components)
+    for struct in {*queries, *(operation.body for operation in operations if operation.body)}:
+        del components[struct.__name__]  # the fields of a query are parameters
+    components |= bodies
     return {name: components[name] for name in sorted(components)}
