@@ -10,7 +10,8 @@ from msgspec.structs import fields
 
 from plankeeper import __version__
 from plankeeper.http.openapi_bodies import body_name, name_bodies
-from plankeeper.http.openapi_errors import error_examples, error_responses, error_schemas
+from plankeeper.http.openapi_errors import error_body_examples, error_examples, error_responses, error_schemas
+from plankeeper.http.openapi_examples import EXAMPLES, add_examples
 from plankeeper.http.openapi_headers import HEADERS, PARAMETERS, SECURITY_SCHEMES, refer_to_headers
 from plankeeper.http.openapi_links import build_links, operation_id
 from plankeeper.http.openapi_parameters import describe_parameters
@@ -93,7 +94,12 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     if operation.body:
         entry["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": reference(body_name(operation))}},
+            "content": {
+                "application/json": {
+                    "schema": reference(body_name(operation)),
+                    "example": EXAMPLES["bodies"][body_name(operation)],
+                }
+            },
         }
     if operation.extension:
         entry["x-plankeeper-extension"] = True
@@ -174,4 +180,5 @@ def _schemas(operations: Sequence[Operation]) -> dict[str, Any]:
     for struct in {*queries, *(operation.body for operation in operations if operation.body)}:
         del components[struct.__name__]  # the fields of a query are parameters
     components |= bodies
+    add_examples(components, error_body_examples())
     return {name: components[name] for name in sorted(components)}

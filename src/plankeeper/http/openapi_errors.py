@@ -60,6 +60,12 @@ def error_examples() -> dict[str, Any]:
     return {code: {"summary": CODES[code].title, "value": examples[code]} for code in CODES}
 
 
+def error_body_examples() -> dict[str, Any]:
+    """An example of the body of each status, by the name of its schema."""
+    examples = error_examples()
+    return {f"Error{status}": examples[codes[0]]["value"] for status, codes in _CODES_BY_STATUS.items()}
+
+
 def error_responses(operation: Operation) -> dict[str, Any]:
     """The error responses of an operation, by status."""
     creates = operation.method == "POST" and operation.writes

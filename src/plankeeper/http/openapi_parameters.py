@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import NODEFAULT, UNSET
 from msgspec.structs import fields
 
+from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.http.openapi_schemas import build_components
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import Operation
@@ -39,6 +40,7 @@ def _path_parameter(name: str, kind: Any) -> dict[str, Any]:
         "required": True,
         "description": f"The {resource}'s {form}. A malformed one returns {status}.",
         "schema": schema,
+        "example": EXAMPLES["path_ids"][name],
     }
 
 
