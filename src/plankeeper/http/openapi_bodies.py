@@ -5,7 +5,7 @@ so that clients can send back what they got.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from plankeeper.http.openapi_schemas import Schema
 from plankeeper.http.returned_members import DERIVED, readable_members
@@ -51,7 +51,5 @@ def _read_only(name: str, member: Schema) -> Schema:
 
 
 def _either(sent: Schema, returned: Schema) -> Schema:
-    """What a client sends, or the same as objects, as in responses: permissions."""
-    description: dict[str, Any] = {"description": sent["description"]}
-    choices = [{key: value for key, value in each.items() if key != "description"} for each in (sent, returned)]
-    return description | {"anyOf": choices}
+    """A list of what a client sends, or of objects as in responses: permissions."""
+    return sent | {"items": {"anyOf": [sent["items"], returned["items"]]}}
