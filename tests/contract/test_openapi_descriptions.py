@@ -27,7 +27,6 @@ def described_parts() -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((f"{name} {status}", each) for status, each in operation["responses"].items())
     for type_, webhook in DOCUMENT["webhooks"].items():
         yield type_, webhook["post"]
-        yield from ((f"{type_} {each['name']}", each) for each in webhook["post"]["parameters"])
         yield from ((f"{type_} {status}", each) for status, each in webhook["post"]["responses"].items())
     yield from ((f"tag {each['name']}", each) for each in DOCUMENT["tags"])
     yield from ((f"server {each['url']}", each) for each in DOCUMENT["servers"])

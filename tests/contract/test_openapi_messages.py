@@ -54,7 +54,7 @@ def test_a_message_is_valid_in_both_payloads(event_type: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "path"),
+    "kind, path",
     [
         ("invoice", "/invoices/{invoice_id}"),
         ("invoice_view_session", "/invoice-view-sessions/{session_id}"),

@@ -63,7 +63,7 @@ def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "components": {
             "schemas": _schemas(operations),
             "securitySchemes": SECURITY_SCHEMES,
-            "parameters": PARAMETERS,
+            "parameters": dict(PARAMETERS),
             "headers": HEADERS,
             "examples": error_examples(),
         },

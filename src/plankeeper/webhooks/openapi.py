@@ -22,9 +22,9 @@ _OBJECTS = {
 _ONLY_AN_ID = {"participant.erased", "participant.hold_placed", "participant.hold_released"}
 
 _HEADERS = {
-    "webhook-id": "The event's id, the same on every attempt.",
-    "webhook-timestamp": "The time of this attempt, in seconds since 1970.",
-    "webhook-signature": "`v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`. Two of them, separated by a"
+    "WebhookId": "The event's id, the same on every attempt.",
+    "WebhookTimestamp": "The time of this attempt, in seconds since 1970.",
+    "WebhookSignature": "`v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`. Two of them, separated by a"
     " space, for a day after the secret was rotated.",
 }
 
@@ -38,6 +38,16 @@ def add_messages(document: dict[str, Any]) -> None:
     for type_ in types:
         schemas[_message_name(type_)] = _message_schema(type_, schemas)
     document["components"]["schemas"] = dict(sorted(schemas.items()))
+    document["components"]["parameters"] |= {
+        name: {
+            "name": name.replace("Webhook", "webhook-").lower(),
+            "in": "header",
+            "required": True,
+            "description": description,
+            "schema": {"type": "string"},
+        }
+        for name, description in _HEADERS.items()
+    }
     document["webhooks"] = {type_: {"post": _operation(type_)} for type_ in types}
 
 
@@ -108,16 +118,11 @@ def _operation(event_type: str) -> dict[str, Any]:
         "summary": f"Receive {event_type}",
         "description": f"A message about an event of the type `{event_type}`, in the format of Standard Webhooks.",
         "security": [],
-        "parameters": [
-            {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
-            for name, text in _HEADERS.items()
-        ],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": reference(_message_name(event_type))}},
         },
-        "responses": {
-            "2XX": {"description": "The receiver has stored the message. After other statuses, it is sent again."}
-        },
+        "responses": {"2XX": {"description": "The receiver has stored the message. Otherwise, it is sent again."}},
         "x-plankeeper-extension": True,
     }
