@@ -38,18 +38,17 @@ def _with_returned_members(schema: Schema, update: Operation, read: Operation, s
         for name, member in schemas[view.__name__]["properties"].items():
             if name not in readable:
                 continue
-            returned = {key: value for key, value in member.items() if key != "default"}
-            members[name] = (
-                _either(members[name], returned) if name in schema["properties"] else _read_only(name, returned)
-            )
+            is_writable = name in schema["properties"]
+            members[name] = _with_objects(members[name]) if is_writable else _read_only(name, member)
     return schema | {"properties": members}
 
 
 def _read_only(name: str, member: Schema) -> Schema:
+    """Without a type: any value other than the current one is rejected, and only after the preconditions."""
     rule = "is ignored in an update" if name in DERIVED else "can't be changed: leave it out, or send its current value"
-    return member | {"description": f"{member['description']} It {rule}.", "x-plankeeper-extension": True}
+    return {"description": f"{member['description']} It {rule}.", "x-plankeeper-extension": True}
 
 
-def _either(sent: Schema, returned: Schema) -> Schema:
+def _with_objects(member: Schema) -> Schema:
     """A list of what a client sends, or of objects as in responses: permissions."""
-    return sent | {"items": {"anyOf": [sent["items"], returned["items"]]}}
+    return member | {"items": {"anyOf": [member["items"], {"type": "object", "additionalProperties": True}]}}

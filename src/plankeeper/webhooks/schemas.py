@@ -22,7 +22,7 @@ DeliveryStatus = Annotated[
         "`failed` after the last attempt, `cancelled` if the endpoint was paused or disabled before it.",
     ),
 ]
-Url = Annotated[str, Meta(min_length=1, max_length=2000, extra_json_schema={"format": "uri"})]
+Url = Annotated[str, Meta(min_length=1, max_length=2000)]
 EventTypePattern = Annotated[
     str,
     Meta(
