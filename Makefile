@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots
+.PHONY: help run test test-system test-cluster check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots examples
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
@@ -19,6 +19,7 @@ help:
 	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
 	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
 	@echo "make soak     run the long form of the fault and load tests (an hour and more)"
+	@echo "make examples regenerate the examples of openapi.json from the sample data"
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
 	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
 	@echo "make bench-events    measure the order of events, and the feed, with millions of events (20 minutes)"
@@ -70,6 +71,10 @@ bench-console: .venv/dev
 
 bench-events: .venv/dev
 	$(BIN)/python -m benchmarks.events
+
+examples: .venv/dev
+	cd tests && ../$(BIN)/python -m support.openapi_examples
+	$(BIN)/plankeeper openapi > openapi.json
 
 # Screenshots for docs/console.md. They need Chromium (Debian: apt-get install chromium-headless-shell).
 screenshots: .venv/dev

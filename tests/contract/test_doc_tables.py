@@ -9,48 +9,54 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.account_managers.schemas import AccountManager
 from plankeeper.app import operations
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
-from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry
 from plankeeper.events.event_types import EVENT_TYPES
-from plankeeper.events.schemas import Event
-from plankeeper.http.pagination import ListQuery
+from plankeeper.http.pagination import ListQuery, SortableQuery
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import custom_schema
 from plankeeper.import_export.registry import RESOURCES
-from plankeeper.invoice_view_sessions.schemas import InvoiceViewSession
-from plankeeper.invoices.schemas import Invoice, InvoiceLineImport, LineItem
-from plankeeper.note_types.schemas import NoteType
-from plankeeper.participants.schemas import Participant, ParticipantSummary
-from plankeeper.providers.schemas import Provider, ProviderSummary
+from plankeeper.invoices.schemas import InvoiceLineImport
 from plankeeper.settings import Settings
-from plankeeper.team_members.schemas import Permission, TeamMember
+from support.client import DOCUMENT
 from support.pages import PROJECT, pages, section, table_rows, text_of, without_blocks
 
-SCHEMAS: dict[tuple[str, str], type[Struct]] = {
-    ("participants", "Basic shape"): ParticipantSummary,
-    ("participants", "Full shape"): Participant,
-    ("team-members", "Fields"): TeamMember,
-    ("team-members", "Permissions"): Permission,
-    ("providers", "Basic shape"): ProviderSummary,
-    ("providers", "Full shape"): Provider,
-    ("note-types", "Fields"): NoteType,
-    ("account-managers", "Fields"): AccountManager,
-    ("invoices", "Fields"): Invoice,
-    ("invoices", "Lines"): LineItem,
-    ("invoice-view-sessions", "Fields"): InvoiceViewSession,
-    ("events", "Fields"): Event,
-    ("errors", "The catalogue"): ErrorCatalogueEntry,
+DOCUMENTED = DOCUMENT["components"]["schemas"]
+# The schemas of the tables under a heading, in their order.
+SCHEMAS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("participants", "Basic shape"): ("ParticipantSummary",),
+    ("participants", "Full shape"): ("Participant",),
+    ("team-members", "Fields"): ("TeamMember",),
+    ("team-members", "Permissions"): ("Permission",),
+    ("providers", "Basic shape"): ("ProviderSummary",),
+    ("providers", "Full shape"): ("Provider",),
+    ("note-types", "Fields"): ("NoteType",),
+    ("account-managers", "Fields"): ("AccountManager",),
+    ("invoices", "Fields"): ("Invoice",),
+    ("invoices", "Lines"): ("LineItem",),
+    ("invoice-view-sessions", "Fields"): ("InvoiceViewSession",),
+    ("events", "Fields"): ("Event",),
+    ("errors", "Errors"): ("Error400",),
+    ("errors", "The catalogue"): ("ErrorCatalogueEntry",),
+    ("webhook-endpoints", "Fields"): ("WebhookEndpointWithSecret", "WebhookDelivery"),
 }
 
 
 @pytest.mark.parametrize("place", SCHEMAS, ids=" ".join)
-def test_a_page_names_every_field_of_a_schema(place: tuple[str, str]) -> None:
+def test_a_page_describes_every_field_as_the_openapi_document_does(place: tuple[str, str]) -> None:
     page, heading = place
-    named = [row[0].strip("`") for row in table_rows(section(f"docs/api/{page}.md", heading))]
-    assert named == list(SCHEMAS[place].__struct_encode_fields__)
+    expected = [
+        [f"`{name}`", member["description"]]
+        for schema in SCHEMAS[place]
+        for name, member in DOCUMENTED[schema]["properties"].items()
+    ]
+    listed = [[name, _without_links(text)] for name, text in table_rows(section(f"docs/api/{page}.md", heading))]
+    assert listed == expected, "\n".join(f"| {name} | {text} |" for name, text in expected)
+
+
+def _without_links(text: str) -> str:
+    return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
 
 
 def test_the_api_index_has_every_operation() -> None:
@@ -73,17 +79,26 @@ def test_the_extensions_page_names_every_extension_operation() -> None:
 
 
 def test_every_list_filter_is_documented() -> None:
-    rows = [row for row in table_rows(section("docs/api/lists.md", "Filters")) if len(row) == 3]
-    listed = {(row[0].strip("`"), row[1].strip("`")) for row in rows}
-    shared = {row[0].strip("`") for row in table_rows(section("docs/api/lists.md", "Filters")) if len(row) == 2}
-    assert shared == {"id", "updated_since"}
-    common = {field.name for field in fields(ListQuery)} | {"view", "sort"} | shared
+    rows = table_rows(section("docs/api/lists.md", "Filters"))
+    shared = {row[0].strip("`"): f"Returns items {_without_links(row[1])}." for row in rows if len(row) == 2}
+    listed = {
+        (row[0].strip("`"), row[1].strip("`")): f"Returns items {_without_links(row[2])}."
+        for row in rows
+        if len(row) == 3
+    }
+    common = {field.name for field in fields(ListQuery)} | {"view", "sort"}
+    listed |= {
+        (each.path.removeprefix(PREFIX), name): text
+        for each in operations()
+        if each.query and issubclass(each.query, SortableQuery)
+        for name, text in shared.items()
+    }
     assert listed == {
-        (each.path.removeprefix(PREFIX), field.encode_name)
+        (each.path.removeprefix(PREFIX), parameter["name"]): parameter["description"]
         for each in operations()
         if each.query and issubclass(each.query, ListQuery)
-        for field in fields(each.query)
-        if field.name not in common
+        for parameter in DOCUMENT["paths"][each.path]["get"]["parameters"]
+        if parameter.get("in") == "query" and parameter["name"] not in common
     }
 
 

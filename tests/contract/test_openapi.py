@@ -1,6 +1,7 @@
 """Law 7: the committed document is the generated one, is OpenAPI 3.1, and says what the contract says."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,8 @@ from jsonschema_rs import Draft202012Validator, meta
 
 from contract.operations import ALL_OPERATIONS, CONTRACT
 from contract.sources import PROJECT
-from plankeeper.app import operations
-from plankeeper.http.openapi import build_document, render_document
+from plankeeper.app import openapi_document
+from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX
 from support.client import DOCUMENT
 
@@ -38,7 +39,7 @@ STATUSES = {
     "PUT /participants/{participant_id}/team-members/{team_member_id}": _GET_STATUSES | {409},
 }
 # Statuses beyond the contract's (decisions, section 1): HTTP's own, and what answers a header of ours.
-EXTRA_STATUSES = {409, 412, 413, 415, 422, 503}
+EXTRA_STATUSES = {405, 409, 412, 413, 415, 422, 503}
 
 # The query parameters that the contract gives its endpoints.
 _LIST_PARAMETERS = {"limit", "offset", "after"}
@@ -49,14 +50,15 @@ PARAMETERS = {
 }
 # The members that the contract gives its bodies and answers.
 BODIES = {
+    "ParticipantCreate": {"first_name", "last_name", "participant_number", "email", "state"},
     "ParticipantUpdate": {"first_name", "last_name", "participant_number", "email", "state"},
+    "ProviderCreate": {"entity_name", "abn", "email"},
     "ProviderUpdate": {"entity_name", "abn", "email"},
     "NoteTypeCreate": {"note_type", "badge_color", "highlight_color"},
     "TeamMemberUpdate": {
         "first_name", "last_name", "role", "permissions", "phone_number", "note", "secondary_email",
         "secondary_phone_number", "address_line_1", "city", "postcode", "state", "contact_priority",
     },
-    "Error": {"success", "error", "detail"},
     "PaginationMeta": {"limit", "offset", "has_more", "total", "next_cursor"},
     "ParticipantSummary": {"id", "first_name", "last_name", "participant_number", "email", "state"},
     "ProviderSummary": {"id", "entity_name", "abn", "email"},
@@ -84,6 +86,13 @@ BODIES = {
 }  # fmt: skip
 
 
+# Lists without links, with the reason.
+NO_LINKS = {
+    "GET /error-catalogue",  # entries have no page of their own
+    "GET /webhook-endpoints/{webhook_endpoint_id}/deliveries",  # deliveries have none, either
+}
+
+
 def operation_of(name: str) -> dict[str, Any]:
     method, path = name.split(" ")
     entry: dict[str, Any] = DOCUMENT["paths"][PREFIX + path][method.lower()]
@@ -102,7 +111,7 @@ def references(part: Any) -> Iterator[str]:
 
 
 def test_the_committed_document_is_the_generated_one() -> None:
-    assert (PROJECT / "openapi.json").read_text() == render_document(build_document(operations()))
+    assert (PROJECT / "openapi.json").read_text() == openapi_document()
 
 
 def test_the_document_is_openapi_3_1() -> None:
@@ -171,10 +180,81 @@ def test_a_query_parameter_is_in_the_contract_or_marked_as_an_extension(name: st
     assert {parameter for parameter, entry in found.items() if not entry.get(EXTENSION)} == contract
 
 
+@pytest.mark.parametrize("name", [name for name in SCHEMAS if re.fullmatch(r"Error\d+", name)])
+def test_an_error_has_the_members_of_the_contract_and_extensions(name: str) -> None:
+    members = SCHEMAS[name]["properties"]
+    assert {member for member, schema in members.items() if not schema.get(EXTENSION)} == {"success", "error", "detail"}
+    assert members["success"]["const"] is False
+
+
+def test_an_error_response_has_the_codes_of_its_status() -> None:
+    for name in ALL_OPERATIONS:
+        for status, response in operation_of(name)["responses"].items():
+            if status >= "400":
+                [content] = response["content"].values()
+                schema = SCHEMAS[content["schema"]["$ref"].rpartition("/")[2]]
+                codes = SCHEMAS[schema["properties"]["error"]["$ref"].rpartition("/")[2]]["enum"]
+                assert codes == [code for code, each in CODES.items() if each.status == int(status)]
+                assert list(content["examples"]) == codes
+                assert schema["required"] == ["success", "error", "detail"]
+                assert ("errors" in schema["properties"]) is (status == "400")
+
+
+def test_headers_that_belong_to_a_status_are_documented() -> None:
+    headers = {"401": "WWW-Authenticate", "405": "Allow", "415": "Accept-Encoding", "429": "Retry-After"}
+    for name in ALL_OPERATIONS:
+        responses = operation_of(name)["responses"]
+        assert {"401", "405", "429"} <= set(responses)
+        for status in set(headers) & set(responses):
+            assert headers[status] in responses[status]["headers"], name
+
+
+def test_a_create_links_to_the_operations_on_the_new_resource() -> None:
+    links = operation_of("POST /participants/{participant_id}/team-members")["responses"]["201"]["links"]
+    assert set(links) == {"team_members_get", "team_members_update", "team_members_delete"}
+    assert links["team_members_get"]["parameters"] == {
+        "participant_id": "$request.path.participant_id",
+        "team_member_id": "$response.body#/id",
+    }
+
+
+def test_every_list_and_create_links_to_existing_operations() -> None:
+    by_id = {entry["operationId"]: entry for entry in map(operation_of, ALL_OPERATIONS)}
+    linked = set()
+    for name in ALL_OPERATIONS:
+        for response in operation_of(name)["responses"].values():
+            for link in response.get("links", {}).values():
+                target = by_id[link["operationId"]]
+                in_path = {each["name"] for each in target["parameters"] if each.get("in") == "path"}
+                assert set(link["parameters"]) == in_path
+                linked.add(name)
+    lists = {name for name, each in ALL_OPERATIONS.items() if "Page[" in str(each.response_type)}
+    creates = {name for name, each in ALL_OPERATIONS.items() if each.creates}
+    assert linked == (lists | creates) - NO_LINKS
+
+
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_a_member_is_in_the_contract_or_marked_as_an_extension(name: str) -> None:
     members = SCHEMAS[name]["properties"]
     assert {member for member, schema in members.items() if not schema.get(EXTENSION)} == BODIES[name]
+
+
+@pytest.mark.parametrize("name", [name for name, each in ALL_OPERATIONS.items() if each.method == "PUT"])
+def test_an_update_takes_back_what_a_get_returned(name: str) -> None:
+    [body] = references(operation_of(name)["requestBody"])
+    returned = list(references(operation_of(name.replace("PUT", "GET"))["responses"]["200"]["content"]))
+    update = SCHEMAS[body.rpartition("/")[2]]
+    for resource in (SCHEMAS[each.rpartition("/")[2]] for each in returned):
+        assert set(resource["properties"]) <= set(update["properties"])
+    read_only = [each for each in update["properties"].values() if "can't be changed" in each["description"]]
+    assert update["properties"]["id"] in read_only
+    assert [each for each in read_only if "readOnly" in each or "default" in each] == []
+
+
+def test_a_create_takes_no_read_only_members() -> None:
+    for name in (name for name, each in ALL_OPERATIONS.items() if each.creates):
+        [body] = references(operation_of(name)["requestBody"])
+        assert not {"id", "created_at"} & set(SCHEMAS[body.rpartition("/")[2]]["properties"])
 
 
 def test_every_body_of_the_contract_is_checked() -> None:

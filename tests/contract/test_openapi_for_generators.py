@@ -25,6 +25,25 @@ def test_the_values_of_an_enum_differ_in_more_than_case() -> None:
         assert len(texts) == len(set(texts)), each
 
 
+def test_an_enum_is_a_component_with_a_type() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    enums = {name: each for name, each in schemas.items() if "enum" in each}
+    assert {"ParticipantStatus", "StateCode", "StateFilter", "PermissionName", "EventType", "Scope"} <= set(enums)
+    for name, each in enums.items():
+        [kind] = {type(value) for value in each["enum"]}
+        assert each["type"] == {str: "string", int: "integer"}[kind], name
+    assert len([each for each in all_objects(DOCUMENT) if isinstance(each.get("enum"), list)]) == len(enums)
+    values = [frozenset(each["enum"]) for each in enums.values()]
+    assert len(values) == len(set(values)), "two enums have the same values"
+
+
+def test_a_response_can_contain_event_types_of_later_versions() -> None:
+    known_or_new = [{"$ref": "#/components/schemas/EventType"}, {"type": "string"}]
+    schemas = DOCUMENT["components"]["schemas"]
+    assert schemas["Event"]["properties"]["type"]["anyOf"] == known_or_new
+    assert schemas["WebhookDelivery"]["properties"]["event_type"]["anyOf"] == known_or_new
+
+
 def test_the_plan_manager_is_a_part_of_the_credentials() -> None:
     schemes = DOCUMENT["components"]["securitySchemes"]
     assert DOCUMENT["security"] == [{name: [] for name in schemes}]

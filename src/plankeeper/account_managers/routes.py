@@ -12,7 +12,7 @@ router = Router("account_managers")
 
 @router.get("/account-managers", scope=READ)
 async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[AccountManager] | Page[AccountManagerDetails]:
-    """List account managers."""
+    """List account managers. Deleted and internal ones are never returned."""
     operator = ctx.settings.operator_name
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query, operator)
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query, operator)
@@ -23,7 +23,7 @@ async def list_(ctx: ReadContext, query: AccountManagerListQuery) -> Page[Accoun
 async def get(
     ctx: ReadContext, account_manager_id: UuidOr404, query: ViewQuery
 ) -> AccountManager | AccountManagerDetails:
-    """Get an account manager."""
+    """Get an account manager. Deleted and internal ones aren't found."""
     operator = ctx.settings.operator_name
     manager = or_404(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))
     if query.view == "full":

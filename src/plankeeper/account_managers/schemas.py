@@ -6,24 +6,24 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
-from plankeeper.http.schemas import AwareDatetime, Email, NewId, Text255
+from plankeeper.http.schemas import Email, NewId, Text255, UpdatedAt
 
 
 class AccountManager(Struct):
-    """An account manager."""
+    """A person who works for the plan manager and looks after participants."""
 
-    id: UUID
-    first_name: str | None
-    last_name: str | None
-    name: Annotated[str | None, Meta(description="First and last name joined.")]
-    email: str | None
-    active: bool | None
+    id: Annotated[UUID, Meta(description="The account manager's UUID, which is also the user's id.")]
+    first_name: Annotated[str | None, Meta(description="Given name, or null.")]
+    last_name: Annotated[str | None, Meta(description="Family name, or null.")]
+    name: Annotated[str | None, Meta(description="First and last name combined; null if both are null.")]
+    email: Annotated[str | None, Meta(description="The email of the user, or null.")]
+    active: Annotated[bool | None, Meta(description="Whether the account manager still looks after participants.")]
 
 
 class AccountManagerDetails(AccountManager):
     """An account manager with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class AccountManagerRow(Struct, kw_only=True):
@@ -68,5 +68,7 @@ class AccountManagerListQuery(ResourceListQuery):
     """Filters for the list."""
 
     sort: DefaultSort = UNSET
-    active: bool | UnsetType = UNSET
-    email: Annotated[Text255 | UnsetType, Meta(description="Exact match that ignores case.")] = UNSET
+    active: Annotated[
+        bool | UnsetType, Meta(description="Returns items that are active (`true`) or not (`false`).")
+    ] = UNSET
+    email: Annotated[Text255 | UnsetType, Meta(description="Returns items with this email, ignoring case.")] = UNSET

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from plankeeper.http.context import Scope
 from plankeeper.http.schemas import AwareDatetime
 
 ApiKeyState = Literal["active", "expired", "revoked"]
@@ -31,16 +32,16 @@ class ApiKey(Struct, kw_only=True):
 class PlanManagerRef(Struct):
     """A plan manager that a key can act for."""
 
-    id: UUID
-    name: str
+    id: Annotated[UUID, Meta(description="The value for `X-Plan-Manager-Id`.")]
+    name: Annotated[str, Meta(description="The name to display.")]
 
 
 class CurrentApiKey(Struct):
     """The API key of a request."""
 
-    id: UUID
-    name: str
-    scopes: list[str]
-    expires_at: AwareDatetime | None
+    id: Annotated[UUID, Meta(description="The key's UUID, which isn't secret.")]
+    name: Annotated[str, Meta(description="The name that was given to the key.")]
+    scopes: Annotated[list[Scope], Meta(description="One or both.")]
+    expires_at: Annotated[AwareDatetime | None, Meta(description="When the key expires; null if it never does.")]
     rate_limit: Annotated[int | None, Meta(description="Requests a minute; null if there is no limit.")]
-    plan_managers: list[PlanManagerRef]
+    plan_managers: Annotated[list[PlanManagerRef], Meta(description="The plan managers that the key can act for.")]

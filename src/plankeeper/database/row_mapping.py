@@ -79,7 +79,7 @@ def _field_reader(annotation: Any, position: int) -> tuple[int, FieldReader | No
         if msgspec.UnsetType in get_args(annotation):
             return end - position, lambda record: UNSET if record[position] is None else build(record[position:end])
         return end - position, lambda record: build(record[position:end])
-    if annotation is Raw or Raw in get_args(annotation):
+    if Raw in map(_strip_annotated, (annotation, *get_args(annotation))):
         return 1, lambda record: None if record[position] is None else Raw(record[position].encode())
     item_types = get_args(annotation)
     if item_types and isinstance(item_types[0], type) and issubclass(item_types[0], Struct):

@@ -21,7 +21,7 @@ router = Router("error_catalogue")
 
 @router.get("/error-catalogue", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: ErrorCatalogueListQuery) -> Page[ErrorCatalogueEntry]:  # noqa: ARG001 - the same for every plan manager
-    """List every error code with its meaning, ascending by code."""
+    """List the error catalogue. It contains every error code and every warning of invoices, in ascending order."""
     entries = [entry for entry in ENTRIES if entry.error_code > query.start]
     total = None if query.uses_cursor else len(ENTRIES)
     rows = cut_page(entries[query.offset :], query.limit, "error_code")

@@ -64,5 +64,5 @@ async def _require_cursor(ctx: ReadContext, after: str) -> None:
 
 @router.get("/events/{event_id}", scope=READ, extension=True, etag=True)
 async def get(ctx: ReadContext, event_id: UUID) -> Event:
-    """Get an event."""
+    """Get an event. Events that retention has deleted aren't found."""
     return redact(or_404(await store.get(ctx.db, ctx.plan_manager_id, event_id)))

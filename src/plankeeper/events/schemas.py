@@ -5,41 +5,57 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from plankeeper.events.event_types import EventType
 from plankeeper.http.context import Actor
 from plankeeper.http.pagination import UuidListQuery
-from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255
+from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255, component
+
+# Without a schema: the members differ by the kind of the resource, and old events have those of their time.
+EventMembers = Annotated[
+    Raw,
+    component("EventMembers", "Members of a resource by name, as in its schema."),
+    Meta(extra_json_schema={"type": "object", "additionalProperties": True}),
+]
 
 
 class ResourceRef(Struct):
     """The resource that an event concerns."""
 
-    kind: str
-    id: str
-
-
-_OBJECT_SCHEMA = {"type": ["object", "null"], "additionalProperties": True}
+    kind: Annotated[str, Meta(description="The part of the event's type before the dot.")]
+    id: Annotated[str, Meta(description="The id of the resource: a UUID, or the integer of a note type.")]
 
 
 class Event(Struct):
-    """A committed write."""
+    """A write that was committed."""
 
-    id: UUID
-    type: Annotated[str, Meta(examples=["participant.updated"])]
-    created_at: AwareDatetime
-    actor: Actor
-    resource: ResourceRef
-    data: Annotated[
-        Raw | None,
-        Meta(description="The resource after the write; null after a deletion.", extra_json_schema=_OBJECT_SCHEMA),
+    id: Annotated[
+        UUID, Meta(description="The event's UUID. Events are listed in the order of their commits, not of their ids.")
     ]
-    previous: Annotated[
-        Raw | None,
+    type: Annotated[
+        EventType, Meta(description="The kind of the resource and what happened to it. Later versions can add types.")
+    ]
+    created_at: Annotated[AwareDatetime, Meta(description="When the write happened.")]
+    actor: Annotated[
+        Actor,
         Meta(
-            description="The earlier values of the changed members; the whole resource for a deletion; otherwise null.",
-            extra_json_schema=_OBJECT_SCHEMA,
+            description="Who made the change. `kind` is `api_key` for an API request, `user` for a person in the"
+            " console, and `system` for the server and the command line. A command has no `id`; its `name` is the"
+            " command."
         ),
     ]
-    request_id: str | None
+    resource: Annotated[ResourceRef, Meta(description="`kind` and `id` of the resource that was changed.")]
+    data: Annotated[
+        EventMembers | None,
+        Meta(description="The resource after the write, in its full shape. Null after a deletion."),
+    ]
+    previous: Annotated[
+        EventMembers | None,
+        Meta(
+            description="For an update, the earlier values of the changed members. For a deletion, the whole resource."
+            " Otherwise null."
+        ),
+    ]
+    request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request; null for the command line.")]
 
 
 class EventRow(Struct):
@@ -90,14 +106,18 @@ class EventListQuery(UuidListQuery):
     since: Annotated[
         AwareDatetime | UnsetType,
         EXTENSION,
-        Meta(description="Starts at the first event since this minute. Not allowed with `after`."),
+        Meta(description="Returns items since the minute of this datetime; not allowed with `after`."),
     ] = UNSET
     type: Annotated[
         Annotated[list[Text255], Meta(max_length=100)] | UnsetType,
         EXTENSION,
-        Meta(description="Types such as `participant.updated` or `participant.*`, separated by commas."),
+        Meta(
+            description="Returns items of these types, separated by commas, such as `participant.updated,provider.*`."
+        ),
     ] = UNSET
-    resource_id: Annotated[Text255 | UnsetType, Meta(description="The id of one resource.")] = UNSET
+    resource_id: Annotated[Text255 | UnsetType, Meta(description="Returns items about the resource with this id.")] = (
+        UNSET
+    )
 
 
 class EventFilter(Struct, frozen=True):

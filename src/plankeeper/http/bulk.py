@@ -15,7 +15,11 @@ T = TypeVar("T")
 MAX_ITEMS = 500
 MAX_BODY_BYTES = 5 * 1024 * 1024
 
-ITEMS = Meta(min_length=1, max_length=MAX_ITEMS, description=f"1 to {MAX_ITEMS} resources.")
+ITEMS = Meta(
+    min_length=1,
+    max_length=MAX_ITEMS,
+    description=f"1 to {MAX_ITEMS} resources, each to create or, with `id`, to update.",
+)
 ItemId = Annotated[
     UuidText | UnsetType, Meta(description="The resource to update. Without an id, a resource is created.")
 ]
@@ -24,7 +28,7 @@ ItemId = Annotated[
 class BulkResult(Struct, Generic[T]):
     """The created and updated resources, in the order of the request."""
 
-    data: list[T]
+    data: Annotated[list[T], Meta(description="The created and updated resources, in the order of the request.")]
 
 
 class HasId(Protocol):

@@ -2,26 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.errors import NotFound
+from plankeeper.http.schemas import component
 from plankeeper.settings import Settings
 
 T = TypeVar("T")
 
-Scope = Literal["read", "write"]
+Scope = Annotated[
+    Literal["read", "write"], component("Scope", "What an API key can do. `write` doesn't include `read`.")
+]
+ActorKind = Annotated[
+    Literal["api_key", "user", "system"],
+    component("ActorKind", "`api_key`: an API request. `user`: a person in the console. `system`: the server."),
+]
 
 
 class Actor(Struct, frozen=True):
     """Who did something: an API key, a user, or the system itself."""
 
-    kind: Literal["api_key", "user", "system"]
-    id: str | None
-    name: str | None
+    kind: Annotated[ActorKind, Meta(description="An API key, a person in the console, or the server itself.")]
+    id: Annotated[str | None, Meta(description="The id of the API key or of the account; null for the server.")]
+    name: Annotated[str | None, Meta(description="The name of the key or of the person, or the command.")]
 
     @property
     def account_id(self) -> UUID | None:

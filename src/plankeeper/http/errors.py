@@ -11,7 +11,7 @@ The HTTP layer turns an ApiError into a response with an `Error` body:
 from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.schemas import EXTENSION
 
@@ -180,18 +180,26 @@ MAX_ERRORS = 100
 class FieldError(Struct, frozen=True):
     """The error of one parameter or one field of the body."""
 
-    field: str
-    message: str
+    field: Annotated[str, Meta(description="The parameter, or the path of the member in the body: `items[3].email`.")]
+    message: Annotated[str, Meta(description="What is valid.")]
 
 
 class Error(Struct):
     """The body of every error."""
 
-    success: bool
-    error: str
-    detail: str
-    errors: Annotated[list[FieldError] | UnsetType, EXTENSION] = UNSET
-    request_id: Annotated[str | UnsetType, EXTENSION] = UNSET
+    success: Annotated[bool, Meta(description="Always `false`.", extra_json_schema={"const": False})]
+    error: Annotated[str, Meta(description="The code of the error, for programs.")]
+    detail: Annotated[str, Meta(description="A sentence for people. Its text can change.")]
+    errors: Annotated[
+        list[FieldError] | UnsetType,
+        EXTENSION,
+        Meta(description="Only with `invalid_request`: each invalid field, and what is valid."),
+    ] = UNSET
+    request_id: Annotated[
+        str | UnsetType,
+        EXTENSION,
+        Meta(description="The request id, also in the `X-Request-Id` header. Include it when you contact support."),
+    ] = UNSET
 
 
 class ApiError(Exception):

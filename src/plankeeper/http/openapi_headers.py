@@ -1,5 +1,8 @@
 """The headers of requests and responses in the OpenAPI document."""
 
+from collections.abc import Iterable
+from typing import Any
+
 # The plan manager as a part of the credentials, so that clients and tools ask for it once, and not for each request.
 SECURITY_SCHEMES = {
     "api_key": {"type": "http", "scheme": "bearer", "description": "An API key: `Authorization: Bearer plk_...`."},
@@ -58,6 +61,12 @@ HEADERS = {
         "description": 'The rest of the quota: `"default";r=<requests>;t=<seconds until it resets>`.',
         "schema": {"type": "string"},
     },
+    "WwwAuthenticate": {"description": "Always `Bearer`.", "schema": {"type": "string"}},
+    "Allow": {"description": "The methods that the path supports, separated by commas.", "schema": {"type": "string"}},
+    "AcceptEncoding": {
+        "description": "`identity`, if the body is compressed: send it without compression.",
+        "schema": {"type": "string"},
+    },
     "RetryAfter": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
     "SyncedUntil": {
         "description": "The `updated_since` with which this list returns everything that other clients change later.",
@@ -74,10 +83,13 @@ HEADERS = {
         "schema": {"type": "string"},
     },
 }
-HEADER_NAMES = {
+_HEADER_NAMES = {
     "RequestId": "X-Request-Id",
     "RateLimitPolicy": "RateLimit-Policy",
     "RateLimit": "RateLimit",
+    "WwwAuthenticate": "WWW-Authenticate",
+    "Allow": "Allow",
+    "AcceptEncoding": "Accept-Encoding",
     "RetryAfter": "Retry-After",
     "SyncedUntil": "Synced-Until",
     "ETag": "ETag",
@@ -85,3 +97,9 @@ HEADER_NAMES = {
     "ContentLocation": "Content-Location",
     "IdempotentReplayed": "Idempotent-Replayed",
 }
+
+
+def refer_to_headers(names: Iterable[str]) -> dict[str, Any]:
+    """The headers of a response: those of every response, and more of them by their name in the components."""
+    all_names = ["RequestId", "RateLimitPolicy", "RateLimit", *names]
+    return {_HEADER_NAMES[name]: {"$ref": f"#/components/headers/{name}"} for name in all_names}

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.database.filters import SortOrder
 from plankeeper.http.cursors import PREFIX as CURSOR_PREFIX
-from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, UuidText
+from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, UuidText, component
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ class PaginationMeta(Struct):
 class Page(Struct, Generic[T]):
     """One page of a list."""
 
-    data: list[T]
-    pagination: PaginationMeta
+    data: Annotated[list[T], Meta(description="The items of the page.")]
+    pagination: Annotated[PaginationMeta, Meta(description="The position of the page in the list.")]
 
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The maximum number of items on a page.")]
@@ -113,12 +113,18 @@ class UuidListQuery(ListQuery):
         return "00000000-0000-0000-0000-000000000000" if self.after in (UNSET, "0") else str(self.after)
 
 
-View = Literal["full"]
+View = Annotated[Literal["full"], component("View", "A representation with more members than the default one.")]
 ViewField = Annotated[
     View | UnsetType, EXTENSION, Meta(description="`full` adds the members of Plankeeper, such as `updated_at`.")
 ]
-UpdatedSince = Annotated[AwareDatetime | UnsetType, EXTENSION, Meta(description="Changed at or after this time.")]
-_IDS_DESCRIPTION = f"Ids of the list's items, separated by commas, at most {MAX_IDS}. Unknown ids are ignored."
+UpdatedSince = Annotated[
+    AwareDatetime | UnsetType,
+    EXTENSION,
+    Meta(description="Returns items changed at or after this datetime."),
+]
+_IDS_DESCRIPTION = (
+    f"Returns items with one of these ids: up to {MAX_IDS}, separated by commas; unknown ids are ignored."
+)
 _SORT_DESCRIPTION = (
     "The order of the items; with `-` in descending order. Items with the same value are in order of their ids, and"
     " items without a value are the last ones."
@@ -135,7 +141,10 @@ class ViewQuery(Query):
 VIEWS = (ViewQuery(), ViewQuery(view="full"))  # of a resource that has both
 
 
-DefaultSort = Annotated[Literal["id", "-id", "updated_at", "-updated_at"] | UnsetType, EXTENSION, SORT]
+_DefaultSort = Annotated[
+    Literal["id", "-id", "updated_at", "-updated_at"], component("Sort", "The order of a list; `-` reverses it.")
+]
+DefaultSort = Annotated[_DefaultSort | UnsetType, EXTENSION, SORT]
 
 
 class SortableQuery(ListQuery):

@@ -1,5 +1,6 @@
 """Types that all schemas share: ids, limited texts, email addresses, states, partial updates."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
@@ -13,6 +14,20 @@ S = TypeVar("S", bound=Struct)
 UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 EXTENSION = Meta(extra_json_schema={"x-plankeeper-extension": True})
+
+
+# For an enum that later versions extend, so that clients don't reject new values.
+OPEN_ENUM = Meta(extra_json_schema={"x-open-enum": True})
+
+
+def component(name: str, description: str, values: Sequence[str] = ()) -> Meta:
+    """Gives a type, such as an enum, a name in the OpenAPI document. Schemas that contain it refer to it.
+
+    `values` are those of an enum that isn't a Literal.
+    """
+    declared = {"name": name, "description": description} | ({"enum": [*values]} if values else {})
+    return Meta(extra_json_schema={"x-component": declared})
+
 
 # A pattern's message stands beside it: `validation.py` reports it when a value does not match.
 UuidText = Annotated[
@@ -40,8 +55,22 @@ Text500 = Annotated[str, Meta(max_length=500)]
 SearchText = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
 LongText = Annotated[str, Meta(max_length=10_000)]
 AwareDatetime = Annotated[datetime, Meta(tz=True)]
+UpdatedAt = Annotated[
+    AwareDatetime,
+    Meta(description="When the record was last changed. Changes of records that it refers to don't count."),
+]
+CreatedAt = Annotated[AwareDatetime, Meta(description="When the record was created. An import can set it.")]
 
 STATE_CODES = ("ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA")
+STATE = component("StateCode", "The abbreviation of an Australian state or territory.", STATE_CODES)
+STATE_FILTER = component(
+    "StateFilter", "The abbreviation of a state or territory in a filter.", [each.lower() for each in STATE_CODES]
+)
+
+# In responses: only described, because these texts have been checked when they were written.
+StateText = Annotated[str, STATE]
+EmailText = Annotated[str, Meta(extra_json_schema={"format": "email"})]
+UrlText = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
 
 
 class Email(str):
@@ -100,7 +129,8 @@ def custom_schema(kind: type) -> dict[str, Any]:
     """
     if kind is Email:
         return {"type": "string", "format": "email", "maxLength": 254}
-    return {"type": "string", "enum": [each.lower() if kind is StateFilter else each for each in STATE_CODES]}
+    named = (STATE_FILTER if kind is StateFilter else STATE).extra_json_schema or {}
+    return named | {"type": "string", "enum": named["x-component"]["enum"]}
 
 
 def apply_patch(change: Struct, before: S) -> S:

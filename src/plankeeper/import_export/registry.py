@@ -26,8 +26,9 @@ from plankeeper.invoices.schemas import InvoiceImport, InvoiceWithLines
 from plankeeper.note_types import store as note_types
 from plankeeper.note_types.schemas import NoteTypeImport, NoteTypeRow
 from plankeeper.participants import store as participants
+from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.rules import is_scheme_number
-from plankeeper.participants.schemas import ParticipantImport, ParticipantRow
+from plankeeper.participants.schemas import ParticipantImport
 from plankeeper.providers import store as providers
 from plankeeper.providers.schemas import Provider, ProviderImport
 from plankeeper.team_members import store as team_members

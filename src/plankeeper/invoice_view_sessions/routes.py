@@ -18,7 +18,7 @@ router = Router("invoice_view_sessions")
 async def list_(
     ctx: ReadContext, query: InvoiceViewSessionListQuery
 ) -> Page[InvoiceViewSession] | Page[InvoiceViewSessionDetails]:
-    """List invoice view sessions."""
+    """List invoice view sessions. Sessions that are still open are included."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -28,7 +28,7 @@ async def list_(
 async def get(
     ctx: ReadContext, session_id: UuidOr404, query: ViewQuery
 ) -> InvoiceViewSession | InvoiceViewSessionDetails:
-    """Get an invoice view session."""
+    """Get an invoice view session. Its durations grow until it ends."""
     if query.view == "full":
         return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [session_id]))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, session_id))

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
-from plankeeper.http.schemas import AwareDatetime, NewId, Text255, UuidText
+from plankeeper.http.schemas import AwareDatetime, CreatedAt, NewId, Text255, UpdatedAt, UuidText
 
 Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -14,24 +14,30 @@ Seconds = Annotated[int, Meta(ge=0, le=2**53)]
 class InvoiceViewSession(Struct, kw_only=True):
     """A record of a user viewing an invoice. Durations are whole seconds."""
 
-    id: UUID
-    invoice_id: UUID
-    user_id: Annotated[str, Meta(description="The id at the time of the session.")]
-    user_name: str
-    session_started: AwareDatetime
+    id: Annotated[UUID, Meta(description="The session's UUID.")]
+    invoice_id: Annotated[UUID, Meta(description="The invoice's UUID.")]
+    user_id: Annotated[str, Meta(description="The user's id at the time of the session. It can be any text.")]
+    user_name: Annotated[str, Meta(description="The user's name at the time of the session.")]
+    session_started: Annotated[AwareDatetime, Meta(description="When the user opened the invoice.")]
     session_ended: Annotated[AwareDatetime | None, Meta(description="Null while the session is open.")] = None
-    last_heartbeat: AwareDatetime
-    duration_seconds: int | None = None
-    created_at: AwareDatetime
-    active_duration_seconds: int | None = None
-    engaged_duration_seconds: int | None = None
-    idle_count: int | None = None
+    last_heartbeat: Annotated[
+        AwareDatetime, Meta(description="When the user's browser last reported that the invoice was open.")
+    ]
+    duration_seconds: Annotated[int | None, Meta(description="Seconds from the start to the end, or null.")] = None
+    created_at: CreatedAt
+    active_duration_seconds: Annotated[
+        int | None, Meta(description="Seconds for which the page was visible, or null.")
+    ] = None
+    engaged_duration_seconds: Annotated[
+        int | None, Meta(description="Seconds for which the user was active on the page, or null.")
+    ] = None
+    idle_count: Annotated[int | None, Meta(description="How often the user paused for a minute, or null.")] = None
 
 
 class InvoiceViewSessionDetails(InvoiceViewSession, kw_only=True):
     """A record of a user viewing an invoice, with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class InvoiceViewSessionImport(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -62,5 +68,5 @@ class InvoiceViewSessionListQuery(ResourceListQuery):
     """Filters for the list. They combine with AND."""
 
     sort: DefaultSort = UNSET
-    invoice_id: UuidText | UnsetType = UNSET
-    user_id: Text255 | UnsetType = UNSET
+    invoice_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this invoice.")] = UNSET
+    user_id: Annotated[Text255 | UnsetType, Meta(description="Returns items of this user, as recorded.")] = UNSET

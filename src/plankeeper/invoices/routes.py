@@ -24,7 +24,7 @@ router = Router("invoices")
 
 @router.get("/invoices", scope=READ, extension=True, discloses="invoice")
 async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice] | Page[InvoiceDetails]:
-    """List invoices, deleted ones too."""
+    """List invoices without their lines. Deleted invoices are included, and marked with `is_deleted`."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -32,7 +32,7 @@ async def list_(ctx: ReadContext, query: InvoiceListQuery) -> Page[Invoice] | Pa
 
 @router.post("/invoices/status", scope=READ, extension=True, not_found=True)
 async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusResponse:
-    """Ask where invoices stand: all of a number from a provider with an email."""
+    """Ask where invoices stand. Returns all invoices with a number from providers with an email. `read` is enough."""
     invoices = await store.find_by_provider_and_number(
         ctx.db, ctx.plan_manager_id, body.provider_email, body.invoice_number
     )
@@ -44,7 +44,7 @@ async def status(ctx: ReadContext, body: InvoiceStatusRequest) -> InvoiceStatusR
 
 @router.get("/invoices/{invoice_id}", scope=READ, extension=True, etag=True, views=VIEWS, discloses="invoice")
 async def get(ctx: ReadContext, invoice_id: UUID, query: ViewQuery) -> InvoiceWithLines | InvoiceWithLinesDetails:
-    """Get an invoice with its lines."""
+    """Get an invoice. It contains its lines."""
     if query.view == "full":
         return or_404(await store.get_details(ctx.db, ctx.plan_manager_id, invoice_id))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, invoice_id))

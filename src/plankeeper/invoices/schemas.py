@@ -8,150 +8,203 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.pagination import SORT, ResourceListQuery
-from plankeeper.http.schemas import EXTENSION, AwareDatetime, LongText, NewId, Text254, Text255, UuidText
+from plankeeper.http.schemas import (
+    EXTENSION,
+    AwareDatetime,
+    CreatedAt,
+    LongText,
+    NewId,
+    Text254,
+    Text255,
+    UpdatedAt,
+    UuidText,
+    component,
+)
 
-ClaimStatus = Literal[
-    "new",
-    "flagged",
-    "pending",
-    "payment_ready",
-    "partially_ready",
-    "partially_paid",
-    "paid",
-    "rejected",
-    "on_hold",
-    "cancelled",
+ClaimStatus = Annotated[
+    Literal[
+        "new",
+        "flagged",
+        "pending",
+        "payment_ready",
+        "partially_ready",
+        "partially_paid",
+        "paid",
+        "rejected",
+        "on_hold",
+        "cancelled",
+    ],
+    component("ClaimStatus", "How far the claim for an invoice or for one of its lines has come."),
 ]
-ApprovalStatus = Literal["not_required", "pending", "approved", "rejected"]
+ApprovalStatus = Annotated[
+    Literal["not_required", "pending", "approved", "rejected"],
+    component("ApprovalStatus", "Whether an invoice has been approved, if its participant requires approval."),
+]
 
 # An exact JSON number: stored as `numeric`, never converted to floating point.
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
 
 
 AmountFilter = Annotated[Decimal, Meta(extra_json_schema={"type": "number", "format": None})]
-WarningCode = Literal[
-    "missing_invoice_number",
-    "missing_participant",
-    "missing_provider",
-    "inactive_participant",
-    "check_total",
-    "check_dates",
-    "check_item_code",
-    "possible_duplicate",
+WarningCode = Annotated[
+    Literal[
+        "missing_invoice_number",
+        "missing_participant",
+        "missing_provider",
+        "inactive_participant",
+        "check_total",
+        "check_dates",
+        "check_item_code",
+        "possible_duplicate",
+    ],
+    component("WarningCode", "A warning about an invoice. The error catalogue explains each."),
 ]
 
 
 class StateManagement(Struct):
-    """The results of the checks."""
+    """The results of the checks of an invoice."""
 
-    errors: Annotated[list[str], Meta(description="Codes of the error catalogue, from the last check.")]
-    ignored_errors: Annotated[list[str], Meta(description="Codes that do not count as errors here.")]
+    errors: Annotated[list[str], Meta(description="The codes of all warnings, as of the last check.")]
+    ignored_errors: Annotated[list[str], Meta(description="The codes that don't set the invoice's `errors`.")]
 
 
 class Invoice(Struct):
-    """An invoice in the list."""
+    """An invoice without its lines, as in lists."""
 
-    id: UUID
-    invoice_number: str | None
-    invoice_date: date | None
-    total: Amount
-    tax: Amount
-    subtotal: Amount
+    id: Annotated[UUID, Meta(description="The invoice's UUID.")]
+    invoice_number: Annotated[
+        str | None,
+        Meta(description="The provider's number for the invoice, or null. Several invoices can have the same one."),
+    ]
+    invoice_date: Annotated[date | None, Meta(description="The date on the invoice, or null.")]
+    total: Annotated[Amount, Meta(description="In dollars, including tax, or null.")]
+    tax: Annotated[Amount, Meta(description="In dollars, or null.")]
+    subtotal: Annotated[Amount, Meta(description="In dollars, excluding tax, or null.")]
     plan_manager: Annotated[UUID, Meta(description="The plan manager's id.")]
-    participant_id: UUID | None
-    claim_status: ClaimStatus
-    approval_status: ApprovalStatus
-    created_at: AwareDatetime
-    pm_provider_id: UUID | None
-    s3_key: str | None
-    email_message_id: str | None
-    errors: Annotated[bool, Meta(description="Whether the checks reported an error that is not ignored.")]
-    state_management: StateManagement
-    is_deleted: bool
-    wont_claim: bool
-    is_reimbursement: bool
-    is_duplicate: bool
+    participant_id: Annotated[
+        UUID | None,
+        Meta(description="The participant's UUID, or null. It stays the same when the participant is deleted."),
+    ]
+    claim_status: Annotated[
+        ClaimStatus,
+        Meta(
+            description="`new` (the default), `flagged`, `pending`, `payment_ready`, `partially_ready`,"
+            " `partially_paid`, `paid`, `rejected`, `on_hold` or `cancelled`."
+        ),
+    ]
+    approval_status: Annotated[
+        ApprovalStatus, Meta(description="`not_required` (the default), `pending`, `approved` or `rejected`.")
+    ]
+    created_at: CreatedAt
+    pm_provider_id: Annotated[
+        UUID | None, Meta(description="The provider's UUID, or null. It stays the same when the provider is deleted.")
+    ]
+    s3_key: Annotated[str | None, Meta(description="Where the document is stored, or null.")]
+    email_message_id: Annotated[
+        str | None, Meta(description="The id of the email that contained the invoice, or null.")
+    ]
+    errors: Annotated[bool, Meta(description="Whether the invoice has a warning that isn't ignored.")]
+    state_management: Annotated[
+        StateManagement,
+        Meta(description="`errors`: the codes of all warnings. `ignored_errors`: the codes that don't set `errors`."),
+    ]
+    is_deleted: Annotated[
+        bool, Meta(description="Whether the invoice has been deleted. Lists include deleted invoices.")
+    ]
+    wont_claim: Annotated[bool, Meta(description="Whether the plan manager has decided not to claim the invoice.")]
+    is_reimbursement: Annotated[
+        bool, Meta(description="Whether the participant has paid the invoice and is reimbursed.")
+    ]
+    is_duplicate: Annotated[bool, Meta(description="Whether `possible_duplicate` is among the warnings.")]
 
 
 class InvoiceDetails(Invoice):
     """An invoice in the list, with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class LineItem(Struct):
     """One line of an invoice."""
 
-    id: UUID
+    id: Annotated[UUID, Meta(description="The line's UUID.")]
     invoice: Annotated[UUID, Meta(description="The invoice's id.")]
-    description: str | None
-    service_item_number: str | None
-    quantity: Amount
-    unit_price: Amount
-    total_price: Amount
-    claim_status: ClaimStatus
-    claim_batch_ref: str | None
-    claim_number: str | None
-    payment_ref: str | None
-    is_deleted: bool
-    created_at: AwareDatetime
+    description: Annotated[str | None, Meta(description="What was delivered, or null.")]
+    service_item_number: Annotated[str | None, Meta(description="The support item number, or null.")]
+    quantity: Annotated[Amount, Meta(description="Hours, or any other unit of the support item, or null.")]
+    unit_price: Annotated[Amount, Meta(description="In dollars, or null.")]
+    total_price: Annotated[Amount, Meta(description="In dollars, or null.")]
+    claim_status: Annotated[ClaimStatus, Meta(description="As on the invoice.")]
+    claim_batch_ref: Annotated[str | None, Meta(description="The reference of the batch of claims, or null.")]
+    claim_number: Annotated[str | None, Meta(description="The number of the claim, or null.")]
+    payment_ref: Annotated[str | None, Meta(description="The reference of the payment, or null.")]
+    is_deleted: Annotated[bool, Meta(description="Whether the line has been deleted. The checks ignore deleted lines.")]
+    created_at: CreatedAt
 
 
 class InvoiceWithLines(Invoice):
     """An invoice with its lines."""
 
-    line_items: list[LineItem]
+    line_items: Annotated[list[LineItem], Meta(description="All lines of the invoice, in its order.")]
 
 
 class InvoiceWithLinesDetails(InvoiceWithLines):
     """An invoice with its lines, with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class InvoiceStatusRequest(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The provider and the number to look up."""
+    """The provider and the number of the invoices to look up."""
 
-    provider_email: Text254
-    invoice_number: Text255
+    provider_email: Annotated[Text254, Meta(description="The email of the provider, ignoring case.")]
+    invoice_number: Annotated[Text255, Meta(description="The provider's number for the invoice, exactly.")]
 
 
 class InvoiceStatusData(Struct):
-    """The matching invoices."""
+    """The invoices with a number."""
 
-    invoices: list[Invoice]
+    invoices: Annotated[
+        list[Invoice], Meta(description="All invoices with the number, of all providers with the email.")
+    ]
 
 
 class InvoiceStatusResponse(Struct):
-    """The status of the invoices with a number."""
+    """Where the invoices with a number stand."""
 
-    success: bool
-    message: str
-    data: InvoiceStatusData
+    success: Annotated[bool, Meta(description="Always `true`.")]
+    message: Annotated[str, Meta(description="The number of invoices, as a sentence.")]
+    data: Annotated[InvoiceStatusData, Meta(description="The invoices that were found.")]
+
+
+InvoiceSort = Annotated[
+    Literal["id", "-id", "updated_at", "-updated_at", "invoice_date", "-invoice_date", "total", "-total"],
+    component("InvoiceSort", "The order of the list of invoices; `-` reverses it."),
+]
 
 
 class InvoiceListQuery(ResourceListQuery):
     """Filters of the list, combined with AND."""
 
-    sort: Annotated[
-        Literal["id", "-id", "updated_at", "-updated_at", "invoice_date", "-invoice_date", "total", "-total"]
-        | UnsetType,
-        EXTENSION,
-        SORT,
+    sort: Annotated[InvoiceSort | UnsetType, EXTENSION, SORT] = UNSET
+    participant_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this participant.")] = UNSET
+    provider_id: Annotated[UuidText | UnsetType, Meta(description="Returns items of this provider.")] = UNSET
+    claim_status: Annotated[ClaimStatus | UnsetType, Meta(description="Returns items with this claim status.")] = UNSET
+    approval_status: Annotated[
+        ApprovalStatus | UnsetType, Meta(description="Returns items with this approval status.")
     ] = UNSET
-
-    participant_id: UuidText | UnsetType = UNSET
-    provider_id: UuidText | UnsetType = UNSET
-    claim_status: ClaimStatus | UnsetType = UNSET
-    approval_status: ApprovalStatus | UnsetType = UNSET
-    invoice_number: Text255 | UnsetType = UNSET
-    invoice_date_from: Annotated[date | UnsetType, Meta(description="Dated this day or later.")] = UNSET
-    invoice_date_to: Annotated[date | UnsetType, Meta(description="Dated this day or earlier.")] = UNSET
-    total_min: Annotated[AmountFilter | UnsetType, Meta(description="With this total or a higher one.")] = UNSET
-    total_max: Annotated[AmountFilter | UnsetType, Meta(description="With this total or a lower one.")] = UNSET
-    warning: Annotated[WarningCode | UnsetType, Meta(description="With this warning, which nobody has ignored.")] = (
-        UNSET
-    )
+    invoice_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = UNSET
+    invoice_date_from: Annotated[date | UnsetType, Meta(description="Returns items dated this day or later.")] = UNSET
+    invoice_date_to: Annotated[date | UnsetType, Meta(description="Returns items dated this day or earlier.")] = UNSET
+    total_min: Annotated[
+        AmountFilter | UnsetType, Meta(description="Returns items with this total or a higher one.")
+    ] = UNSET
+    total_max: Annotated[
+        AmountFilter | UnsetType, Meta(description="Returns items with this total or a lower one.")
+    ] = UNSET
+    warning: Annotated[
+        WarningCode | UnsetType, Meta(description="Returns items with this warning, which nobody has ignored.")
+    ] = UNSET
 
 
 class InvoiceLineRow(Struct, kw_only=True):

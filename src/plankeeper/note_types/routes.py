@@ -18,7 +18,7 @@ router = Router("note_types", lock=service.select_for_update)
 
 @router.get("/note-types", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType] | Page[NoteTypeDetails]:
-    """List note types."""
+    """List note types. The cursors of this list are integers."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await store.count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -26,13 +26,13 @@ async def list_(ctx: ReadContext, query: NoteTypeListQuery) -> Page[NoteType] | 
 
 @router.post("/note-types", scope=WRITE, creates=True, status=201)
 async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
-    """Create a note type."""
+    """Create a note type. Only `note_type` is required."""
     return await service.create(ctx, new)
 
 
 @router.get("/note-types/{note_type_id}", scope=READ, etag=True, views=VIEWS)
 async def get(ctx: ReadContext, note_type_id: int, query: ViewQuery) -> NoteType | NoteTypeDetails:
-    """Get a note type."""
+    """Get a note type. Its id is an integer."""
     if query.view == "full":
         return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [note_type_id]))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, note_type_id))
@@ -46,6 +46,6 @@ async def update(ctx: WriteContext, note_type_id: int, change: NoteTypeUpdate) -
 
 @router.delete("/note-types/{note_type_id}", scope=WRITE, extension=True)
 async def delete(ctx: WriteContext, note_type_id: int) -> EmptyResponse:
-    """Delete a note type permanently."""
+    """Delete a note type. This is permanent."""
     await service.delete(ctx, note_type_id)
     return EmptyResponse()

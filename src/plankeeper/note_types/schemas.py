@@ -6,30 +6,32 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from plankeeper.http.pagination import DefaultSort, NumberedListQuery
-from plankeeper.http.schemas import AwareDatetime, Text255
+from plankeeper.http.schemas import Text255, UpdatedAt
 
 Title = Annotated[str, Meta(max_length=255, pattern=r"\S", extra={"message": "must not be blank"})]
-Color = Annotated[Text255 | None | UnsetType, Meta(description="Any string, such as `#0b7285` or `teal`.")]
+Color = Text255 | None | UnsetType
 
 
 class NoteType(Struct):
-    """A type of note."""
+    """A kind of note."""
 
-    id: int
-    note_type: str
-    plan_manager_id: UUID
-    badge_color: str | None
-    highlight_color: str | None
+    id: Annotated[int, Meta(description="An integer from one sequence for all plan managers.")]
+    note_type: Annotated[
+        str, Meta(description="The name of the type. It must contain a character that isn't white space.")
+    ]
+    plan_manager_id: Annotated[UUID, Meta(description="The UUID of the plan manager that the note type belongs to.")]
+    badge_color: Annotated[str | None, Meta(description="Any text, such as `#0b7285` or `teal`, or null.")]
+    highlight_color: Annotated[str | None, Meta(description="Any text, such as `#e3fafc` or `white`, or null.")]
 
 
 class NoteTypeDetails(NoteType):
     """A type of note with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a create."""
+    """A new note type."""
 
     note_type: Title
     badge_color: Color = UNSET
@@ -37,7 +39,7 @@ class NoteTypeCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NoteTypeUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of an update. Omitted members keep their values; null clears a colour."""
+    """The changes of a note type. Omitted members keep their values; null clears a colour."""
 
     note_type: Title | UnsetType = UNSET
     badge_color: Color = UNSET

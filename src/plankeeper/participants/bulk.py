@@ -17,7 +17,8 @@ from plankeeper.http.errors import ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
-from plankeeper.participants.schemas import Participant, ParticipantBulkItem, ParticipantRow
+from plankeeper.participants.rows import ParticipantRow
+from plankeeper.participants.schemas import Participant, ParticipantBulkItem
 from plankeeper.participants.service import with_reference_names
 
 _EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")

@@ -25,7 +25,7 @@ router = Router("participants", service.CONSTRAINT_ERRORS, lock=service.select_f
 
 @router.get("/participants", scope=READ, discloses="participant")
 async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participant] | Page[ParticipantDetails]:
-    """List participants."""
+    """List participants in the full shape. Filters are combined with AND."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -35,7 +35,7 @@ async def list_(ctx: ReadContext, query: ParticipantListQuery) -> Page[Participa
 async def create(
     ctx: WriteContext, query: ViewQuery, change: ParticipantUpdate
 ) -> ParticipantSummary | ParticipantDetails:
-    """Create a participant. The default status is Active."""
+    """Create a participant. No member is required. Two participants can have the same participant number."""
     created = await service.create(ctx, change)
     return await _view(ctx.tx, ctx.plan_manager_id, created, query)
 
@@ -44,7 +44,7 @@ async def create(
 async def save_many(
     ctx: WriteContext, query: ViewQuery, bulk: ParticipantBulk
 ) -> BulkResult[ParticipantSummary] | BulkResult[ParticipantDetails]:
-    """Create and update up to 500 participants: all of them, or none if one has an error."""
+    """Create and update up to 500 participants. Either all items are saved, or none."""
     saved = await save_participants(ctx, bulk.items)
     if query.view != "full":
         return BulkResult([_summary(each) for each in saved])
@@ -54,7 +54,7 @@ async def save_many(
 
 @router.get("/participants/{participant_id}", scope=READ, etag=True, views=VIEWS, discloses="participant")
 async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | ParticipantDetails:
-    """Get a participant."""
+    """Get a participant. Returns the basic shape, unless `view` asks for the full shape."""
     if query.view == "full":
         return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [participant_id]))
     return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))

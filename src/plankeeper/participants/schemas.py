@@ -1,6 +1,5 @@
-"""Schemas of participants: basic and full responses, request bodies, queries and stored rows."""
+"""Schemas of participants: basic and full responses, request bodies, queries."""
 
-from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
@@ -12,104 +11,138 @@ from plankeeper.http.pagination import SORT, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
+    CreatedAt,
     Email,
+    EmailText,
     LongText,
     NewId,
     SearchText,
     StateCode,
     StateFilter,
+    StateText,
     Text20,
     Text50,
     Text254,
     Text255,
     Text500,
+    UpdatedAt,
     UuidText,
+    component,
 )
 
-Status = Literal["Active", "Inactive", "Lead"]
+Status = Annotated[
+    Literal["Active", "Inactive", "Lead"],
+    component("ParticipantStatus", "`Lead` before the plan manager manages the funding, `Inactive` afterwards."),
+]
 
 
 class ParticipantSummary(Struct):
-    """A participant in the basic shape of get, create and update."""
+    """A participant in the basic shape, which get, create and update return."""
 
     id: UUID
     first_name: str | None
     last_name: str | None
     participant_number: str | None
-    email: str | None
-    state: str | None
+    email: EmailText | None
+    state: StateText | None
 
 
 class ExitReasonRef(Struct):
     """A reason for leaving."""
 
-    id: UUID
-    name: str
+    id: Annotated[UUID, Meta(description="The exit reason's UUID.")]
+    name: Annotated[str, Meta(description="The name to display.")]
 
 
 class AccountManagerRef(Struct):
     """The account manager of a participant; both members are null if there is none."""
 
-    id: UUID | None
-    name: str | None
+    id: Annotated[UUID | None, Meta(description="The account manager's UUID, or null.")]
+    name: Annotated[str | None, Meta(description="First and last name, or null.")]
 
 
 class Participant(Struct):
-    """A participant in the full shape of the list."""
+    """A participant in the full shape, which the list returns."""
 
-    id: UUID
-    first_name: str | None
-    middle_name: str | None
-    last_name: str | None
-    preferred_name: str | None
-    participant_number: str | None
-    email: str | None
-    phone_number: str | None
-    date_of_birth: date | None
-    gender: str | None
-    pronouns: str | None
-    state: str | None
-    postcode: str | None
-    address_line_1: str | None
-    address_line_2: str | None
-    city: str | None
-    service_region_id: Annotated[str | None, Meta(description="`remote` or `very_remote`, if known.")]
-    status: Status
-    approval_required: bool
-    onboard_date: date | None
-    created_at: AwareDatetime
-    date_ceased: date | None
-    reason_for_leaving: str | None
-    is_pace_plan: bool
-    plan_start_date: date | None
-    plan_end_date: date | None
-    postal_statement: bool
-    participant_receives_statements: bool
-    exit_reason_category: ExitReasonRef | UnsetType
-    exit_reason_subcategory: ExitReasonRef | UnsetType
-    account_manager: AccountManagerRef
+    id: Annotated[UUID, Meta(description="The participant's UUID.")]
+    first_name: Annotated[str | None, Meta(description="Given name, or null.")]
+    middle_name: Annotated[str | None, Meta(description="One or more middle names, or null.")]
+    last_name: Annotated[str | None, Meta(description="Family name, or null.")]
+    preferred_name: Annotated[
+        str | None, Meta(description="The name that the participant wants to be called by, or null.")
+    ]
+    participant_number: Annotated[
+        str | None, Meta(description="The NDIS number: 9 digits, but any text is accepted. Null if it isn't known.")
+    ]
+    email: Annotated[EmailText | None, Meta(description="A valid email address, or null.")]
+    phone_number: Annotated[str | None, Meta(description="Any text, or null.")]
+    date_of_birth: Annotated[date | None, Meta(description="Date, or null.")]
+    gender: Annotated[str | None, Meta(description="Any text, or null.")]
+    pronouns: Annotated[str | None, Meta(description="Any text, such as `she/her`, or null.")]
+    state: Annotated[
+        StateText | None,
+        Meta(
+            description="`ACT`, `NSW`, `NT`, `QLD`, `SA`, `TAS`, `VIC`, `WA` or null. Accepted in either case,"
+            " stored in upper case."
+        ),
+    ]
+    postcode: Annotated[str | None, Meta(description="Any text, usually 4 digits, or null.")]
+    address_line_1: Annotated[str | None, Meta(description="Street address, or null.")]
+    address_line_2: Annotated[str | None, Meta(description="Second line of the address, or null.")]
+    city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")]
+    service_region_id: Annotated[str | None, Meta(description="Any text, such as `remote` or `very_remote`, or null.")]
+    status: Annotated[Status, Meta(description="`Active` (the default), `Inactive` or `Lead`.")]
+    approval_required: Annotated[bool, Meta(description="Whether this participant's invoices require approval.")]
+    onboard_date: Annotated[
+        date | None, Meta(description="The date on which the participant joined the plan manager, or null.")
+    ]
+    created_at: CreatedAt
+    date_ceased: Annotated[
+        date | None, Meta(description="The date on which the participant left the plan manager, or null.")
+    ]
+    reason_for_leaving: Annotated[str | None, Meta(description="Free text, or null.")]
+    is_pace_plan: Annotated[bool, Meta(description="Whether the current plan is a PACE plan.")]
+    plan_start_date: Annotated[date | None, Meta(description="The first day of the current plan, or null.")]
+    plan_end_date: Annotated[date | None, Meta(description="The last day of the current plan, or null.")]
+    postal_statement: Annotated[bool, Meta(description="Whether statements are sent by post.")]
+    participant_receives_statements: Annotated[
+        bool, Meta(description="Whether statements are emailed to the participant.")
+    ]
+    exit_reason_category: Annotated[
+        ExitReasonRef | UnsetType,
+        Meta(description="`id` and `name` of the reason for leaving. Absent if it isn't set."),
+    ]
+    exit_reason_subcategory: Annotated[
+        ExitReasonRef | UnsetType,
+        Meta(description="`id` and `name` of a reason within the category. Absent if it isn't set."),
+    ]
+    account_manager: Annotated[
+        AccountManagerRef,
+        Meta(
+            description="`id` and `name` of the account manager who looks after the participant; both are null if"
+            " there is none."
+        ),
+    ]
 
 
 class ParticipantDetails(Participant):
     """A participant with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class ParticipantSummaryUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The writable members in the contract. Absent members keep their value; null clears."""
+    """The writable members in the contract."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
-    participant_number: Annotated[
-        Text50 | None | UnsetType, Meta(description="The participant's number in the scheme.")
-    ] = UNSET
+    participant_number: Text50 | None | UnsetType = UNSET
     email: Email | None | UnsetType = UNSET
     state: StateCode | None | UnsetType = UNSET
 
 
 class ParticipantUpdate(ParticipantSummaryUpdate):
-    """The body of a create or an update. Absent members keep their value; null clears."""
+    """A new participant, or the changes of one. Omitted members keep their values; null clears a value."""
 
     middle_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
     preferred_name: Annotated[Text255 | None | UnsetType, EXTENSION] = UNSET
@@ -127,9 +160,21 @@ class ParticipantUpdate(ParticipantSummaryUpdate):
     onboard_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     date_ceased: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     reason_for_leaving: Annotated[LongText | None | UnsetType, EXTENSION] = UNSET
-    exit_reason_category_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
-    exit_reason_subcategory_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
-    account_manager_id: Annotated[UuidText | None | UnsetType, EXTENSION] = UNSET
+    exit_reason_category_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of one of the plan manager's exit reasons, or null."),
+    ] = UNSET
+    exit_reason_subcategory_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of an exit reason within the category, or null."),
+    ] = UNSET
+    account_manager_id: Annotated[
+        UuidText | None | UnsetType,
+        EXTENSION,
+        Meta(description="The id of an account manager of `GET /account-managers`, or null."),
+    ] = UNSET
     is_pace_plan: Annotated[bool | UnsetType, EXTENSION] = UNSET
     plan_start_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
     plan_end_date: Annotated[date | None | UnsetType, EXTENSION] = UNSET
@@ -149,67 +194,6 @@ class ParticipantBulk(Struct, forbid_unknown_fields=True, kw_only=True):
     items: Annotated[list[ParticipantBulkItem], ITEMS]
 
 
-class ParticipantRow(Struct, kw_only=True):
-    """A stored participant, with references as ids. Import and export use the same shape."""
-
-    id: UUID
-    first_name: str | None = None
-    middle_name: str | None = None
-    last_name: str | None = None
-    preferred_name: str | None = None
-    participant_number: str | None = None
-    email: str | None = None
-    phone_number: str | None = None
-    date_of_birth: date | None = None
-    gender: str | None = None
-    pronouns: str | None = None
-    state: str | None = None
-    postcode: str | None = None
-    address_line_1: str | None = None
-    address_line_2: str | None = None
-    city: str | None = None
-    service_region_id: str | None = None
-    status: Status = "Active"
-    approval_required: bool = False
-    onboard_date: date | None = None
-    created_at: AwareDatetime
-    date_ceased: date | None = None
-    reason_for_leaving: str | None = None
-    exit_reason_category_id: UUID | str | None = None
-    exit_reason_subcategory_id: UUID | str | None = None
-    account_manager_id: UUID | str | None = None
-    is_pace_plan: bool = False
-    plan_start_date: date | None = None
-    plan_end_date: date | None = None
-    postal_statement: bool = False
-    participant_receives_statements: bool = False
-
-
-def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
-    """A row in the full shape; `names` maps the ids of its references to their names."""
-    values = {name: getattr(row, name) for name in row.__struct_fields__ if name not in _REFERENCES}
-    manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
-    return Participant(
-        **values,
-        account_manager=AccountManagerRef(manager, names.get(str(manager))),
-        exit_reason_category=ExitReasonRef(category, names[str(category)]) if category else UNSET,
-        exit_reason_subcategory=ExitReasonRef(subcategory, names[str(subcategory)]) if subcategory else UNSET,
-    )
-
-
-_REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")
-
-
-def reference_ids(*rows: ParticipantRow) -> list[UUID]:
-    """The ids of all references of the rows."""
-    ids = {_uuid(getattr(row, name)) for row in rows for name in _REFERENCES}
-    return [each for each in ids if each]
-
-
-def _uuid(value: UUID | str | None) -> UUID | None:
-    return UUID(value) if isinstance(value, str) else value
-
-
 class ParticipantImport(ParticipantUpdate):
     """A record of an import."""
 
@@ -217,45 +201,51 @@ class ParticipantImport(ParticipantUpdate):
     created_at: AwareDatetime | UnsetType = UNSET
 
 
-class NamedReference(Struct):
-    """An id and its name."""
-
-    id: UUID
-    name: str
-
-
-class ParticipantIdentifier(Struct):
-    """The number and the id of a participant."""
-
-    participant_number: str
-    id: UUID
+ParticipantSort = Annotated[
+    Literal["id", "-id", "updated_at", "-updated_at", "last_name", "-last_name", "plan_end_date", "-plan_end_date"],
+    component("ParticipantSort", "The order of the list of participants; `-` reverses it."),
+]
 
 
 class ParticipantListQuery(ResourceListQuery):
     """Filters of the list, combined with AND."""
 
-    sort: Annotated[
-        Literal["id", "-id", "updated_at", "-updated_at", "last_name", "-last_name", "plan_end_date", "-plan_end_date"]
-        | UnsetType,
-        EXTENSION,
-        SORT,
-    ] = UNSET
+    sort: Annotated[ParticipantSort | UnsetType, EXTENSION, SORT] = UNSET
     q: Annotated[
         SearchText | UnsetType,
         EXTENSION,
-        Meta(description="The start of a name, of both names in any order, of a participant number or of an email."),
+        Meta(
+            description="Returns items whose name, participant number or email begins with this text; `Ann Lee` and"
+            " `Lee, Ann` find both names."
+        ),
     ] = UNSET
-    status: Status | UnsetType = UNSET
-    state: Annotated[StateFilter | UnsetType, Meta(description="Upper case is accepted, too.")] = UNSET
+    status: Annotated[
+        Status | UnsetType, Meta(description="Returns items with this status: `Active`, `Inactive` or `Lead`.")
+    ] = UNSET
+    state: Annotated[
+        StateFilter | UnsetType,
+        Meta(
+            description="Returns items in this state: `nsw`, `qld`, `vic`, `sa`, `wa`, `tas`, `act` or `nt`, in lower"
+            " or upper case."
+        ),
+    ] = UNSET
     account_manager: Annotated[
         Annotated[list[UuidText], Meta(max_length=100)] | UnsetType,
-        Meta(description="Ids of account managers, separated by commas; any of them matches."),
+        Meta(description="Returns items of any of these account managers: up to 100 ids, separated by commas."),
     ] = UNSET
-    participant_number: Text255 | UnsetType = UNSET
-    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
+    participant_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = (
+        UNSET
+    )
+    email: Annotated[
+        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+    ] = UNSET
     plan_end_date_from: Annotated[
-        date | UnsetType, EXTENSION, Meta(description="The current plan ends on this date or later.")
+        date | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items whose current plan ends on this date or later."),
     ] = UNSET
     plan_end_date_to: Annotated[
-        date | UnsetType, EXTENSION, Meta(description="The current plan ends on this date or earlier.")
+        date | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items whose current plan ends on this date or earlier."),
     ] = UNSET

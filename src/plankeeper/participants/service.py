@@ -13,12 +13,10 @@ from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
+from plankeeper.participants.rows import ParticipantRow, reference_ids, with_references
 from plankeeper.participants.schemas import (
     Participant,
-    ParticipantRow,
     ParticipantUpdate,
-    reference_ids,
-    with_references,
 )
 from plankeeper.team_members import store as team_store
 

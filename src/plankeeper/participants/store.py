@@ -5,12 +5,10 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.participants.rows import NamedReference, ParticipantIdentifier, ParticipantRow
 from plankeeper.participants.schemas import (
-    NamedReference,
     Participant,
     ParticipantDetails,
-    ParticipantIdentifier,
-    ParticipantRow,
     ParticipantSummary,
 )
 

@@ -25,7 +25,7 @@ router = Router("providers", lock=service.select_for_update)
 
 @router.get("/providers", scope=READ, extension=True)
 async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSummary] | Page[ProviderDetails]:
-    """List providers."""
+    """List providers. Filters are combined with AND."""
     rows = await list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await count(ctx.db, ctx.plan_manager_id, query)
     if query.view == "full":
@@ -36,7 +36,7 @@ async def list_(ctx: ReadContext, query: ProviderListQuery) -> Page[ProviderSumm
 
 @router.post("/providers", scope=WRITE, creates=True)
 async def create(ctx: WriteContext, query: ViewQuery, change: ProviderUpdate) -> ProviderSummary | ProviderDetails:
-    """Create a provider."""
+    """Create a provider. No member is required."""
     created = await service.create(ctx, change)
     return await _view(ctx.tx, ctx.plan_manager_id, created, query)
 
@@ -45,7 +45,7 @@ async def create(ctx: WriteContext, query: ViewQuery, change: ProviderUpdate) ->
 async def save_many(
     ctx: WriteContext, query: ViewQuery, bulk: ProviderBulk
 ) -> BulkResult[ProviderSummary] | BulkResult[ProviderDetails]:
-    """Create and update up to 500 providers: all of them, or none if one has an error."""
+    """Create and update up to 500 providers. Either all items are saved, or none."""
     saved = await service.save_many(ctx, bulk.items)
     if query.view != "full":
         return BulkResult([_summary(each) for each in saved])
@@ -55,7 +55,7 @@ async def save_many(
 
 @router.get("/providers/{provider_id}", scope=READ, etag=True, views=VIEWS)
 async def get(ctx: ReadContext, provider_id: UUID, query: ViewQuery) -> ProviderSummary | ProviderDetails:
-    """Get a provider."""
+    """Get a provider. Returns the basic shape, unless `view` asks for the full shape."""
     if query.view == "full":
         return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [provider_id]))
     return _summary(or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id)))

@@ -10,55 +10,73 @@ from plankeeper.http.pagination import DefaultSort, ResourceListQuery
 from plankeeper.http.schemas import (
     EXTENSION,
     AwareDatetime,
+    CreatedAt,
     Email,
+    EmailText,
     NewId,
     SearchText,
     StateCode,
+    StateText,
     Text20,
     Text50,
     Text254,
     Text255,
     Text500,
+    UpdatedAt,
 )
 
 
 class ProviderSummary(Struct):
-    """A provider."""
+    """A provider in the basic shape."""
 
     id: UUID
     entity_name: str | None
-    abn: Annotated[str | None, Meta(description="Australian Business Number.")]
-    email: str | None
+    abn: str | None
+    email: EmailText | None
 
 
 class Provider(Struct, kw_only=True):
     """A provider in the full shape. Import and export use the same shape."""
 
-    id: UUID
-    entity_name: str | None = None
-    abn: str | None = None
-    email: str | None = None
-    active: bool = True
-    primary_phone_number: str | None = None
-    address: str | None = None
-    city: str | None = None
-    state: str | None = None
-    postcode: str | None = None
-    ndis_provider_number: str | None = None
-    created_at: AwareDatetime
+    id: Annotated[UUID, Meta(description="The provider's UUID.")]
+    entity_name: Annotated[str | None, Meta(description="The name of the business or person, or null.")] = None
+    abn: Annotated[
+        str | None,
+        Meta(
+            description="The Australian Business Number (ABN): 11 digits, but any text is accepted. Null if it isn't"
+            " known."
+        ),
+    ] = None
+    email: Annotated[EmailText | None, Meta(description="A valid email address, or null.")] = None
+    active: Annotated[bool, Meta(description="`true` by default.")] = True
+    primary_phone_number: Annotated[str | None, Meta(description="Any text, or null.")] = None
+    address: Annotated[str | None, Meta(description="Street address, or null.")] = None
+    city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")] = None
+    state: Annotated[
+        StateText | None,
+        Meta(
+            description="`ACT`, `NSW`, `NT`, `QLD`, `SA`, `TAS`, `VIC`, `WA` or null. Accepted in either case,"
+            " stored in upper case."
+        ),
+    ] = None
+    postcode: Annotated[str | None, Meta(description="Any text, usually 4 digits, or null.")] = None
+    ndis_provider_number: Annotated[
+        str | None, Meta(description="The number of the provider's registration with the NDIS, as any text, or null.")
+    ] = None
+    created_at: CreatedAt
 
 
 class ProviderDetails(Provider, kw_only=True):
     """A provider with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class ProviderUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a create or an update. Absent members keep their value; null clears."""
+    """A new provider, or the changes of one. Omitted members keep their values; null clears a value."""
 
     entity_name: Text255 | None | UnsetType = UNSET
-    abn: Annotated[Text50 | None | UnsetType, Meta(description="Australian Business Number.")] = UNSET
+    abn: Text50 | None | UnsetType = UNSET
     email: Email | None | UnsetType = UNSET
     active: Annotated[bool | UnsetType, EXTENSION] = UNSET
     primary_phone_number: Annotated[Text50 | None | UnsetType, EXTENSION] = UNSET
@@ -92,8 +110,12 @@ class ProviderListQuery(ResourceListQuery):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET
-    q: Annotated[SearchText | UnsetType, EXTENSION, Meta(description="The start of a name, an ABN or an email.")] = (
-        UNSET
-    )
-    abn: Annotated[Text255 | UnsetType, EXTENSION] = UNSET
-    email: Annotated[Text254 | UnsetType, EXTENSION, Meta(description="Exact match, ignoring case.")] = UNSET
+    q: Annotated[
+        SearchText | UnsetType,
+        EXTENSION,
+        Meta(description="Returns items whose name, ABN or email begins with this text."),
+    ] = UNSET
+    abn: Annotated[Text255 | UnsetType, EXTENSION, Meta(description="Returns items with exactly this ABN.")] = UNSET
+    email: Annotated[
+        Text254 | UnsetType, EXTENSION, Meta(description="Returns items with this email, ignoring case.")
+    ] = UNSET

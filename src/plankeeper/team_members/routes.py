@@ -25,7 +25,7 @@ router = Router("team_members", service.CONSTRAINT_ERRORS, lock=service.select_f
 async def list_(
     ctx: ReadContext, participant_id: UUID, query: TeamMemberListQuery
 ) -> Page[TeamMember] | Page[TeamMemberDetails]:
-    """List the team members of a participant."""
+    """List the team members of a participant. Each comes with its permissions."""
     rows = await store.list_page(ctx.db, ctx.plan_manager_id, participant_id, query)
     if not rows and not await exists(ctx.db, ctx.plan_manager_id, participant_id):
         raise NotFound
@@ -57,7 +57,7 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
 async def get(
     ctx: ReadContext, participant_id: UUID, team_member_id: UuidOr404, query: ViewQuery
 ) -> TeamMember | TeamMemberDetails:
-    """Get a team member."""
+    """Get a team member. It contains its permissions."""
     if query.view == "full":
         place = ([participant_id], [team_member_id])
         return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, *place))
@@ -74,6 +74,6 @@ async def update(
 
 @router.delete("/participants/{participant_id}/team-members/{team_member_id}", scope=WRITE, extension=True)
 async def delete(ctx: WriteContext, participant_id: UUID, team_member_id: UuidOr404) -> EmptyResponse:
-    """Remove a team member from the participant's team."""
+    """Remove a team member. A person with an email remains on the teams of other participants."""
     await service.delete(ctx, participant_id, team_member_id)
     return EmptyResponse()

@@ -6,13 +6,28 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery
-from plankeeper.http.schemas import AwareDatetime, Email, LongText, NewId, Text20, Text50, Text255, Text500, UuidText
+from plankeeper.http.schemas import (
+    STATE,
+    Email,
+    LongText,
+    NewId,
+    StateText,
+    Text20,
+    Text50,
+    Text255,
+    Text500,
+    UpdatedAt,
+    UuidText,
+    component,
+)
 from plankeeper.team_members.rules import NO_ACCESS, PermissionSlug
 
-UpperState = Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"]
-Priority = Literal[1, 2]
-PriorityField = Annotated[
-    Priority | None | UnsetType, Meta(description="1: primary contact, 2: secondary contact; null clears.")
+UpperState = Annotated[Literal["ACT", "NSW", "NT", "QLD", "SA", "TAS", "VIC", "WA"], STATE]
+Priority = Annotated[
+    Literal[1, 2], component("ContactPriority", "`1` is the primary contact of a participant, `2` the secondary one.")
+]
+PermissionName = Annotated[
+    PermissionSlug, component("PermissionName", "What a team member can see and do. `no_access` excludes the others.")
 ]
 
 
@@ -21,52 +36,81 @@ def _default_permissions() -> list[PermissionSlug]:
 
 
 class Permission(Struct):
-    """A permission of a team member."""
+    """Something that a team member can see or do."""
 
-    id: UUID
-    name: PermissionSlug
-    label: str
-    order: int
+    id: Annotated[UUID, Meta(description="UUID, the same on every server.")]
+    name: Annotated[
+        PermissionName,
+        Meta(
+            description="The name to use in requests: `view_budget`, `view_invoices`, `approve_invoices`,"
+            " `email_statements`, `view_documents` or `no_access`."
+        ),
+    ]
+    label: Annotated[str, Meta(description="The name to display.")]
+    order: Annotated[int, Meta(description="Permissions are displayed and returned in ascending order of this number.")]
 
 
 class TeamMember(Struct):
-    """A contact on a participant's team."""
+    """A contact of a participant."""
 
-    id: Annotated[UUID, Meta(description="Equals user_id for a member with an email, pm_profile_id for one without.")]
-    user_id: UUID
-    pm_profile_id: UUID | None
-    participant_id: UUID
-    first_name: str | None
-    last_name: str | None
-    email: str | None
-    role: str | None
-    phone_number: str | None
-    note: str | None
-    secondary_email: str | None
-    secondary_phone_number: str | None
-    address_line_1: str | None
-    city: str | None
-    state: str | None
-    postcode: str | None
-    contact_priority: Priority | None
-    permissions: list[Permission]
+    id: Annotated[
+        UUID, Meta(description="`user_id` for a member with an email, `pm_profile_id` for a member without one.")
+    ]
+    user_id: Annotated[
+        UUID,
+        Meta(description="The user's UUID. A person with an email is the same user on all teams of a plan manager."),
+    ]
+    pm_profile_id: Annotated[
+        UUID | None,
+        Meta(
+            description="The UUID of the profile of a member without an email. Otherwise null, unless an import set it."
+        ),
+    ]
+    participant_id: Annotated[UUID, Meta(description="The participant's UUID.")]
+    first_name: Annotated[str | None, Meta(description="Given name, or null.")]
+    last_name: Annotated[str | None, Meta(description="Family name, or null.")]
+    email: Annotated[
+        str | None,
+        Meta(description="Null for a member without an email. It can only be set when the member is created."),
+    ]
+    role: Annotated[str | None, Meta(description="Any text, such as `Parent`, or null.")]
+    phone_number: Annotated[str | None, Meta(description="Any text, or null.")]
+    note: Annotated[str | None, Meta(description="Free text, or null.")]
+    secondary_email: Annotated[str | None, Meta(description="Any text, or null.")]
+    secondary_phone_number: Annotated[str | None, Meta(description="Any text, or null.")]
+    address_line_1: Annotated[str | None, Meta(description="Street address, or null.")]
+    city: Annotated[str | None, Meta(description="Suburb, town or city, or null.")]
+    state: Annotated[
+        StateText | None,
+        Meta(description="`ACT`, `NSW`, `NT`, `QLD`, `SA`, `TAS`, `VIC`, `WA` or null. Accepted in upper case only."),
+    ]
+    postcode: Annotated[str | None, Meta(description="Any text, usually 4 digits, or null.")]
+    contact_priority: Annotated[
+        Priority | None,
+        Meta(
+            description="`1` for the primary contact, `2` for the secondary contact, otherwise null. Only one member"
+            " of a team can have each."
+        ),
+    ]
+    permissions: Annotated[
+        list[Permission],
+        Meta(description="At least one. An update replaces all of them; an empty list means `no_access`."),
+    ]
 
 
 class TeamMemberDetails(TeamMember):
     """A contact on a participant's team, with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of an update. Omitted members keep their values; null clears a value. The email cannot be changed."""
+    """The changes of a team member. Omitted members keep their values; null clears a value."""
 
     first_name: Text255 | None | UnsetType = UNSET
     last_name: Text255 | None | UnsetType = UNSET
     role: Text255 | None | UnsetType = UNSET
-    permissions: Annotated[
-        list[PermissionSlug] | UnsetType, Meta(description="Replaces all permissions; an empty list means no access.")
-    ] = UNSET
+    permissions: list[PermissionName] | UnsetType = UNSET
     phone_number: Text50 | None | UnsetType = UNSET
     note: LongText | None | UnsetType = UNSET
     secondary_email: Text255 | None | UnsetType = UNSET
@@ -75,11 +119,11 @@ class TeamMemberUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
     city: Text255 | None | UnsetType = UNSET
     postcode: Text20 | None | UnsetType = UNSET
     state: UpperState | None | UnsetType = UNSET
-    contact_priority: PriorityField = UNSET
+    contact_priority: Priority | None | UnsetType = UNSET
 
 
 class TeamMemberCreate(TeamMemberUpdate):
-    """The body of a create: at least one of first_name, last_name and email."""
+    """A new team member. At least one of `first_name`, `last_name` and `email` is required."""
 
     email: Email | None | UnsetType = UNSET
 

@@ -15,7 +15,7 @@ router = Router("webhook_deliveries")
 
 @router.get("/webhook-endpoints/{webhook_endpoint_id}/deliveries", scope=READ, extension=True)
 async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryListQuery) -> Page[WebhookDelivery]:
-    """List the deliveries of a webhook endpoint, with their attempts."""
+    """List the deliveries of a webhook endpoint. Each contains all its attempts."""
     if isinstance(query.event_type, str) and query.event_type not in EVENT_TYPES:
         raise ValidationError(event_type=unknown_type_message(query.event_type))
     rows = await delivery_store.list_page(ctx.db, ctx.plan_manager_id, webhook_endpoint_id, query)
@@ -31,5 +31,5 @@ async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryList
 
 @router.post("/webhook-deliveries/{webhook_delivery_id}/retry", scope=WRITE, extension=True, conflicts=True)
 async def retry(ctx: WriteContext, webhook_delivery_id: UUID) -> WebhookDelivery:
-    """Attempt a delivery again now, whatever its status."""
+    """Retry a delivery. Attempts it once more immediately, whatever its status."""
     return await service.retry_delivery(ctx, webhook_delivery_id)

@@ -26,7 +26,7 @@ router = Router("webhook_endpoints", lock=service.select_for_update)
 async def list_(
     ctx: ReadContext, query: WebhookEndpointListQuery
 ) -> Page[WebhookEndpoint] | Page[WebhookEndpointDetails]:
-    """List webhook endpoints."""
+    """List webhook endpoints. Their secrets are omitted."""
     rows = await endpoint_store.list_page(ctx.db, ctx.plan_manager_id, query)
     total = None if query.uses_cursor else await endpoint_store.count_matching(ctx.db, ctx.plan_manager_id, query)
     return build_page(query, rows, total)
@@ -42,7 +42,7 @@ async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpoi
 async def get(
     ctx: ReadContext, webhook_endpoint_id: UUID, query: ViewQuery
 ) -> WebhookEndpoint | WebhookEndpointDetails:
-    """Get a webhook endpoint."""
+    """Get a webhook endpoint. Its secret is omitted."""
     if query.view == "full":
         return only_or_404(await endpoint_store.get_many_details(ctx.db, ctx.plan_manager_id, [webhook_endpoint_id]))
     return or_404(await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id))
@@ -56,7 +56,7 @@ async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEn
 
 @router.delete("/webhook-endpoints/{webhook_endpoint_id}", scope=WRITE, extension=True)
 async def delete(ctx: WriteContext, webhook_endpoint_id: UUID) -> EmptyResponse:
-    """Delete a webhook endpoint permanently, with its deliveries."""
+    """Delete a webhook endpoint. This is permanent, and includes its deliveries."""
     await service.delete(ctx, webhook_endpoint_id)
     return EmptyResponse()
 
@@ -69,11 +69,11 @@ async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> Webhook
 
 @router.post("/webhook-endpoints/{webhook_endpoint_id}/test", scope=WRITE, extension=True, conflicts=True)
 async def test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
-    """Send a `webhook_endpoint.tested` event to this endpoint only, whatever event types it receives."""
+    """Test a webhook endpoint. It receives a `webhook_endpoint.tested` event, whatever event types it has."""
     return await service.send_test(ctx, webhook_endpoint_id)
 
 
 @router.post("/webhook-endpoints/{webhook_endpoint_id}/replay", scope=WRITE, extension=True, conflicts=True)
 async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRequest) -> ReplayResponse:
-    """Send every event since a time again, if the endpoint receives its type. Newer events follow in order."""
+    """Send events again. The endpoint receives every event since a time that matches its event types, in order."""
     return await service.replay(ctx, webhook_endpoint_id, request)

@@ -7,11 +7,21 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from plankeeper.events.event_types import EVENT_TYPE, EventType
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery, UuidListQuery
-from plankeeper.http.schemas import AwareDatetime, LongText, Text255
+from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, component
 
-PayloadFormat = Literal["thin", "full"]
-DeliveryStatus = Literal["pending", "succeeded", "failed", "cancelled"]
+PayloadFormat = Annotated[
+    Literal["thin", "full"],
+    component("WebhookPayload", "`thin` messages name the resource, `full` messages also contain it."),
+]
+DeliveryStatus = Annotated[
+    Literal["pending", "succeeded", "failed", "cancelled"],
+    component(
+        "DeliveryStatus",
+        "`failed` after the last attempt, `cancelled` if the endpoint was paused or disabled before it.",
+    ),
+]
 Url = Annotated[str, Meta(min_length=1, max_length=2000)]
 EventTypePattern = Annotated[
     str,
@@ -19,35 +29,46 @@ EventTypePattern = Annotated[
         pattern=r"^(\*|[a-z_]{1,50}\.(\*|[a-z_]{1,50}))$",
         extra={"message": "must be an event type such as participant.created, participant.* or *"},
     ),
+    component("EventTypePattern", "`*` for all event types, all of a kind such as `participant.*`, or an exact type."),
 ]
 EventTypes = Annotated[list[EventTypePattern], Meta(min_length=1, max_length=50)]
 
 
 class WebhookEndpoint(Struct):
-    """A URL that receives events."""
+    """A URL that receives messages about events."""
 
-    id: UUID
-    url: str
-    description: str | None
-    event_types: Annotated[list[str], Meta(description="`*`, every type of a kind (`participant.*`) or exact types.")]
-    payload: Annotated[
-        PayloadFormat, Meta(description="`thin`: kind and id of the resource; `full`: also the resource.")
+    id: Annotated[UUID, Meta(description="The endpoint's UUID.")]
+    url: Annotated[UrlText, Meta(description="Where messages are sent.")]
+    description: Annotated[str | None, Meta(description="Free text, or null.")]
+    event_types: Annotated[
+        list[str],
+        Meta(description="`*` for all (the default), all of a kind such as `participant.*`, or exact types."),
     ]
-    active: bool
-    disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper disabled the endpoint; null otherwise.")]
-    created_at: AwareDatetime
+    payload: Annotated[
+        PayloadFormat,
+        Meta(description="`thin` (the default): only which resource changed. `full`: also the resource itself."),
+    ]
+    active: Annotated[bool, Meta(description="Whether messages are sent.")]
+    disabled_reason: Annotated[str | None, Meta(description="Why Plankeeper stopped sending; otherwise null.")]
+    created_at: Annotated[AwareDatetime, Meta(description="When the endpoint was created.")]
 
 
 class WebhookEndpointDetails(WebhookEndpoint):
     """A URL that receives events, with all members."""
 
-    updated_at: AwareDatetime
+    updated_at: UpdatedAt
 
 
 class WebhookEndpointWithSecret(WebhookEndpoint):
     """An endpoint with its secret. No other response contains the secret."""
 
-    secret: str
+    secret: Annotated[
+        str,
+        Meta(
+            description="The key for the signatures. Only the responses to creating an endpoint and to rotating its"
+            " secret contain it."
+        ),
+    ]
 
 
 class WebhookEndpointRow(Struct, kw_only=True):
@@ -74,7 +95,7 @@ def without_secrets(row: WebhookEndpointRow) -> WebhookEndpoint:
 
 
 class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a create."""
+    """A new webhook endpoint."""
 
     url: Url
     description: LongText | None | UnsetType = UNSET
@@ -83,33 +104,35 @@ class WebhookEndpointCreate(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class WebhookEndpointUpdate(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of an update. Omitted members keep their values."""
+    """The changes of a webhook endpoint. Omitted members keep their values."""
 
     url: Url | UnsetType = UNSET
     description: LongText | None | UnsetType = UNSET
     event_types: EventTypes | UnsetType = UNSET
     payload: PayloadFormat | UnsetType = UNSET
     active: Annotated[
-        bool | UnsetType, Meta(description="`true` resumes a paused or disabled endpoint; `false` pauses it.")
+        bool | UnsetType, Meta(description="`true` resumes a paused or disabled endpoint. `false` pauses it.")
     ] = UNSET
 
 
 class ReplayRequest(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a replay."""
+    """The start of a replay."""
 
-    since: Annotated[AwareDatetime, Meta(description="Sends the events since this time again.")]
+    since: Annotated[
+        AwareDatetime, Meta(description="The first event that is sent again is the first one since this datetime.")
+    ]
 
 
 class ReplayResponse(Struct):
     """The number of events that a replay sends again."""
 
-    events: int
+    events: Annotated[int, Meta(description="How many events are sent again.")]
 
 
 class WebhookTestResponse(Struct):
     """The id of the event that a test sends."""
 
-    event_id: UUID
+    event_id: Annotated[UUID, Meta(description="The UUID of the event that is sent.")]
 
 
 class ReplayStart(Struct):
@@ -122,23 +145,35 @@ class ReplayStart(Struct):
 class Attempt(Struct):
     """One attempt of a delivery."""
 
-    at: AwareDatetime
-    status_code: int | None
-    error: str | None
-    duration_ms: int
+    at: Annotated[AwareDatetime, Meta(description="When the attempt started.")]
+    status_code: Annotated[int | None, Meta(description="The status of the response; null without a response.")]
+    error: Annotated[str | None, Meta(description="Why the attempt failed; null if it succeeded.")]
+    duration_ms: Annotated[int, Meta(description="Milliseconds.")]
 
 
 class WebhookDelivery(Struct):
     """One event for one endpoint, with the attempts to send it."""
 
-    id: UUID
-    webhook_endpoint_id: UUID
-    event_id: UUID
-    event_type: str
-    status: DeliveryStatus
-    attempts: list[Attempt]
-    next_attempt_at: AwareDatetime | None
-    created_at: AwareDatetime
+    id: Annotated[UUID, Meta(description="The delivery's UUID.")]
+    webhook_endpoint_id: Annotated[UUID, Meta(description="The UUID of the endpoint that receives the event.")]
+    event_id: Annotated[UUID, Meta(description="The event's UUID, which is also the `webhook-id` of its messages.")]
+    event_type: Annotated[EventType, Meta(description="The type of the event. Later versions can add types.")]
+    status: Annotated[
+        DeliveryStatus,
+        Meta(
+            description="`pending` until an attempt succeeds. `failed` if no attempts are left. `cancelled` if the"
+            " endpoint was paused or disabled."
+        ),
+    ]
+    attempts: Annotated[list[Attempt], Meta(description="All attempts, the oldest first.")]
+    next_attempt_at: Annotated[
+        AwareDatetime | None,
+        Meta(
+            description="When the next attempt starts; a minute ahead while one is in progress. Null if none is"
+            " scheduled."
+        ),
+    ]
+    created_at: Annotated[AwareDatetime, Meta(description="When the delivery was created.")]
 
 
 class WebhookEndpointListQuery(ResourceListQuery):
@@ -150,8 +185,13 @@ class WebhookEndpointListQuery(ResourceListQuery):
 class DeliveryListQuery(UuidListQuery):
     """Filters for the deliveries of an endpoint."""
 
-    status: DeliveryStatus | UnsetType = UNSET
-    event_type: Text255 | UnsetType = UNSET
+    status: Annotated[
+        DeliveryStatus | UnsetType,
+        Meta(description="Returns items with this status: `pending`, `succeeded`, `failed` or `cancelled`."),
+    ] = UNSET
+    event_type: Annotated[
+        Annotated[Text255, EVENT_TYPE] | UnsetType, Meta(description="Returns items of events of exactly this type.")
+    ] = UNSET
 
 
 class DeliveryJob(Struct):

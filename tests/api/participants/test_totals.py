@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.http.json import to_json
 from plankeeper.participants import store
-from plankeeper.participants.schemas import ParticipantRow
+from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.store import compact_counts
 from support.client import Client
 from support.server import RunningServer

@@ -1,7 +1,7 @@
 """Invoices: list, details, ignoring a warning with a reason, restoring an ignored warning."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
@@ -11,6 +11,7 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.pagination import PageRows
+from plankeeper.http.validation import allowed_values
 from plankeeper.invoices import ignored_warnings, ignored_warnings_store, queries, store
 from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery, InvoiceWithLines
@@ -21,8 +22,8 @@ pages = Pages()
 INVOICES_URL = f"{PREFIX}/invoices"
 MAX_REASON_LENGTH = 1000
 FILTERS = ("invoice_number", "claim_status", "approval_status", "participant_id", "provider_id")
-CLAIM_STATUSES = {"": "Any"} | {each: humanize(each) for each in get_args(ClaimStatus)}
-APPROVAL_STATUSES = {"": "Any"} | {each: humanize(each) for each in get_args(ApprovalStatus)}
+CLAIM_STATUSES = {"": "Any"} | {each: humanize(each) for each in allowed_values(ClaimStatus)}
+APPROVAL_STATUSES = {"": "Any"} | {each: humanize(each) for each in allowed_values(ApprovalStatus)}
 # An imported invoice can have a code that the catalogue lacks.
 UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue doesn’t have this code.")
 

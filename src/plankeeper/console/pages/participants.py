@@ -19,11 +19,11 @@ from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES, StateFilter
 from plankeeper.participants import queries, service, store
+from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import (
     Participant,
     ParticipantListQuery,
-    ParticipantRow,
     ParticipantUpdate,
 )
 from plankeeper.team_members import store as team_store

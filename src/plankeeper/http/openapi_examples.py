@@ -1,0 +1,49 @@
+"""The examples of the OpenAPI document. They come from the sample data: `make examples` asks a server that has it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from plankeeper.http.openapi_schemas import Schema
+
+# Ids for paths, and bodies of requests and responses by the name of their schema.
+EXAMPLES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("openapi_examples.json").read_text())
+
+_REF = "#/components/schemas/"
+
+
+def add_examples(schemas: Mapping[str, Schema], more: dict[str, Any]) -> None:
+    """Add an example to each schema. `more` are examples that aren't in the file, by the name of their schema.
+
+    The example of a nested schema is a part of another example, and that of an enum its first value.
+    """
+    examples: dict[str, Any] = {}
+    for name, value in (EXAMPLES["responses"] | EXAMPLES["bodies"] | more).items():
+        _collect_examples({"$ref": _REF + name}, value, schemas, examples)
+    for name, schema in schemas.items():
+        if "enum" in schema:
+            examples[name] = schema["enum"][0]
+        if name in examples:
+            schema["examples"] = [examples[name]]
+
+
+def _collect_examples(schema: Schema, value: Any, schemas: Mapping[str, Schema], examples: dict[str, Any]) -> None:
+    """Collect the parts of a value that have a schema with a name."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix(_REF)
+        if name not in schemas:
+            return
+        examples.setdefault(name, value)
+        schema = schemas[name]
+    for choice in schema.get("anyOf", []):
+        if value is not None:
+            _collect_examples(choice, value, schemas, examples)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        for name, member in schema.get("properties", {}).items():
+            if name in members:
+                _collect_examples(member, members[name], schemas, examples)
+    elif isinstance(value, list) and "items" in schema:
+        for item in cast("list[Any]", value):
+            _collect_examples(schema["items"], item, schemas, examples)

@@ -1,0 +1,85 @@
+"""Stored participants: rows with references as ids, and the full shape with the names of the references."""
+
+from collections.abc import Mapping
+from datetime import date
+from uuid import UUID
+
+from msgspec import UNSET, Struct
+
+from plankeeper.http.schemas import AwareDatetime
+from plankeeper.participants.schemas import AccountManagerRef, ExitReasonRef, Participant, Status
+
+
+class ParticipantRow(Struct, kw_only=True):
+    """A stored participant, with references as ids. Import and export use the same shape."""
+
+    id: UUID
+    first_name: str | None = None
+    middle_name: str | None = None
+    last_name: str | None = None
+    preferred_name: str | None = None
+    participant_number: str | None = None
+    email: str | None = None
+    phone_number: str | None = None
+    date_of_birth: date | None = None
+    gender: str | None = None
+    pronouns: str | None = None
+    state: str | None = None
+    postcode: str | None = None
+    address_line_1: str | None = None
+    address_line_2: str | None = None
+    city: str | None = None
+    service_region_id: str | None = None
+    status: Status = "Active"
+    approval_required: bool = False
+    onboard_date: date | None = None
+    created_at: AwareDatetime
+    date_ceased: date | None = None
+    reason_for_leaving: str | None = None
+    exit_reason_category_id: UUID | str | None = None
+    exit_reason_subcategory_id: UUID | str | None = None
+    account_manager_id: UUID | str | None = None
+    is_pace_plan: bool = False
+    plan_start_date: date | None = None
+    plan_end_date: date | None = None
+    postal_statement: bool = False
+    participant_receives_statements: bool = False
+
+
+def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
+    """A row in the full shape; `names` maps the ids of its references to their names."""
+    values = {name: getattr(row, name) for name in row.__struct_fields__ if name not in _REFERENCES}
+    manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
+    return Participant(
+        **values,
+        account_manager=AccountManagerRef(manager, names.get(str(manager))),
+        exit_reason_category=ExitReasonRef(category, names[str(category)]) if category else UNSET,
+        exit_reason_subcategory=ExitReasonRef(subcategory, names[str(subcategory)]) if subcategory else UNSET,
+    )
+
+
+_REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_subcategory_id")
+
+
+def reference_ids(*rows: ParticipantRow) -> list[UUID]:
+    """The ids of all references of the rows."""
+    ids = {_uuid(getattr(row, name)) for row in rows for name in _REFERENCES}
+    return [each for each in ids if each]
+
+
+def _uuid(value: UUID | str | None) -> UUID | None:
+    return UUID(value) if isinstance(value, str) else value
+
+
+class NamedReference(Struct):
+    """An id and its name."""
+
+    id: UUID
+    name: str
+
+
+class ParticipantIdentifier(Struct):
+    """The number and the id of a participant."""
+
+    participant_number: str
+    id: UUID

@@ -1,0 +1,140 @@
+"""The examples of the OpenAPI document, as a server with the sample data responds: `make examples`."""
+
+import json
+import os
+from typing import Any
+
+import httpx
+
+from plankeeper.cli.demo import load_demo_data
+from plankeeper.http.openapi_examples import EXAMPLES
+from support.client import Client
+from support.cluster import SharedCluster, shared_cluster
+from support.pages import PROJECT
+from support.sample_data import new_sample_database
+from support.server import RunningServer
+
+FILE = PROJECT / "src/plankeeper/http/openapi_examples.json"
+
+# The request for each example of a response. `{participant_id}` is an example of an id.
+SOURCES = {
+    "ParticipantPage": "GET /participants?status=Inactive&limit=1&offset=3",
+    "ParticipantDetailsPage": "GET /participants?status=Inactive&limit=1&offset=3&view=full",
+    "ParticipantSummaryBulkResult": "POST /participants/bulk",
+    "ParticipantDetailsBulkResult": "POST /participants/bulk?view=full",
+    "ParticipantSummary": "GET /participants/{participant_id}",
+    "TeamMemberPage": "GET /participants/{participant_id}/team-members?limit=1",
+    "TeamMemberDetailsPage": "GET /participants/{participant_id}/team-members?limit=1&view=full",
+    "AccountManagerDetailsPage": "GET /account-managers?limit=1&view=full",
+    "AccountManagerPage": "GET /account-managers?limit=1",
+    "NoteTypeDetailsPage": "GET /note-types?limit=1&view=full",
+    "NoteTypePage": "GET /note-types?limit=1",
+    "ProviderDetailsPage": "GET /providers?view=full&limit=1",
+    "ProviderSummaryBulkResult": "POST /providers/bulk",
+    "ProviderDetailsBulkResult": "POST /providers/bulk?view=full",
+    "ProviderSummaryPage": "GET /providers?limit=1",
+    "InvoiceDetailsPage": "GET /invoices?claim_status=rejected&limit=1&view=full",
+    "InvoiceWithLinesDetails": "GET /invoices/{invoice_id}?view=full",
+    "InvoicePage": "GET /invoices?claim_status=rejected&limit=1",
+    "InvoiceWithLines": "GET /invoices/{invoice_id}",
+    "InvoiceStatusResponse": "POST /invoices/status",
+    "InvoiceViewSessionPage": "GET /invoice-view-sessions?limit=1",
+    "InvoiceViewSessionDetailsPage": "GET /invoice-view-sessions?limit=1&view=full",
+    "EventPage": "GET /events?type=participant.created&limit=1",
+    "ErrorCatalogueEntryPage": "GET /error-catalogue?limit=1",
+    "CurrentApiKey": "GET /me",
+    "WebhookEndpointWithSecret": "POST /webhook-endpoints",
+    "WebhookEndpointDetailsPage": "GET /webhook-endpoints?limit=1&view=full",
+    "WebhookEndpointPage": "GET /webhook-endpoints?limit=1",
+    "ReplayResponse": "POST /webhook-endpoints/{webhook_endpoint_id}/replay",
+    "WebhookTestResponse": "POST /webhook-endpoints/{webhook_endpoint_id}/test",
+}
+# Examples that no request returns, with the reason.
+WRITTEN_BY_HAND = {
+    "EmptyResponse": "it is always the same",
+    "WebhookDeliveryPage": "the server of the tests doesn't send webhooks, so deliveries have no attempts",
+}
+# What differs from one load of the sample data to the next.
+VARYING = {
+    "CurrentApiKey": {"id", "expires_at", "rate_limit"},
+    "EventPage": {"id", "created_at", "next_cursor"},
+    "ReplayResponse": {"events"},
+    "ParticipantSummaryBulkResult": {"id"},
+    "ParticipantDetailsBulkResult": {"id", "created_at"},
+    "ProviderSummaryBulkResult": {"id"},
+    "ProviderDetailsBulkResult": {"id", "created_at"},
+    "WebhookEndpointDetailsPage": {"id", "created_at"},
+    "WebhookEndpointPage": {"id", "created_at"},
+    "WebhookEndpointWithSecret": {"id", "created_at", "secret"},
+    "WebhookTestResponse": {"event_id"},
+}
+
+
+def sample_client(server: RunningServer) -> Client:
+    """A client for the plan manager of the sample data, with a new key."""
+    credentials = server.run(load_demo_data(server.db, server.settings))
+    return Client(server.url, credentials.key, credentials.plan_manager_id)
+
+
+def send_example(client: Client, request: str, ids: dict[str, str], body: Any) -> httpx.Response:
+    method, path = request.split(" ")
+    return client.request(method, path.format(**ids), **({"json": body} if body is not None else {}))
+
+
+def read_examples(client: Client) -> dict[str, Any]:
+    """The responses to the requests of SOURCES."""
+    ids = EXAMPLES["path_ids"] | {
+        "webhook_endpoint_id": client.create("/webhook-endpoints", EXAMPLES["bodies"]["WebhookEndpointCreate"])["id"]
+    }
+    bodies = {
+        "InvoiceStatusResponse": EXAMPLES["bodies"]["InvoiceStatusRequest"],
+        "WebhookEndpointWithSecret": EXAMPLES["bodies"]["WebhookEndpointCreate"],
+        "ReplayResponse": EXAMPLES["bodies"]["ReplayRequest"],
+        "ParticipantSummaryBulkResult": EXAMPLES["bodies"]["ParticipantBulk"],
+        "ParticipantDetailsBulkResult": EXAMPLES["bodies"]["ParticipantBulk"],
+        "ProviderSummaryBulkResult": EXAMPLES["bodies"]["ProviderBulk"],
+        "ProviderDetailsBulkResult": EXAMPLES["bodies"]["ProviderBulk"],
+    }
+    responses: dict[str, Any] = {}
+    for name, request in SOURCES.items():
+        response = send_example(client, request, ids, bodies.get(name))
+        assert response.is_success, (request, response.text)
+        responses[name] = response.json()
+    return responses
+
+
+def keep_varying(name: str, old: Any, new: Any) -> Any:
+    """The new example with the old one's values of what varies, so that an update changes only what has changed."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        varying = VARYING.get(name, set()) | {"updated_at"}
+        return {
+            key: old[key] if key in old and key in varying else keep_varying(name, old.get(key), value)
+            for key, value in new.items()
+        }
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [keep_varying(name, *pair) for pair in zip(old, new, strict=True)]
+    return new
+
+
+def updated_examples(client: Client) -> dict[str, Any]:
+    """The content of the file as it should be."""
+    old = EXAMPLES["responses"]
+    new = {name: keep_varying(name, old.get(name), each) for name, each in read_examples(client).items()}
+    return EXAMPLES | {"responses": new | {name: old[name] for name in WRITTEN_BY_HAND}}
+
+
+def render(examples: dict[str, Any]) -> str:
+    return json.dumps(examples, indent=2, ensure_ascii=False) + "\n"
+
+
+def _update(cluster: SharedCluster) -> None:
+    server = RunningServer(new_sample_database(cluster)).start()
+    client = sample_client(server)
+    FILE.write_text(render(updated_examples(client)))
+    client.http.close()
+    server.stop()
+
+
+if __name__ == "__main__":
+    with shared_cluster(f"examples-{os.getpid()}") as shared:
+        _update(shared)
