@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any, get_args
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,6 +17,7 @@ from plankeeper.console.application import page_routes
 from plankeeper.http.context import SYSTEM, Scope, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, PathRouter, Router
+from plankeeper.http.validation import allowed_values
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
 from support.factories import Tenant
@@ -104,7 +105,7 @@ def test_a_route_cannot_be_defined_without_a_scope() -> None:
     for method in ("get", "post", "put", "delete"):
         with pytest.raises(TypeError, match="scope"):
             getattr(Router("test"), method)("/tests")
-    assert {operation.required_scope for operation in OPERATIONS.values()} == set(get_args(Scope))
+    assert {operation.required_scope for operation in OPERATIONS.values()} == set(allowed_values(Scope))
 
 
 def test_whatever_opens_a_transaction_needs_the_scope_write() -> None:
