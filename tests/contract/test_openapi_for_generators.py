@@ -25,6 +25,10 @@ def test_the_values_of_an_enum_differ_in_more_than_case() -> None:
         assert len(texts) == len(set(texts)), each
 
 
+def test_a_uuid_has_no_pattern() -> None:
+    assert [each for each in all_objects(DOCUMENT) if each.get("format") == "uuid" and "pattern" in each] == []
+
+
 def test_an_enum_is_a_component_with_a_type() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     enums = {name: each for name, each in schemas.items() if "enum" in each}

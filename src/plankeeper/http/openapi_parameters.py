@@ -9,7 +9,7 @@ from plankeeper.http.openapi_examples import EXAMPLES
 from plankeeper.http.openapi_schemas import build_components
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import Operation
-from plankeeper.http.schemas import Query
+from plankeeper.http.schemas import UUID_PATTERN, Query
 
 
 def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
@@ -71,5 +71,6 @@ def _query_parameters(query_type: type[Query]) -> list[dict[str, Any]]:
 def _separated_by_commas(array: dict[str, Any]) -> dict[str, Any]:
     """A list in a query as text, because most generators send an array as repeated parameters."""
     items: dict[str, Any] = array["items"]
-    item = items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
+    is_id = items.get("format") == "uuid"
+    item = UUID_PATTERN if is_id else items.get("pattern", "^[^,]+$").removeprefix("^").removesuffix("$")
     return {"type": "string", "minLength": 1, "pattern": f"^{item}(,{item}){{0,{array['maxItems'] - 1}}}$"}

@@ -88,6 +88,8 @@ def _replace_components(node: Any, components: dict[str, Schema]) -> Any:
     if not isinstance(node, dict):
         return node
     schema = {name: _replace_components(each, components) for name, each in cast("Schema", node).items()}
+    if schema.get("format") == "uuid":
+        schema.pop("pattern", None)  # which says the same, and which generators can't apply to a UUID
     declared = schema.pop("x-component", None)
     if declared is None:
         return schema
