@@ -25,7 +25,9 @@ BROWSER_PATHS = [
     "/console/nothing",
     static_url("console.css"),
     "/docs",
-    "/docs/docs.js",
+    "/docs/api",
+    "/docs/reference.js",
+    "/docs/webhooks",
 ]
 
 

@@ -29,8 +29,11 @@ PUBLIC_PATHS = {
     "/metrics": "for Prometheus: figures of the server, nothing of a plan manager",
     "/openapi.json": "the document itself",
     "/": "where to find everything else",
-    "/docs": "the document, to be read and tried",
-    "/docs/docs.js": "what that page needs",
+    "/docs": "the documentation site, with every page below",
+    "/llms.txt": "its index for language models",
+    "/docs/api": "the document, to be read and tried",
+    "/docs/reference.css": "what that page needs",
+    "/docs/reference.js": "what that page needs",
     "/docs/swagger-ui.css": "what that page needs",
     "/docs/swagger-ui-bundle.js": "what that page needs",
 }

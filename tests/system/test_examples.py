@@ -26,6 +26,7 @@ NOT_EXECUTED = {
     "make test": "this is it",
     "plankeeper serve --host 127.0.0.1 --port 8000": "it runs until it is stopped; make run does the same",
     """\
+make docs
 python3 -m venv .venv-build
 .venv-build/bin/pip install --require-hashes --requirement requirements-build.lock
 .venv-build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist .""": "it downloads packages",
@@ -174,4 +175,4 @@ def test_the_readme_shows_what_make_run_prints(example_server: ExampleServer) ->
         serving.send_signal(signal.SIGTERM)
         serving.communicate(timeout=20)
     assert serving.returncode == 0
-    assert "serve --demo" in text_of("Makefile"), "make run is this command"
+    assert "serve --demo --build-docs" in text_of("Makefile"), "make run is this command"

@@ -19,7 +19,16 @@ from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer
 
-PUBLIC_PATHS = ["/", "/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.js", "/docs/swagger-ui.css"]
+PUBLIC_PATHS = [
+    "/",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/docs",
+    "/docs/api",
+    "/docs/reference.js",
+    "/docs/swagger-ui.css",
+]
 ORIGIN = "https://app.example.com"
 
 
@@ -188,12 +197,18 @@ class ResourceParser(HTMLParser):
             self.loaded.append(found[name] or "")
 
 
-def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
-    page = api.http.get("/docs")
+def test_the_reference_loads_nothing_from_another_host(api: Client) -> None:
+    page = api.http.get("/docs/api")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     read = ResourceParser()
     read.feed(page.text)
-    assert read.loaded == ["/docs/swagger-ui.css", "data:,", "/docs/swagger-ui-bundle.js", "/docs/docs.js"]
+    assert read.loaded == [
+        "/docs/swagger-ui.css",
+        "/docs/reference.css",
+        "data:,",
+        "/docs/swagger-ui-bundle.js",
+        "/docs/reference.js",
+    ]
     assert read.inline == 0
     for address in read.loaded:
         if address.startswith("/"):
@@ -203,7 +218,7 @@ def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
     style = api.http.get("/docs/swagger-ui.css").text
     assert not [found for found in re.findall(r"url\(([^)]*)\)", style) if not found.strip("'\"").startswith("data:")]
     assert "@import" not in style
-    own = api.http.get("/docs/docs.js").text
+    own = api.http.get("/docs/reference.js").text
     assert 'url: "/openapi.json"' in own
     assert "validatorUrl: null" in own
     assert "http" not in own
@@ -224,14 +239,14 @@ def test_an_unexpected_error_is_logged_and_not_revealed(caplog: pytest.LogCaptur
     assert "secret" not in line
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/docs/api", "/docs/reference.js", "/openapi.json"])
 def test_the_content_security_policy_allows_no_other_host(api: Client, path: str) -> None:
     headers = api.http.get(path).headers
     policy = {name: rest for name, *rest in (part.split() for part in headers["content-security-policy"].split(";"))}
-    assert policy["default-src"] == ["'self'"]
+    assert policy["default-src"] == ["'none'"]
     hosts = {source for sources in policy.values() for source in sources}
-    assert hosts <= {"'self'", "'none'", "'unsafe-inline'", "data:"}
-    assert "script-src" not in policy
+    assert hosts <= {"'self'", "'none'", "data:"}
+    assert policy["script-src"] == policy["style-src"] == ["'self'"]
     assert headers["x-content-type-options"] == "nosniff"
 
 
