@@ -60,7 +60,7 @@ SEARCH_BOOSTS = {"docs/api/": 3, "docs/decisions/": 0.3, "docs/directory-structu
 TABS = {"sh": "curl", "python": "Python", "js": "JavaScript"}
 
 _SAMPLE = r"```(?:sh|python|js)\n(?:(?!```).*\n)*```\n"
-_SAMPLES = re.compile(rf"^{_SAMPLE}(?:\n*{_SAMPLE})+", re.MULTILINE)
+_SAMPLES = re.compile(rf"^{_SAMPLE}(?:{_SAMPLE})+", re.MULTILINE)
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _FENCE_OR_TEXT = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
