@@ -128,7 +128,7 @@ def build_app(settings: Settings) -> ASGIApp:
     endpoints = _trace(services, api_endpoints(api) | build_console_endpoints(console)) | public_endpoints(api)
     router = PathRouter(
         {path: _require_public_host(services, path, app) for path, app in endpoints.items()},
-        default=NotFoundEndpoint(api.on_response),
+        default=NotFoundEndpoint(api.on_response, settings.public_url),
         fallbacks={
             f"{CONSOLE_PREFIX}/": _require_public_host(
                 services, CONSOLE_PREFIX, build_console_not_found_endpoint(console)
@@ -234,7 +234,7 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
             )
         )
     endpoints |= {f"{path}/": PublicEndpoint(SlashRedirect(path)) for path in BROWSER_PATHS}
-    not_found = NotFoundEndpoint(deps.on_response)
+    not_found = NotFoundEndpoint(deps.on_response, deps.settings.public_url)
     return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url, not_found)
 
 

@@ -16,6 +16,7 @@ from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.error_catalogue.schemas import ErrorCatalogueEntry
 from plankeeper.events.event_types import EVENT_TYPES
 from plankeeper.events.schemas import Event
+from plankeeper.http.errors import CODES
 from plankeeper.http.pagination import ListQuery
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import custom_schema
@@ -191,3 +192,9 @@ def test_the_code_map_has_every_package() -> None:
     rooms = {path.parent.name for path in (PROJECT / "src/plankeeper").glob("*/__init__.py")}
     named = set(re.findall(r"`(\w+)/`", without_blocks("docs/architecture.md")))
     assert rooms <= named, f"docs/architecture.md does not name {sorted(rooms - named)}"
+
+
+def test_the_errors_page_has_a_section_for_each_code() -> None:
+    """`documentation_url` of an error leads to it."""
+    headings = re.findall(r"^### `(\w+)`$", without_blocks("docs/api/errors.md"), flags=re.MULTILINE)
+    assert headings == list(CODES)

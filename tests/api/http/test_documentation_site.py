@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 
 from plankeeper.http import documentation_site
 from plankeeper.http.documentation_site import SITE, DocumentationSite
+from plankeeper.http.errors import CODES
 from support.client import Client, check_response
 from support.documentation import require_site, site_files, site_pages
 
@@ -98,6 +99,12 @@ def test_every_link_of_the_site_leads_somewhere(parsed: dict[str, LinkParser]) -
             elif parts.fragment and parts.path in parsed and parts.fragment not in parsed[parts.path].ids:
                 wrong.append(f"{path}: {link}: no such anchor")
     assert wrong == []
+
+
+def test_the_documentation_url_of_an_error_leads_to_its_section(api: Client, parsed: dict[str, LinkParser]) -> None:
+    path, _, anchor = api.get("/nothing").json()["documentation_url"].partition("#")
+    assert anchor == "not_found"
+    assert parsed[path].ids >= set(CODES)
 
 
 def test_every_page_is_also_markdown_whose_links_are_markdown(api: Client) -> None:

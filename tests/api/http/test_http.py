@@ -67,6 +67,7 @@ def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str)
             assert response.json() == {
                 "success": False, "error": "method_not_allowed", "detail": f"The path supports {allow}.",
                 "request_id": response.headers["x-request-id"],
+                "documentation_url": "/docs/api/errors#method_not_allowed",
             }  # fmt: skip
 
 
@@ -102,6 +103,7 @@ def test_an_unknown_path_is_not_found_by_any_method_and_never_redirected(api: Cl
             "success": False, "error": "not_found",
             "detail": CODES["not_found"].description,
             "request_id": response.headers["x-request-id"],
+            "documentation_url": "/docs/api/errors#not_found",
         }  # fmt: skip
 
 
@@ -170,6 +172,7 @@ def test_readiness_fails_while_the_database_is_down_but_liveness_does_not() -> N
     assert ready.json() == {
         "success": False, "error": "service_unavailable", "detail": "The database does not respond.",
         "request_id": ready.headers["x-request-id"],
+        "documentation_url": "/docs/api/errors#service_unavailable",
     }  # fmt: skip
     assert httpx.get(f"{away.url}/healthz").json() == {"status": "ok"}
     away.stop()
@@ -230,6 +233,7 @@ def test_an_unexpected_error_is_logged_and_not_revealed(caplog: pytest.LogCaptur
     assert json.loads(response.body) == {
         "success": False, "error": "internal_error", "request_id": "id-1",
         "detail": CODES["internal_error"].description,
+        "documentation_url": "/docs/api/errors#internal_error",
     }  # fmt: skip
     [record] = caplog.records
     line = JsonFormatter().format(record)
