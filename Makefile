@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi docs lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots
+.PHONY: help run test test-system test-cluster check fmt openapi release-openapi docs lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
@@ -16,6 +16,7 @@ help:
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  regenerate openapi.json"
+	@echo "make release-openapi regenerate openapi.json and record it as the document of a release"
 	@echo "make docs     build the documentation site, which the server shows at /docs"
 	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
 	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
@@ -53,6 +54,11 @@ fmt: .venv/dev
 
 openapi: .venv/dev
 	$(BIN)/plankeeper openapi > openapi.json
+
+# With each release: the tests compare later versions of the document with this one.
+release-openapi: openapi
+	mkdir -p tests/contract/released
+	cp openapi.json tests/contract/released/openapi.json
 
 # The documentation site, in the folder from which the server and the wheel take it. It is replaced at once.
 SITE := src/plankeeper/http/static/site
