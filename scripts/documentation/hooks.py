@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+import postman
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation, Section
@@ -186,6 +187,8 @@ def on_post_build(config: MkDocsConfig) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(markdown_page(source))
     (site / "llms.txt").write_text(llms_text(config))
+    document = json.loads((PROJECT / "openapi.json").read_text())
+    (site / "plankeeper.postman_collection.json").write_text(json.dumps(postman.collection(document), indent=1))
     (site / "manifest.json").write_text(json.dumps(manifest(site), indent=1))
     shutil.rmtree(_state["folder"])
 
