@@ -57,7 +57,16 @@ ACCESSIBILITY_FIXES = {
     r"<th></th>": "<td></td>",
 }
 # Readers look for what they can do before they look for reasons. 1 is the default.
-SEARCH_BOOSTS = {"docs/api/": 3, "docs/decisions/": 0.3, "docs/directory-structure.md": 0.3, "benchmarks/": 0.3}
+SEARCH_BOOSTS = {
+    "docs/decisions/": 0.1,
+    "docs/directory-structure.md": 0.1,
+    "benchmarks/": 0.1,
+    "docs/api/": 3,
+    "docs/webhooks.md": 4,
+    "docs/console.md": 4,
+    "docs/keep-a-copy.md": 4,
+    "docs/errors-and-retries.md": 4,
+}
 TABS = {"sh": "curl", "python": "Python", "js": "JavaScript"}
 
 _SAMPLE = r"```(?:sh|python|js)\n(?:(?!```).*\n)*```\n"
