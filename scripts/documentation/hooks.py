@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import postman
+import reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation, Section
@@ -58,6 +59,7 @@ ACCESSIBILITY_FIXES = {
 }
 # Readers look for what they can do before they look for reasons. 1 is the default.
 SEARCH_BOOSTS = {
+    "docs/api/reference.md": 0.5,
     "docs/decisions/": 0.1,
     "docs/directory-structure.md": 0.1,
     "benchmarks/": 0.1,
@@ -95,7 +97,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, folder / name)
     config.docs_dir = str(folder)
-    _state.update(folder=folder, pages={}, sections=[], scripts=set())
+    document = json.loads((PROJECT / "openapi.json").read_text())
+    (folder / "docs/api/reference.md").write_text(reference.reference(document))
+    _state.update(document=document, folder=folder, pages={}, sections=[], scripts=set())
     return config
 
 
@@ -165,7 +169,7 @@ def finish_page(html: str, base: str) -> str:
 
     def absolute(match: re.Match[str]) -> str:
         name, address = match.groups()
-        if re.match(r"[a-z]+:|#|/docs", address):
+        if re.match(r"[a-z]+:|#|/(?:docs|openapi\.json|console)\b", address):
             return match[0]
         joined = urljoin(base, address.removeprefix("/"))
         return f'{name}="{joined.rstrip("/") or PREFIX}"'
@@ -196,8 +200,9 @@ def on_post_build(config: MkDocsConfig) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(markdown_page(source))
     (site / "llms.txt").write_text(llms_text(config))
-    document = json.loads((PROJECT / "openapi.json").read_text())
-    (site / "plankeeper.postman_collection.json").write_text(json.dumps(postman.collection(document), indent=1))
+    (site / "plankeeper.postman_collection.json").write_text(
+        json.dumps(postman.collection(_state["document"]), indent=1)
+    )
     (site / "manifest.json").write_text(json.dumps(manifest(site), indent=1))
     shutil.rmtree(_state["folder"])
 
@@ -213,7 +218,7 @@ def markdown_page(source: str) -> str:
         address = f"{name_of(target)}.md" if target.endswith(".md") else target.removeprefix("docs/")
         return f"{PREFIX}/{address}{separator}{anchor}"
 
-    parts = _FENCE_OR_TEXT.split((PROJECT / source).read_text())
+    parts = _FENCE_OR_TEXT.split((_state["folder"] / source).read_text())
     return "".join(part if part.startswith("```") else _LINK.sub(absolute, part) for part in parts)
 
 

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from openapi_document import operations, resolve
+
 SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
-METHODS = ("get", "post", "put", "delete")
 VARIABLES = {
     "base_url": ("http://127.0.0.1:8000", "The address of the server."),
     "api_key": ("", "An API key, which begins with plk_."),
@@ -23,11 +24,9 @@ HEADERS = {"Idempotency-Key": "{{$guid}}"}
 
 def collection(document: dict[str, Any]) -> dict[str, Any]:
     folders: dict[str, list[dict[str, Any]]] = {}
-    for path, item in document["paths"].items():
-        for method in METHODS:
-            if method in item:
-                tag = item[method].get("tags", ["Other"])[0]
-                folders.setdefault(tag, []).append(_request(document, path, method, item))
+    for path, method, operation in operations(document):
+        tag = operation.get("tags", ["Other"])[0]
+        folders.setdefault(tag, []).append(_request(document, path, method, operation))
     return {
         "info": {
             "name": document["info"]["title"],
@@ -43,9 +42,8 @@ def collection(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _request(document: dict[str, Any], path: str, method: str, item: dict[str, Any]) -> dict[str, Any]:
-    operation = item[method]
-    parameters = [_resolve(document, each) for each in [*item.get("parameters", []), *operation.get("parameters", [])]]
+def _request(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+    parameters = operation["parameters"]
     headers = [
         _parameter(each, HEADERS.get(each["name"], "")) | {"disabled": each["name"] not in HEADERS}
         for each in parameters
@@ -91,7 +89,7 @@ def _example(document: dict[str, Any], content: dict[str, Any]) -> Any:
 
 
 def _value(document: dict[str, Any], schema: dict[str, Any]) -> Any:
-    schema = _resolve(document, schema)
+    schema = resolve(document, schema)
     if "anyOf" in schema:
         return _value(document, schema["anyOf"][0])
     for name in ("example", "const", "default"):
@@ -107,15 +105,6 @@ def _value(document: dict[str, Any], schema: dict[str, Any]) -> Any:
     return {"string": "", "integer": 0, "number": 0, "boolean": True, "array": []}.get(
         types if isinstance(types, str) else types[0], {}
     )
-
-
-def _resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in schema:
-        target: Any = document
-        for part in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        schema = target
-    return schema
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from plankeeper.http import documentation_site
 from plankeeper.http.documentation_site import SITE, DocumentationSite
 from plankeeper.http.errors import CODES
-from support.client import Client, check_response
+from support.client import DOCUMENT, PREFIX, Client, check_response
 from support.documentation import require_site, site_files, site_pages
 
 # Addresses to which pages link, and which aren't part of the site.
@@ -99,6 +99,14 @@ def test_every_link_of_the_site_leads_somewhere(parsed: dict[str, LinkParser]) -
             elif parts.fragment and parts.path in parsed and parts.fragment not in parsed[parts.path].ids:
                 wrong.append(f"{path}: {link}: no such anchor")
     assert wrong == []
+
+
+def test_the_reference_has_every_operation_and_schema() -> None:
+    headings = re.findall(r"^### (.+)$", (SITE / "api/reference.md").read_text(), re.MULTILINE)
+    operations = [
+        f"{method.upper()} {path.removeprefix(PREFIX)}" for path, item in DOCUMENT["paths"].items() for method in item
+    ]
+    assert sorted(headings) == sorted([*operations, *(f"{name} schema" for name in DOCUMENT["components"]["schemas"])])
 
 
 def test_the_documentation_url_of_an_error_leads_to_its_section(api: Client, parsed: dict[str, LinkParser]) -> None:
