@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots examples
+.PHONY: help run test test-system test-cluster check fmt openapi release-openapi examples docs lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
@@ -16,6 +16,8 @@ help:
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  regenerate openapi.json"
+	@echo "make release-openapi regenerate openapi.json and record it as the document of a release"
+	@echo "make docs     build the documentation site, which the server shows at /docs"
 	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
 	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
 	@echo "make soak     run the long form of the fault and load tests (an hour and more)"
@@ -26,12 +28,12 @@ help:
 	@echo "make bench    compare Plankeeper with its peers (half an hour); make bench-quick takes two minutes"
 
 run: .venv/run
-	@exec $(BIN)/plankeeper serve --demo --host $(HOST) --port $(PORT)
+	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)
 
-test: .venv/dev
+test: .venv/dev docs
 	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system
 
-test-system: .venv/dev
+test-system: .venv/dev docs
 	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
@@ -53,6 +55,26 @@ fmt: .venv/dev
 
 openapi: .venv/dev
 	$(BIN)/plankeeper openapi > openapi.json
+
+# With each release: the tests compare later versions of the document with this one.
+release-openapi: openapi
+	mkdir -p tests/contract/released
+	cp openapi.json tests/contract/released/openapi.json
+
+# The documentation site, in the folder from which the server and the wheel take it. It is replaced at once.
+SITE := src/plankeeper/http/static/site
+docs: $(SITE)/manifest.json
+
+$(SITE)/manifest.json: .venv/docs/ready mkdocs.yml openapi.json CHANGELOG.md CONTRIBUTING.md benchmarks/README.md \
+		$(shell find docs scripts/documentation -type f -not -name '*.pyc')
+	rm -rf $(SITE).new
+	NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --quiet --strict --site-dir $(SITE).new
+	rm -rf $(SITE) && mv $(SITE).new $(SITE)
+
+.venv/docs/ready: requirements-docs.lock
+	$(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/pip install --quiet --require-hashes --requirement requirements-docs.lock
+	@touch $@
 
 fuzz: .venv/dev
 	scripts/fuzz.sh
@@ -109,4 +131,5 @@ lock:
 	$(PIP_COMPILE) --only-build-deps $(BUILD_TOOLS) -c requirements-embedded.lock -o requirements-build.lock pyproject.toml
 	$(PIP_COMPILE) --extra embedded --extra telemetry --extra dev $(BUILD_TOOLS) -c requirements-embedded.lock \
 		-c requirements-telemetry.lock -c requirements-build.lock -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) -c requirements-dev.lock -o requirements-docs.lock requirements-docs.in
 	rm -rf .venv/locking

@@ -1,4 +1,4 @@
-"""Adds the commit to the wheel, so that an installed program can report what it was built from."""
+"""Adds the commit to the wheel, so that an installed program can report its origin, and requires the built site."""
 
 import os
 import shutil
@@ -9,15 +9,24 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+_SITE = "src/plankeeper/http/static/site"
+
 
 class CommitHook(BuildHookInterface[Any]):
-    """Writes `plankeeper/commit.txt` from PLANKEEPER_COMMIT, or from git if the project directory is a checkout."""
+    """Writes `plankeeper/commit.txt` from PLANKEEPER_COMMIT, or from git if the project directory is a checkout.
+
+    A wheel must contain the documentation site, which servers don't build.
+    """
 
     _folder = ""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         commit = os.environ.get("PLANKEEPER_COMMIT", "").strip() or _describe(self.root)
-        if version == "editable" or not commit:
+        if version == "editable":
+            return
+        if not (Path(self.root) / _SITE / "manifest.json").exists():
+            raise RuntimeError(f"The documentation site is missing in {_SITE}. Build it first: make docs")
+        if not commit:
             return
         self._folder = tempfile.mkdtemp()
         file = Path(self._folder) / "commit.txt"

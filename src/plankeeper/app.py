@@ -32,6 +32,7 @@ from plankeeper.events.routes import router as events
 from plankeeper.http.admission import Admission
 from plankeeper.http.cors import JsonCORSMiddleware
 from plankeeper.http.docs import documentation_endpoints
+from plankeeper.http.documentation_site import PATH as DOCS_PATH
 from plankeeper.http.endpoint import ApiDependencies, Endpoint, NotFoundEndpoint
 from plankeeper.http.front_page import front_page
 from plankeeper.http.health import HealthCheck, MetricsEndpoint, liveness_check, readiness_check
@@ -78,7 +79,7 @@ ROUTERS = (
 
 
 # Paths for browsers, with everything below them. If there is a public URL, only its host serves them.
-BROWSER_PATHS = (CONSOLE_PREFIX, "/docs")
+BROWSER_PATHS = (CONSOLE_PREFIX, DOCS_PATH)
 # Response headers that scripts of other origins may read.
 EXPOSED_HEADERS = [
     "X-Request-Id",
@@ -131,11 +132,12 @@ def build_app(settings: Settings) -> ASGIApp:
     endpoints = _trace(services, api_endpoints(api) | build_console_endpoints(console)) | public_endpoints(api)
     router = PathRouter(
         {path: _require_public_host(services, path, app) for path, app in endpoints.items()},
-        default=NotFoundEndpoint(api.on_response),
+        default=NotFoundEndpoint(api.on_response, settings.public_url),
         fallbacks={
             f"{CONSOLE_PREFIX}/": _require_public_host(
                 services, CONSOLE_PREFIX, build_console_not_found_endpoint(console)
-            )
+            ),
+            f"{DOCS_PATH}/": _require_public_host(services, DOCS_PATH, endpoints[DOCS_PATH]),
         },
         lifespan=lambda: _lifespan(services),
     )
@@ -246,7 +248,8 @@ def public_endpoints(deps: ApiDependencies) -> dict[str, ASGIApp]:
             )
         )
     endpoints |= {f"{path}/": PublicEndpoint(SlashRedirect(path)) for path in BROWSER_PATHS}
-    return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url)
+    not_found = NotFoundEndpoint(deps.on_response, deps.settings.public_url)
+    return endpoints | documentation_endpoints(openapi_document(), deps.settings.public_url, not_found)
 
 
 @asynccontextmanager

@@ -25,7 +25,9 @@ BROWSER_PATHS = [
     "/console/nothing",
     static_url("console.css"),
     "/docs",
-    "/docs/docs.js",
+    "/docs/api",
+    "/docs/reference.js",
+    "/docs/webhooks",
 ]
 
 
@@ -119,7 +121,12 @@ def test_the_api_and_health_checks_accept_any_host(
     headers = {"Host": host, "Authorization": f"Bearer {new_key(plan_manager_id)}"}
     headers["X-Plan-Manager-Id"] = str(plan_manager_id)
     assert http.get(f"{PREFIX}/participants", headers=headers).status_code == 200
-    assert http.get(f"{PREFIX}/nothing", headers=headers).status_code == 404
+    unknown = http.get(f"{PREFIX}/nothing", headers=headers)
+    assert unknown.status_code == 404
+    invalid = http.get(f"{PREFIX}/participants?limit=0", headers=headers)
+    for response in (unknown, invalid):
+        error = response.json()
+        assert error["documentation_url"] == f"{PUBLIC_URL}/docs/api/errors#{error['error']}"
 
 
 def test_without_a_public_url_the_request_decides(server: RunningServer) -> None:

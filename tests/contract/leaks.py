@@ -20,7 +20,7 @@ INTERNAL = re.compile(
     """,
     re.VERBOSE,
 )
-ERROR_MEMBERS = {"success", "error", "detail", "errors", "request_id"}
+ERROR_MEMBERS = {"success", "error", "detail", "errors", "request_id", "documentation_url"}
 # The headers of an error response; others depend on its status.
 ERROR_HEADERS = {
     "cache-control", "content-length", "content-type", "date", "server", "x-content-type-options", "x-request-id",
@@ -46,7 +46,7 @@ def assert_error_leaks_nothing(response: httpx.Response) -> None:
     if response.request.method == "HEAD":
         return
     body = response.json()
-    assert {"success", "error", "detail", "request_id"} <= set(body) <= ERROR_MEMBERS
+    assert {"success", "error", "detail", "request_id", "documentation_url"} <= set(body) <= ERROR_MEMBERS
     strings = all_strings({k: v for k, v in body.items() if k not in ("error", "request_id")})
     leaks = [match[0] for text in strings if (match := INTERNAL.search(text))]
     assert not leaks, (leaks, body)

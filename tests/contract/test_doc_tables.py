@@ -13,6 +13,7 @@ from plankeeper.app import operations
 from plankeeper.cli import plankeeper
 from plankeeper.error_catalogue.routes import ENTRIES
 from plankeeper.events.event_types import EVENT_TYPES
+from plankeeper.http.errors import CODES
 from plankeeper.http.pagination import ListQuery, SortableQuery
 from plankeeper.http.routing import PREFIX
 from plankeeper.http.schemas import custom_schema
@@ -209,3 +210,9 @@ def test_the_code_map_has_every_package() -> None:
     rooms = {path.parent.name for path in (PROJECT / "src/plankeeper").glob("*/__init__.py")}
     named = set(re.findall(r"`(\w+)/`", without_blocks("docs/architecture.md")))
     assert rooms <= named, f"docs/architecture.md does not name {sorted(rooms - named)}"
+
+
+def test_the_errors_page_has_a_section_for_each_code() -> None:
+    """`documentation_url` of an error leads to it."""
+    headings = re.findall(r"^### `(\w+)`$", without_blocks("docs/api/errors.md"), flags=re.MULTILINE)
+    assert headings == list(CODES)

@@ -6,6 +6,7 @@ import ssl
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
@@ -67,8 +68,9 @@ def check_response(response: httpx.Response) -> None:
     if response.status_code >= 400:
         body = response.json() if request.method != "HEAD" else {}
         if body:
-            assert set(body) <= {"success", "error", "detail", "errors", "request_id"}, body
+            assert set(body) <= {"success", "error", "detail", "errors", "request_id", "documentation_url"}, body
             assert body["success"] is False
+            assert urlsplit(body["documentation_url"])[2:] == ("/docs/api/errors", "", body["error"])
             assert body["request_id"] == response.headers["x-request-id"]
     operation = _operation(request.method, request.url.path)
     if operation is None or request.method in ("HEAD", "OPTIONS") or response.status_code == 405:

@@ -26,6 +26,11 @@ class Block(NamedTuple):
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
 
+    @property
+    def end(self) -> int:
+        """The line of the closing fence."""
+        return self.line + self.text.count("\n") + 2
+
 
 @cache
 def pages() -> list[str]:

@@ -26,6 +26,7 @@ NOT_EXECUTED = {
     "make test": "this is it",
     "plankeeper serve --host 127.0.0.1 --port 8000": "it runs until it is stopped; make run does the same",
     """\
+make docs
 python3 -m venv .venv-build
 .venv-build/bin/pip install --require-hashes --requirement requirements-build.lock
 .venv-build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir dist .""": "it downloads packages",
@@ -36,6 +37,39 @@ python3 -m venv /opt/plankeeper
     "plankeeper migrate\nplankeeper distribute": "it needs Citus: tests/system/clusters/test_citus.py runs it",
     "plankeeper distribute --dry-run": "likewise",
 }
+
+# Languages of samples beside curl. What defines their clients stands on this page, and ends where a request begins.
+SAMPLES = {"python": "\nresponse = ", "js": "\nconst response = "}
+CLIENTS_PAGE = "docs/first-request.md"
+# Pages whose samples are in all languages.
+PAGES_WITH_SAMPLES = [
+    "first-request",
+    "errors-and-retries",
+    "api/errors",
+    "api/events",
+    "api/idempotency",
+    "api/lists",
+    "api/participants",
+]
+# Note the status of every response, as CURL_SHIM does.
+PYTHON_SHIM = """
+import os, tempfile, httpx
+_send = httpx.Client.send
+def _noted(*args, **options):
+    response = _send(*args, **options)
+    with tempfile.NamedTemporaryFile("w", dir=os.environ["ANSWERS"], delete=False) as file:
+        file.write(f"HTTP/1.1 {response.status_code}")
+    return response
+httpx.Client.send = _noted
+"""
+JS_SHIM = """
+const { randomUUID } = await import("node:crypto"), { writeFileSync } = await import("node:fs"), _fetch = fetch;
+globalThis.fetch = async (...options) => {
+  const response = await _fetch(...options);
+  writeFileSync(`${process.env.ANSWERS}/${randomUUID()}`, `HTTP/1.1 ${response.status}`);
+  return response;
+};
+"""
 
 # Notes the headers of every answer that curl gets, beside what the command does with them.
 CURL_SHIM = 'curl() { command curl --max-time 20 --dump-header "$(mktemp "$ANSWERS/XXXXXX")" "$@"; }\n'
@@ -56,6 +90,20 @@ class ExampleServer(NamedTuple):
             cwd=self.folder, env=self.environment, timeout=60,
         )  # fmt: skip
 
+    def run_sample(self, sample: Block) -> subprocess.CompletedProcess[str]:
+        """Run a sample in Python or JavaScript after the definition of its client."""
+        [definition] = [each.text for each, _ in _examples(CLIENTS_PAGE) if each.language == sample.language][:1]
+        client = "" if sample.text == definition else definition.partition(SAMPLES[sample.language])[0]
+        shim, program = {
+            "python": (PYTHON_SHIM, [sys.executable, "-W", "error", "-c"]),
+            "js": (JS_SHIM, ["node", "--input-type=module", "--eval"]),
+        }[sample.language]
+        wait_until(lambda: self.server.run(self._unsequenced_events()) == 0)
+        return subprocess.run(
+            [*program, f"{shim}\n{client}\n{sample.text}"], check=False, capture_output=True, text=True,
+            cwd=self.folder, env=self.environment, timeout=60,
+        )  # fmt: skip
+
     async def _unsequenced_events(self) -> int:
         return await self.server.db.one(int, "select count(*) from event_queue")
 
@@ -71,7 +119,7 @@ class ExampleServer(NamedTuple):
 @pytest.fixture(scope="module")
 def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleServer]:
     """The demonstration in a database of its own, whose data no other test changes."""
-    for program in ("bash", "curl"):
+    for program in ("bash", "curl", "node"):
         assert shutil.which(program), f"the examples need {program}: install it (Debian: apt-get install {program})"
     dsn = cluster.new_database()
     folder = tmp_path_factory.mktemp("documentation")
@@ -102,13 +150,21 @@ def _postgres_bin_dir() -> Path:
 
 
 def _examples(page: str) -> list[tuple[Block, Block | None]]:
-    """Each command of a page with the block that shows its answer, if one follows."""
+    """Each command and sample of a page with the block that shows its output, if one follows.
+
+    Samples in other languages follow a command without text between them. All have the same output.
+    """
     found = blocks(page)
-    pairs = zip(found, [*found[1:], None], strict=False)
-    pairs_with_response = [
-        (each, after if after and after.language in OUTPUT_CHECKS else None) for each, after in pairs
-    ]
-    return [(each, response) for each, response in pairs_with_response if each.language == "sh"]
+    examples: list[tuple[Block, Block | None]] = []
+    group: list[Block] = []
+    for before, block in zip([None, *found], [*found, None], strict=True):
+        if block and before and block.language in SAMPLES and before in group and before.end + 1 == block.line:
+            group.append(block)
+            continue
+        output = block if block and block.language in OUTPUT_CHECKS else None
+        examples += [(each, output) for each in group]
+        group = [block] if block and block.language == "sh" else []
+    return examples
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if _examples(page)])
@@ -117,10 +173,36 @@ def test_the_commands_on_a_page_produce_the_shown_output(example_server: Example
     for command, answer in _examples(page):
         if command.text in NOT_EXECUTED:
             continue
-        together = answer is not None and answer.language == "text"
-        done = example_server.run(command.text, subprocess.STDOUT if together else subprocess.PIPE)
-        wrong += [f"{command}: {problem}" for problem in _problems(done, example_server.statuses(), answer)]
+        if command.language == "sh":
+            together = answer is not None and answer.language == "text"
+            done = example_server.run(command.text, subprocess.STDOUT if together else subprocess.PIPE)
+            problems = _problems(done, example_server.statuses(), answer)
+        else:
+            done = example_server.run_sample(command)
+            problems = _sample_problems(done, example_server.statuses(), answer)
+        wrong += [f"{command}: {problem}" for problem in problems]
     assert not wrong, "\n".join(wrong)
+
+
+def _sample_problems(done: subprocess.CompletedProcess[str], statuses: list[int], expected: Block | None) -> list[str]:
+    """A sample prints only the body. Its last status must be that of the output."""
+    if done.returncode:
+        return [f"ended with {done.returncode}: {done.stderr}"]
+    assert expected is not None, "a sample has an output"
+    if expected.language != "http":
+        wrong = [f"a request was answered with {each}" for each in statuses if each >= 300]
+        return wrong + OUTPUT_CHECKS[expected.language](expected.text, done.stdout)
+    head, _, body = expected.text.partition("\n\n")
+    status = int(head.split()[1])
+    wrong = [] if statuses[-1:] == [status] else [f"the statuses are {statuses}, not {status}"]
+    return wrong + json_differences(body, done.stdout)
+
+
+def test_samples_are_in_every_language() -> None:
+    languages = {page: {each.language for each, _ in _examples(page)} for page in pages()}
+    complete = {page for page, found in languages.items() if found >= {"sh", *SAMPLES}}
+    assert complete >= {f"docs/{each}.md" for each in PAGES_WITH_SAMPLES}
+    assert [page for page, found in languages.items() if found & set(SAMPLES) and page not in complete] == []
 
 
 def _problems(done: subprocess.CompletedProcess[str], statuses: list[int], expected: Block | None) -> list[str]:
@@ -147,7 +229,7 @@ def test_every_output_on_a_page_follows_its_command() -> None:
         for before, each in zip([None, *found], found, strict=False):
             if each.language in OUTPUT_CHECKS:
                 assert before is not None, f"{each}: an answer to nothing"
-                assert before.language == "sh", f"{each}: an answer to nothing"
+                assert before.language in {"sh", *SAMPLES}, f"{each}: an answer to nothing"
 
 
 def test_the_commands_that_are_not_executed_exist() -> None:
@@ -174,4 +256,4 @@ def test_the_readme_shows_what_make_run_prints(example_server: ExampleServer) ->
         serving.send_signal(signal.SIGTERM)
         serving.communicate(timeout=20)
     assert serving.returncode == 0
-    assert "serve --demo" in text_of("Makefile"), "make run is this command"
+    assert "serve --demo --build-docs" in text_of("Makefile"), "make run is this command"

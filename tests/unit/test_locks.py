@@ -17,6 +17,8 @@ PRODUCTION, EMBEDDED, TELEMETRY, BUILD, DEV = LOCKS = [
     "requirements-build.lock",
     "requirements-dev.lock",
 ]
+# For `make docs`, in an environment of its own.
+DOCS = "requirements-docs.lock"
 PYPROJECT = tomllib.loads((PROJECT / "pyproject.toml").read_text())
 # hatchling requires it for an editable install.
 BUILD_TOOLS = [*PYPROJECT["build-system"]["requires"], "editables"]
@@ -60,7 +62,7 @@ def test_a_lock_pins_exactly_what_its_purpose_requires(lock: str) -> None:
     assert set(pins(lock)) == required(PURPOSES[lock], lock)
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, DOCS])
 def test_every_pin_has_a_hash_and_no_address(lock: str) -> None:
     entries = re.split(r"^(?=[a-z0-9])", (PROJECT / lock).read_text(), flags=re.MULTILINE)
     requirements = [entry for entry in entries if entry.strip() and not entry.startswith("#")]
@@ -74,6 +76,7 @@ def test_all_locks_pin_the_same_versions() -> None:
     dev = pins(DEV)
     for lock in (PRODUCTION, EMBEDDED, TELEMETRY, BUILD):
         assert pins(lock).items() <= dev.items(), lock
+    assert {name: version for name, version in pins(DOCS).items() if name in dev}.items() <= dev.items()
     assert pins(PRODUCTION).items() <= pins(EMBEDDED).items()
     assert pins(PRODUCTION).items() <= pins(TELEMETRY).items()
 

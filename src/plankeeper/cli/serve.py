@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
@@ -19,6 +20,7 @@ from plankeeper.cli.context import (
     serve_metrics,
     serving_dsn,
 )
+from plankeeper.cli.documentation import DocumentationBuild
 from plankeeper.cli.privileges import require_privileges
 from plankeeper.cli.secret_keys import key_file_warnings, prepare_embedded_keys
 from plankeeper.cli.single_sign_on import require_public_url
@@ -54,8 +56,15 @@ _ADDRESS_PLACEHOLDER = "{address}"
     is_flag=True,
     help="Don't send webhooks; run `plankeeper webhook-worker` instead (PLANKEEPER_WEBHOOK_WORKER=off).",
 )
+@click.option("--build-docs", is_flag=True, help="In a checkout, build the documentation site while the server runs.")
 def serve(
-    host: str | None, port: int | None, workers: int | None, demo: bool, data_dir: Path | None, no_webhook_worker: bool
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    demo: bool,
+    data_dir: Path | None,
+    no_webhook_worker: bool,
+    build_docs: bool,
 ) -> None:
     """Serve the API and the console until Ctrl-C or SIGTERM. Requests in progress have up to 10 s to finish."""
     overrides = {
@@ -70,10 +79,11 @@ def serve(
         _allow_webhooks_to_loopback()
     for_people = is_for_people(demo=demo)
     with errors_as_log_lines(enabled=not for_people):
-        _run(load_settings(), demo=demo, for_people=for_people)
+        build = DocumentationBuild() if build_docs else None
+        _run(load_settings(), build, demo=demo, for_people=for_people)
 
 
-def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
+def _run(settings: Settings, build: DocumentationBuild | None, *, demo: bool, for_people: bool) -> None:
     changed = changed_settings()
     with embedded_cluster(settings) as cluster, TemporaryDirectory(prefix="plankeeper-") as folder:
         # Each process can report the metrics of all. The library reads the variable when it is imported.
@@ -89,7 +99,7 @@ def _run(settings: Settings, *, demo: bool, for_people: bool) -> None:
         if cluster:
             os.environ["PLANKEEPER_POOL_SIZE"] = str(embedded_pool_size(settings))
         os.environ[LOCK_FILE_VARIABLE] = str(Path(folder) / "passwords.lock")
-        _serve(settings, cluster, _Announcement(settings, changed, lines if for_people else None))
+        _serve(settings, cluster, _Announcement(settings, changed, lines if for_people else None), build)
 
 
 def _allow_webhooks_to_loopback() -> None:
@@ -136,12 +146,12 @@ def _demo_lines(plan_manager_id: UUID, name: str, key: str, email: str, password
 
 
 class _Announcement:
-    """What is reported when the server is ready: a log line, and sentences if people read them."""
+    """What happens when the server is ready: a log line, sentences if people read them, the start of `--build-docs`."""
 
     def __init__(self, settings: Settings, changed: dict[str, str], lines: list[str] | None) -> None:
         self._settings, self._changed, self._lines = settings, changed, lines
 
-    def __call__(self, sock: socket.socket) -> None:
+    def __call__(self, sock: socket.socket, build: DocumentationBuild | None) -> None:
         host, port = sock.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         log_start(
@@ -149,6 +159,8 @@ class _Announcement:
         )
         if self._lines is not None:
             self._print(address, self._lines)
+        if build:
+            build.start()
 
     def _print(self, address: str, lines: list[str]) -> None:
         public_url = self._settings.public_url
@@ -161,7 +173,9 @@ class _Announcement:
         click.echo("Plankeeper is ready. Press Ctrl-C to stop.")
 
 
-def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement) -> None:
+def _serve(
+    settings: Settings, cluster: Cluster | None, announce: _Announcement, build: DocumentationBuild | None
+) -> None:
     import uvicorn
 
     from plankeeper import logs
@@ -190,13 +204,10 @@ def _serve(settings: Settings, cluster: Cluster | None, announce: _Announcement)
     sock = _listen(settings)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
-    Supervisor(
-        config,
-        sock,
-        cluster,
-        WebhookProcess(enabled=settings.webhook_worker),
-        lambda: announce(sock),
-    ).run()
+    with build or nullcontext():
+        Supervisor(
+            config, sock, cluster, WebhookProcess(enabled=settings.webhook_worker), lambda: announce(sock, build)
+        ).run()
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -1,19 +1,20 @@
-"""The OpenAPI document and its interactive page. All files come from this package."""
+"""The documentation: the site, the OpenAPI document and its interactive reference. All files come from this package."""
 
 import mimetypes
 from pathlib import Path
 
 from starlette.types import ASGIApp
 
+from plankeeper.http.documentation_site import LLMS_PATH, PATH, SITE, DocumentationSite, content_security_policy
 from plankeeper.http.public import PublicEndpoint
 from plankeeper.http.public_host import HSTS
 from plankeeper.http.static_content import StaticContent
 
+REFERENCE_PATH = f"{PATH}/api"
+
 _STATIC = Path(__file__).with_name("static")
 _SECURITY_HEADERS = {
-    # Swagger UI sets style attributes and has its icons in data URLs; scripts come only from this origin.
-    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-    " frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "content-security-policy": content_security_policy([]),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -22,15 +23,19 @@ _SECURITY_HEADERS = {
 }
 
 
-def documentation_endpoints(openapi_document: str, public_url: str | None) -> dict[str, ASGIApp]:
-    """`/openapi.json`, `/docs` and the files of that page."""
+def documentation_endpoints(openapi_document: str, public_url: str | None, not_found: ASGIApp) -> dict[str, ASGIApp]:
+    """`/openapi.json`, `/llms.txt`, the documentation site and the reference with their files.
+
+    The site also serves the addresses below `/docs` that aren't here. Unknown ones go to `not_found`.
+    """
     headers = _SECURITY_HEADERS | ({"strict-transport-security": HSTS} if public_url else {})
-    openapi = StaticContent(openapi_document.encode(), "application/json", headers)
-    files = {"/docs": "docs.html"} | {
-        f"/docs/{name}": name for name in ("docs.js", "swagger-ui.css", "swagger-ui-bundle.js")
+    files = {REFERENCE_PATH: "reference.html"} | {
+        f"{PATH}/{name}": name for name in ("reference.css", "reference.js", "swagger-ui.css", "swagger-ui-bundle.js")
     }
-    endpoints: dict[str, ASGIApp] = {"/openapi.json": PublicEndpoint(openapi)}
+    endpoints: dict[str, ASGIApp] = {}
     for path, name in files.items():
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
         endpoints[path] = PublicEndpoint(StaticContent((_STATIC / name).read_bytes(), media_type, headers))
-    return endpoints
+    openapi = StaticContent(openapi_document.encode(), "application/json", headers)
+    site = DocumentationSite(SITE, endpoints[REFERENCE_PATH], not_found, headers)
+    return endpoints | {"/openapi.json": PublicEndpoint(openapi), PATH: site, LLMS_PATH: site}

@@ -86,7 +86,7 @@ class Endpoint:
             self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
-            response = error_response(error, state.request_id.decode())
+            response = error_response(error, state.request_id.decode(), self._deps.settings.public_url)
         if not self._has_secret:
             response = await compress(response, state.headers.get(b"accept-encoding"))
         await response.send(state.request_id, send, state.rate_limit_headers)
@@ -247,11 +247,12 @@ def _with_location(response: Response, operation: Operation, values: dict[str, A
 class NotFoundEndpoint:
     """Responds to unknown paths."""
 
-    def __init__(self, on_response: OnResponse) -> None:
+    def __init__(self, on_response: OnResponse, public_url: str | None) -> None:
         self._on_response = on_response
+        self._public_url = public_url
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         state = RequestState.from_scope(scope)
-        response = error_response(ApiError("not_found"), state.request_id.decode())
+        response = error_response(ApiError("not_found"), state.request_id.decode(), self._public_url)
         await response.send(state.request_id, send)
         self._on_response(state, scope["method"], None, response.status)

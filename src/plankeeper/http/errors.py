@@ -175,6 +175,8 @@ CODES: Mapping[ErrorCode, ErrorDefinition] = {
 
 
 MAX_ERRORS = 100
+# The page of the documentation site with a section for each code.
+DOCUMENTATION_PATH = "/docs/api/errors"
 
 
 class FieldError(Struct, frozen=True):
@@ -200,6 +202,14 @@ class Error(Struct):
         EXTENSION,
         Meta(description="The request id, also in the `X-Request-Id` header. Include it when you contact support."),
     ] = UNSET
+    documentation_url: Annotated[
+        str | UnsetType,
+        EXTENSION,
+        Meta(
+            description="The section about this code in the documentation: a path on the server, or a URL if the"
+            " operator has set `PLANKEEPER_PUBLIC_URL`."
+        ),
+    ] = UNSET
 
 
 class ApiError(Exception):
@@ -220,13 +230,15 @@ class ApiError(Exception):
         self.headers = headers or {}
         super().__init__(f"{code}: {self.detail}")
 
-    def body(self, request_id: str) -> Error:
+    def body(self, request_id: str, public_url: str | None = None) -> Error:
+        """The body. Without a public URL, `documentation_url` is a path on this server."""
         return Error(
             success=False,
             error=self.code,
             detail=self.detail,
             errors=self.errors or UNSET,
             request_id=request_id,
+            documentation_url=f"{public_url or ''}{DOCUMENTATION_PATH}#{self.code}",
         )
 
 

@@ -56,7 +56,7 @@ def log_unavailability(error: Exception, request_id: str) -> Cause | None:
     return cause
 
 
-def error_response(error: Exception, request_id: str) -> Response:
+def error_response(error: Exception, request_id: str, public_url: str | None = None) -> Response:
     """The response for an exception. Unexpected errors are logged, and the client sees only `internal_error`."""
     if not isinstance(error, ApiError):
         cause = log_unavailability(error, request_id)
@@ -66,4 +66,4 @@ def error_response(error: Exception, request_id: str) -> Response:
         else:
             log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
             error = ApiError("internal_error")
-    return Response.from_object(error.status, error.body(request_id), error.headers)
+    return Response.from_object(error.status, error.body(request_id, public_url), error.headers)

@@ -207,6 +207,7 @@ def test_without_a_key_what_needs_it_returns_503_and_names_the_setting(
             "error": "secret_key_missing",
             "detail": MISSING,
             "request_id": response.headers["x-request-id"],
+            "documentation_url": "/docs/api/errors#secret_key_missing",
         }
     replayed = client.post("/webhook-endpoints", {"url": "https://example.com"}, **with_key("kept"))
     assert (replayed.status_code, replayed.json()["error"]) == (503, "secret_key_missing")

@@ -165,6 +165,7 @@ def test_a_rate_limited_response_says_when_to_retry(
     assert rejected.json() == {
         "success": False, "error": "rate_limit_exceeded", "detail": CODES["rate_limit_exceeded"].description,
         "request_id": rejected.headers["x-request-id"],
+        "documentation_url": "/docs/api/errors#rate_limit_exceeded",
     }  # fmt: skip
     quota, left, seconds = rate_limit_of(rejected)
     assert (quota, left) == (3, 0)

@@ -35,7 +35,7 @@ def post_with(api: Client, headers: list[tuple[str, Any]]) -> httpx.Response:
 def error_of(response: httpx.Response) -> tuple[int, str, str]:
     """Status, code and sentence of an answer that has nothing else to say."""
     body = response.json()
-    assert set(body) == {"success", "error", "detail", "request_id"}
+    assert set(body) == {"success", "error", "detail", "request_id", "documentation_url"}
     return response.status_code, body["error"], body["detail"]
 
 

@@ -96,7 +96,7 @@ def test_a_body_that_is_not_a_json_object_is_rejected(api: Client, unchanged: Ca
         for response in (send_raw(api, body), send_raw(api, body, f"/participants/{made['id']}", "PUT")):
             reported = response.json()
             assert (response.status_code, reported["error"]) == (400, "invalid_json")
-            assert set(reported) == {"success", "error", "detail", "request_id"}
+            assert set(reported) == {"success", "error", "detail", "request_id", "documentation_url"}
             assert reported["detail"].startswith(says)
 
 
@@ -121,6 +121,7 @@ def test_a_body_of_another_media_type_is_rejected(api: Client, unchanged: Callab
         assert (response.status_code, reported.pop("error")) == (415, "unsupported_media_type")
         assert reported == {
             "success": False, "detail": CODES["unsupported_media_type"].description,
+            "documentation_url": "/docs/api/errors#unsupported_media_type",
             "request_id": response.headers["x-request-id"],
         }  # fmt: skip
 
@@ -152,6 +153,7 @@ def test_a_body_over_1_mib_is_rejected(api: Client, unchanged: Callable[[], Any]
             assert (response.status_code, reported.pop("error")) == (413, "body_too_large")
             assert reported == {
                 "success": False, "detail": CODES["body_too_large"].description,
+                "documentation_url": "/docs/api/errors#body_too_large",
                 "request_id": response.headers["x-request-id"],
             }  # fmt: skip
 
@@ -375,7 +377,11 @@ def test_an_invalid_id_is_not_found_where_the_contract_types_it_as_a_string(api:
     responses = [api.get(path.format(each, own=own)) for each in ("abc", "1", "None", uuid7().hex, "%00", str(uuid7()))]
     reported = [response.json() | {"request_id": None} for response in responses]
     says = CODES["not_found"].description
-    assert reported == [{"success": False, "error": "not_found", "detail": says, "request_id": None}] * 6
+    expected = {
+        "success": False, "error": "not_found", "detail": says, "request_id": None,
+        "documentation_url": "/docs/api/errors#not_found",
+    }  # fmt: skip
+    assert reported == [expected] * 6
 
 
 def test_an_invalid_body_for_a_member_called_none_is_rejected(api: Client) -> None:
@@ -431,6 +437,7 @@ def test_requests_return_503_while_the_database_is_down_and_recover(own_database
         assert response.json() == {
             "success": False, "error": "service_unavailable", "request_id": response.headers["x-request-id"],
             "detail": f"{SENTENCES['down']} {retry_advice('down')}",
+            "documentation_url": "/docs/api/errors#service_unavailable",
         }  # fmt: skip
     assert api.http.get("/readyz").status_code == 503
     assert api.http.get("/healthz").status_code == 200

@@ -100,7 +100,7 @@ def test_nothing_is_compressed_beside_a_secret(api: Client) -> None:
         assert "content-encoding" not in response.headers
 
 
-@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs/swagger-ui-bundle.js"])
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs/api", "/docs/swagger-ui-bundle.js"])
 def test_documentation_is_compressed_and_can_be_kept(api: Client, path: str) -> None:
     plain, compressed = (api.http.get(path, headers={"Accept-Encoding": each}) for each in ("identity", "gzip"))
     assert plain.content == compressed.content

@@ -19,7 +19,16 @@ from support.client import PREFIX, Client, check_response
 from support.cluster import SharedCluster
 from support.server import RunningServer
 
-PUBLIC_PATHS = ["/", "/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.js", "/docs/swagger-ui.css"]
+PUBLIC_PATHS = [
+    "/",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/docs",
+    "/docs/api",
+    "/docs/reference.js",
+    "/docs/swagger-ui.css",
+]
 ORIGIN = "https://app.example.com"
 
 
@@ -58,6 +67,7 @@ def test_a_path_lists_its_methods_and_rejects_all_others(api: Client, path: str)
             assert response.json() == {
                 "success": False, "error": "method_not_allowed", "detail": f"The path supports {allow}.",
                 "request_id": response.headers["x-request-id"],
+                "documentation_url": "/docs/api/errors#method_not_allowed",
             }  # fmt: skip
 
 
@@ -93,6 +103,7 @@ def test_an_unknown_path_is_not_found_by_any_method_and_never_redirected(api: Cl
             "success": False, "error": "not_found",
             "detail": CODES["not_found"].description,
             "request_id": response.headers["x-request-id"],
+            "documentation_url": "/docs/api/errors#not_found",
         }  # fmt: skip
 
 
@@ -161,6 +172,7 @@ def test_readiness_fails_while_the_database_is_down_but_liveness_does_not() -> N
     assert ready.json() == {
         "success": False, "error": "service_unavailable", "detail": "The database does not respond.",
         "request_id": ready.headers["x-request-id"],
+        "documentation_url": "/docs/api/errors#service_unavailable",
     }  # fmt: skip
     assert httpx.get(f"{away.url}/healthz").json() == {"status": "ok"}
     away.stop()
@@ -188,12 +200,18 @@ class ResourceParser(HTMLParser):
             self.loaded.append(found[name] or "")
 
 
-def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
-    page = api.http.get("/docs")
+def test_the_reference_loads_nothing_from_another_host(api: Client) -> None:
+    page = api.http.get("/docs/api")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     read = ResourceParser()
     read.feed(page.text)
-    assert read.loaded == ["/docs/swagger-ui.css", "data:,", "/docs/swagger-ui-bundle.js", "/docs/docs.js"]
+    assert read.loaded == [
+        "/docs/swagger-ui.css",
+        "/docs/reference.css",
+        "data:,",
+        "/docs/swagger-ui-bundle.js",
+        "/docs/reference.js",
+    ]
     assert read.inline == 0
     for address in read.loaded:
         if address.startswith("/"):
@@ -203,7 +221,7 @@ def test_the_documentation_loads_nothing_from_another_host(api: Client) -> None:
     style = api.http.get("/docs/swagger-ui.css").text
     assert not [found for found in re.findall(r"url\(([^)]*)\)", style) if not found.strip("'\"").startswith("data:")]
     assert "@import" not in style
-    own = api.http.get("/docs/docs.js").text
+    own = api.http.get("/docs/reference.js").text
     assert 'url: "/openapi.json"' in own
     assert "validatorUrl: null" in own
     assert "http" not in own
@@ -215,6 +233,7 @@ def test_an_unexpected_error_is_logged_and_not_revealed(caplog: pytest.LogCaptur
     assert json.loads(response.body) == {
         "success": False, "error": "internal_error", "request_id": "id-1",
         "detail": CODES["internal_error"].description,
+        "documentation_url": "/docs/api/errors#internal_error",
     }  # fmt: skip
     [record] = caplog.records
     line = JsonFormatter().format(record)
@@ -224,14 +243,14 @@ def test_an_unexpected_error_is_logged_and_not_revealed(caplog: pytest.LogCaptur
     assert "secret" not in line
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/docs/api", "/docs/reference.js", "/openapi.json"])
 def test_the_content_security_policy_allows_no_other_host(api: Client, path: str) -> None:
     headers = api.http.get(path).headers
     policy = {name: rest for name, *rest in (part.split() for part in headers["content-security-policy"].split(";"))}
-    assert policy["default-src"] == ["'self'"]
+    assert policy["default-src"] == ["'none'"]
     hosts = {source for sources in policy.values() for source in sources}
-    assert hosts <= {"'self'", "'none'", "'unsafe-inline'", "data:"}
-    assert "script-src" not in policy
+    assert hosts <= {"'self'", "'none'", "data:"}
+    assert policy["script-src"] == policy["style-src"] == ["'self'"]
     assert headers["x-content-type-options"] == "nosniff"
 
 

@@ -100,6 +100,7 @@ def assert_busy(response: httpx.Response, detail: str) -> None:
     assert response.json() == {
         "success": False, "error": "service_unavailable", "detail": detail,
         "request_id": response.headers["x-request-id"],
+        "documentation_url": "/docs/api/errors#service_unavailable",
     }  # fmt: skip
 
 

@@ -391,12 +391,13 @@ def test_idle_connections_do_not_block_others_for_long(strict_server: RunningSer
 # The headers for browsers
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/docs.js", "/docs/swagger-ui.css", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/docs/api", "/docs/reference.js", "/docs/swagger-ui.css", "/openapi.json"])
 def test_pages_cannot_be_framed_by_other_sites(api: Client, path: str) -> None:
     headers = api.http.get(path).headers
     policy = {name: rest for name, *rest in (part.split() for part in headers["content-security-policy"].split(";"))}
     assert policy == {
-        "default-src": ["'self'"], "style-src": ["'self'", "'unsafe-inline'"], "img-src": ["'self'", "data:"],
+        "default-src": ["'none'"], "script-src": ["'self'"], "style-src": ["'self'"], "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"], "connect-src": ["'self'"], "worker-src": ["'self'"],
         "frame-ancestors": ["'none'"], "base-uri": ["'none'"], "form-action": ["'self'"],
     }  # fmt: skip
     assert headers["x-content-type-options"] == "nosniff"

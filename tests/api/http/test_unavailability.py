@@ -76,6 +76,7 @@ class Faulty:
         assert (response.status_code, response.json()) == (503, {
             "success": False, "error": "service_unavailable", "detail": detail,
             "request_id": response.headers["x-request-id"],
+            "documentation_url": "/docs/api/errors#service_unavailable",
         })  # fmt: skip
 
     def stop(self) -> None:

@@ -120,7 +120,8 @@ def run(image: Image, *command: str) -> "subprocess.CompletedProcess[str]":
 def test_the_build_context_has_only_what_is_copied() -> None:
     assert (PROJECT / ".containerignore").read_text() == (PROJECT / ".dockerignore").read_text()
     private = [".git", ".git/config", ".venv/bin/python", ".plankeeper/postgres/PG_VERSION", "tests/conftest.py"]
-    assert [each for each in [*private, "src/plankeeper/__pycache__", "docs/api"] if not is_ignored(each)] == []
+    private.append("src/plankeeper/http/static/site/manifest.json")
+    assert [each for each in [*private, "src/plankeeper/__pycache__"] if not is_ignored(each)] == []
     copied = [each for step in arguments_of("COPY", stages()[0]) for each in step.split()[:-1]]
     assert [each for each in [*copied, "src/plankeeper/app.py"] if is_ignored(each)] == []
 

@@ -1,0 +1,91 @@
+"""The documentation site, which `make docs` builds: each page and file at its address below /docs."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from plankeeper.http.public import PublicEndpoint
+from plankeeper.http.requests import read_headers
+from plankeeper.http.static_content import StaticContent
+
+SITE = Path(__file__).with_name("static") / "site"
+PATH = "/docs"
+LLMS_PATH = "/llms.txt"
+NOT_FOUND_PATH = "/docs/404"
+CHECK_INTERVAL = 1.0  # seconds, between looks for another build
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What `make docs` wrote: the file and the media type of each address, and the hashes of inline scripts."""
+
+    files: Mapping[str, tuple[str, str]]
+    scripts: list[str]
+
+
+class DocumentationSite:
+    """Serves the site. Until it is built, `reference` serves /docs, and `not_found` all other addresses.
+
+    A file is read when it is first requested. After another build, all are read again.
+    """
+
+    def __init__(self, folder: Path, reference: ASGIApp, not_found: ASGIApp, headers: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._reference, self._not_found = reference, not_found
+        self._headers = dict(headers)
+        self._manifest = Manifest({}, [])
+        self._built_at: int = 0  # the time of the manifest, in ns
+        self._check_at = 0.0
+        self._contents: dict[str, ASGIApp] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._check_build()
+        path: str = scope["path"]
+        if path in self._manifest.files and path != NOT_FOUND_PATH:
+            app = self._content(path)
+        elif path == PATH:
+            app = self._reference
+        elif self._manifest.files and scope["method"] in ("GET", "HEAD") and _accepts_html(scope):
+            app = self._content(NOT_FOUND_PATH)
+        else:
+            app = self._not_found
+        await app(scope, receive, send)
+
+    def _check_build(self) -> None:
+        """Read the manifest if it is new. At most once in CHECK_INTERVAL."""
+        if time.monotonic() < self._check_at:
+            return
+        self._check_at = time.monotonic() + CHECK_INTERVAL
+        file = self._folder / "manifest.json"
+        try:
+            built_at = file.stat().st_mtime_ns
+        except FileNotFoundError:
+            return
+        if built_at != self._built_at:
+            self._manifest, self._built_at = msgspec.json.decode(file.read_bytes(), type=Manifest), built_at
+            self._headers["content-security-policy"] = content_security_policy(self._manifest.scripts)
+            self._contents.clear()
+
+    def _content(self, path: str) -> ASGIApp:
+        if path not in self._contents:
+            name, media_type = self._manifest.files[path]
+            body = (self._folder / name).read_bytes()
+            status = 404 if path == NOT_FOUND_PATH else 200
+            self._contents[path] = PublicEndpoint(StaticContent(body, media_type, self._headers, status=status))
+        return self._contents[path]
+
+
+def _accepts_html(scope: Scope) -> bool:
+    """Browsers name text/html in `Accept`; programs usually accept everything."""
+    return b"text/html" in read_headers(scope).get(b"accept", b"")
+
+
+def content_security_policy(script_hashes: list[str]) -> str:
+    """Everything comes from this origin. The only inline scripts are those of the theme, which have these hashes."""
+    scripts = " ".join(["'self'", *(f"'{each}'" for each in script_hashes)])
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self'; img-src 'self' data:; font-src 'self';"
+        " connect-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    )
