@@ -14,6 +14,7 @@ import re
 import shutil
 import tempfile
 import textwrap
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -199,6 +200,9 @@ def on_post_build(config: MkDocsConfig) -> None:
         target = site / f"{name_of(source)}.md"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(markdown_page(source))
+    theme = distribution("mkdocs-material")
+    [licence] = [file for file in theme.files or [] if file.match("*.dist-info/**/LICENSE")]
+    shutil.copy(str(theme.locate_file(licence)), site / "assets/LICENSE.txt")
     (site / "llms.txt").write_text(llms_text(config))
     (site / "plankeeper.postman_collection.json").write_text(
         json.dumps(postman.collection(_state["document"]), indent=1)

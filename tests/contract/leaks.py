@@ -47,7 +47,8 @@ def assert_error_leaks_nothing(response: httpx.Response) -> None:
         return
     body = response.json()
     assert {"success", "error", "detail", "request_id", "documentation_url"} <= set(body) <= ERROR_MEMBERS
-    strings = all_strings({k: v for k, v in body.items() if k not in ("error", "request_id")})
+    assert body["documentation_url"] == f"/docs/api/errors#{body['error']}"
+    strings = all_strings({k: v for k, v in body.items() if k not in ("error", "request_id", "documentation_url")})
     leaks = [match[0] for text in strings if (match := INTERNAL.search(text))]
     assert not leaks, (leaks, body)
 

@@ -26,6 +26,8 @@ FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.
 SUFFIXES = {".md", ".py", ".html", ".js", ".css", ".sh", ".service", ".svg", ""}
 # Released migrations never change.
 MIGRATIONS = PROJECT / "src/plankeeper/database/migrations/versions"
+# Built from the documentation, with a theme.
+SITE = PROJECT / "src/plankeeper/http/static/site"
 THIRD_PARTY = {"swagger-ui-bundle.js", "swagger-ui.css"}
 
 
@@ -38,6 +40,7 @@ def files() -> Iterator[Path]:
                 and path.suffix in SUFFIXES
                 and path.name not in THIRD_PARTY
                 and path.parent != MIGRATIONS
+                and SITE not in path.parents
             ):
                 yield path
 

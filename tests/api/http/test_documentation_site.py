@@ -56,6 +56,7 @@ def _site() -> None:
 
 def test_every_address_of_the_site_responds_with_its_type(api: Client) -> None:
     assert len(site_pages()) > 60
+    assert "/docs/assets/LICENSE.txt" in site_files()  # of the theme, as NOTICE says
     for path, (name, media_type) in site_files().items():
         if path != "/docs/404":
             response = api.http.get(path)
