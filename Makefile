@@ -30,7 +30,7 @@ run: .venv/run
 test: .venv/dev
 	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system
 
-test-system: .venv/dev
+test-system: .venv/dev .venv/clients/ready
 	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
@@ -90,6 +90,12 @@ bench-flat: .venv/run
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
+# The generators of clients for the API, for the tests. Each requires many packages that the program doesn't use.
+.venv/clients/ready: requirements-clients.lock
+	$(PYTHON) -m venv --clear .venv/clients
+	.venv/clients/bin/pip install --quiet --require-hashes --requirement requirements-clients.lock
+	@touch $@
+
 # Each lock is complete by itself. Each is constrained by the ones before it, so that they pin the same versions.
 # `make lock` keeps existing pins where it can, and `make lock UPGRADE=--upgrade` updates all of them.
 PIP_COMPILE = .venv/locking/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe --no-header --strip-extras \
@@ -104,4 +110,5 @@ lock:
 	$(PIP_COMPILE) --only-build-deps $(BUILD_TOOLS) -c requirements-embedded.lock -o requirements-build.lock pyproject.toml
 	$(PIP_COMPILE) --extra embedded --extra telemetry --extra dev $(BUILD_TOOLS) -c requirements-embedded.lock \
 		-c requirements-telemetry.lock -c requirements-build.lock -o requirements-dev.lock pyproject.toml
+	$(PIP_COMPILE) -c requirements-dev.lock -o requirements-clients.lock requirements-clients.in
 	rm -rf .venv/locking
