@@ -57,8 +57,10 @@ def _order(operation: Operation) -> tuple[bool, int]:
 
 
 def _without_permission(request: Request, operation: Operation, read_key: str, write_key: str) -> Iterator[Request]:
+    yield request.returning(401, headers={"Authorization": ""})
     yield request.returning(401, headers={"Authorization": "Bearer plk_unknown"})
     if not operation.is_for_key:
+        yield request.returning(400, headers={"X-Plan-Manager-Id": ""})
         yield request.returning(400, headers={"X-Plan-Manager-Id": "nothing"})
         yield request.returning(403, headers={"X-Plan-Manager-Id": str(uuid7())})
         key = read_key if operation.required_scope == "write" else write_key
