@@ -11,14 +11,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
 	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
-	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl"
+	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl, clients"
 	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
 	@echo "make openapi  regenerate openapi.json"
 	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
-	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
-	@echo "make soak     run the long form of the fault and load tests (an hour and more)"
+	@echo "make fuzz     run schemathesis against a temporary server for some minutes (EXAMPLES=, SEED=)"
+	@echo "make soak     run the long form of the fault and load tests, and of make fuzz (two hours and more)"
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
 	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
 	@echo "make bench-events    measure the order of events, and the feed, with millions of events (20 minutes)"
@@ -58,6 +58,7 @@ fuzz: .venv/dev
 
 soak: .venv/dev
 	scripts/soak.sh
+	EXAMPLES=1000 scripts/fuzz.sh
 
 bench: .venv/run
 	$(BIN)/python -m benchmarks run
