@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
 	@echo "make test     run the tests that need only Python, PostgreSQL and Chromium"
-	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl"
+	@echo "make test-system     run the short form of the system tests: faults, load, clusters, Node, curl, clients"
 	@echo "make test-cluster    run the tests of PostgreSQL under Patroni alone, and print what they measured"
 	@echo "make check    check formatting, lint, spelling, types, openapi.json and known vulnerabilities of dependencies"
 	@echo "make fmt      format the code"
@@ -19,8 +19,8 @@ help:
 	@echo "make release-openapi regenerate openapi.json and record it as the document of a release"
 	@echo "make docs     build the documentation site, which the server shows at /docs"
 	@echo "make lock     pin new dependencies (UPGRADE=--upgrade: update all of them)"
-	@echo "make fuzz     run schemathesis against a temporary server for two minutes (EXAMPLES=, SEED=)"
-	@echo "make soak     run the long form of the fault and load tests (an hour and more)"
+	@echo "make fuzz     run schemathesis against a temporary server for some minutes (EXAMPLES=, SEED=)"
+	@echo "make soak     run the long form of the fault and load tests, and of make fuzz (two hours and more)"
 	@echo "make examples regenerate the examples of openapi.json from the sample data"
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
 	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
@@ -33,7 +33,7 @@ run: .venv/run
 test: .venv/dev docs
 	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system
 
-test-system: .venv/dev docs
+test-system: .venv/dev .venv/clients/ready docs
 	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
@@ -81,6 +81,7 @@ fuzz: .venv/dev
 
 soak: .venv/dev
 	scripts/soak.sh
+	EXAMPLES=1000 scripts/fuzz.sh
 
 bench: .venv/run
 	$(BIN)/python -m benchmarks run
@@ -117,6 +118,12 @@ bench-flat: .venv/run
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
+# The generators of clients for the API, for the tests. Each requires many packages that the program doesn't use.
+.venv/clients/ready: requirements-clients.lock
+	$(PYTHON) -m venv --clear .venv/clients
+	.venv/clients/bin/pip install --quiet --require-hashes --requirement requirements-clients.lock
+	@touch $@
+
 # Each lock is complete by itself. Each is constrained by the ones before it, so that they pin the same versions.
 # `make lock` keeps existing pins where it can, and `make lock UPGRADE=--upgrade` updates all of them.
 PIP_COMPILE = .venv/locking/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe --no-header --strip-extras \
@@ -132,4 +139,5 @@ lock:
 	$(PIP_COMPILE) --extra embedded --extra telemetry --extra dev $(BUILD_TOOLS) -c requirements-embedded.lock \
 		-c requirements-telemetry.lock -c requirements-build.lock -o requirements-dev.lock pyproject.toml
 	$(PIP_COMPILE) -c requirements-dev.lock -o requirements-docs.lock requirements-docs.in
+	$(PIP_COMPILE) -c requirements-dev.lock -o requirements-clients.lock requirements-clients.in
 	rm -rf .venv/locking

@@ -55,7 +55,8 @@ def first_step(clone: Path, target: str) -> str:
     environment.unlink(missing_ok=True)
     stamp = "dev" if any("requirements-dev.lock" in line for line in make(clone, target)) else "run"
     environment.symlink_to(f".venv-{stamp}")
-    for name in ("run", "dev"):
+    for name in ("run", "dev", "clients/ready"):
+        (environment / name).parent.mkdir(exist_ok=True)
         (environment / name).touch()
     return re.sub(r" > \S+$", "", make(clone, target)[0])
 

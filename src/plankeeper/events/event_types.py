@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Annotated
 
 from plankeeper.http.errors import FieldError, ValidationError
-from plankeeper.http.schemas import OPEN_ENUM, component
+from plankeeper.http.schemas import component
 
 # The verbs of each kind of resource. docs/api/events.md explains them.
 VERBS = {
@@ -52,7 +51,6 @@ VERBS = {
 }
 EVENT_TYPES = frozenset(f"{kind}.{verb}" for kind, verbs in VERBS.items() for verb in verbs)  # asked for each event
 EVENT_TYPE = component("EventType", "A kind of resource and what happened to it.", sorted(EVENT_TYPES))
-EventType = Annotated[str, EVENT_TYPE, OPEN_ENUM]
 EVENT_TYPE_PATTERNS = ("*", *(f"{kind}.*" for kind in VERBS), *EVENT_TYPES)
 
 

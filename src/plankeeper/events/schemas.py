@@ -5,7 +5,6 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.events.event_types import EventType
 from plankeeper.http.context import Actor
 from plankeeper.http.pagination import UuidListQuery
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Text255, component
@@ -32,7 +31,7 @@ class Event(Struct):
         UUID, Meta(description="The event's UUID. Events are listed in the order of their commits, not of their ids.")
     ]
     type: Annotated[
-        EventType, Meta(description="The kind of the resource and what happened to it. Later versions can add types.")
+        str, Meta(description="The kind of the resource and what happened to it. Later versions can add types.")
     ]
     created_at: Annotated[AwareDatetime, Meta(description="When the write happened.")]
     actor: Annotated[

@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{name}"
 # What stays beside the reference to a component.
-_OUTSIDE = ("description", "default", "x-plankeeper-extension", "x-open-enum")
+_OUTSIDE = ("description", "default", "x-plankeeper-extension")
 _SCHEMA_TYPES: dict[type, str] = {str: "string", int: "integer"}
 
 
@@ -98,8 +98,6 @@ def _replace_components(node: Any, components: dict[str, Schema]) -> Any:
     if values := declared.get("enum") or schema.get("enum"):
         components[name] = {"type": _SCHEMA_TYPES[type(values[0])], **components[name], "enum": values}
     kept = {each: value for each, value in schema.items() if each in _OUTSIDE}
-    if kept.pop("x-open-enum", False):
-        return kept | {"anyOf": [reference(name), {"type": "string"}]}
     return kept | reference(name)
 
 

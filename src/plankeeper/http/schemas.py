@@ -16,10 +16,6 @@ UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 EXTENSION = Meta(extra_json_schema={"x-plankeeper-extension": True})
 
 
-# For an enum that later versions extend, so that clients don't reject new values.
-OPEN_ENUM = Meta(extra_json_schema={"x-open-enum": True})
-
-
 def component(name: str, description: str, values: Sequence[str] = ()) -> Meta:
     """Gives a type, such as an enum, a name in the OpenAPI document. Schemas that contain it refer to it.
 

@@ -135,4 +135,6 @@ def _operation(event_type: str) -> dict[str, Any]:
         },
         "responses": {"2XX": {"description": "The receiver has stored the message. Otherwise, it is sent again."}},
         "x-plankeeper-extension": True,
+        # openapi-generator would make functions of a client of the messages, with syntax errors.
+        "x-internal": True,
     }

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.events.event_types import EVENT_TYPE, EventType
+from plankeeper.events.event_types import EVENT_TYPE
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery, UuidListQuery
 from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, component
 
@@ -157,7 +157,7 @@ class WebhookDelivery(Struct):
     id: Annotated[UUID, Meta(description="The delivery's UUID.")]
     webhook_endpoint_id: Annotated[UUID, Meta(description="The UUID of the endpoint that receives the event.")]
     event_id: Annotated[UUID, Meta(description="The event's UUID, which is also the `webhook-id` of its messages.")]
-    event_type: Annotated[EventType, Meta(description="The type of the event. Later versions can add types.")]
+    event_type: Annotated[str, Meta(description="The type of the event. Later versions can add types.")]
     status: Annotated[
         DeliveryStatus,
         Meta(
