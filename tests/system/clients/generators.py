@@ -93,7 +93,7 @@ GENERATORS = {
         [_TSC],
         _START_TYPESCRIPT,
         required=["java"],
-        warnings=[_BETA, "Failed to get the schema name: null"],  # for a member of any type
+        warnings=[_BETA],
     ),
     "openapi-typescript": Generator(
         "openapi_fetch",

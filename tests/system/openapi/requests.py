@@ -40,7 +40,7 @@ def all_requests(tenant: Tenant, read_key: str, write_key: str) -> Iterator[Requ
         if operation.path_ids:
             yield request.returning(404, path=path.format(**absent_ids(tenant)))
         yield request.returning(400, params={"no_such_parameter": "1"})
-        yield from _with_bodies(request)
+        yield from _with_bodies(request, operation)
         yield from _with_etags(request, operation)
         if name in LISTS:
             yield from (request.returning(200, params=params) for params in PAGES)
@@ -67,12 +67,12 @@ def _without_permission(request: Request, operation: Operation, read_key: str, w
         yield request.returning(403, headers={"Authorization": f"Bearer {key}"})
 
 
-def _with_bodies(request: Request) -> Iterator[Request]:
+def _with_bodies(request: Request, operation: Operation) -> Iterator[Request]:
     if request.json is not None:
         yield request.returning(400, json={"no_such_member": 1})
         yield request.returning(400, json=[])
         yield request.returning(415, headers={"Content-Type": "text/plain"})
-        yield request.returning(413, json={"no_such_member": "1" * 2**20})
+        yield request.returning(413, json={"no_such_member": "1" * operation.max_body_bytes})
 
 
 def _with_etags(request: Request, operation: Operation) -> Iterator[Request]:

@@ -13,8 +13,8 @@ from models import (
     Error412,
     Error429,
     EventPage,
-    Participant,
     ParticipantCreate,
+    ParticipantDetails,
     ParticipantPage,
     ParticipantSummary,
     ParticipantUpdate,
@@ -69,7 +69,7 @@ body = ParticipantCreate.model_validate(
 )
 created = parse(ParticipantSummary, send("POST", "/participants", body))
 path = f"/participants/{created.id}"
-full = get(Participant, path, view="full")
+full = get(ParticipantDetails, path, view="full")
 assert full.plan_start_date is not None
 
 etag = client.get(path).headers["ETag"]

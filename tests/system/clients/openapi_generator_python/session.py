@@ -14,8 +14,9 @@ from openapi_client.api.participants_api import ParticipantsApi
 from openapi_client.api.team_members_api import TeamMembersApi
 from openapi_client.exceptions import ApiException
 from openapi_client.models.contact_priority import ContactPriority
-from openapi_client.models.participant import Participant
 from openapi_client.models.participant_create import ParticipantCreate
+from openapi_client.models.participant_details import ParticipantDetails
+from openapi_client.models.participant_page import ParticipantPage
 from openapi_client.models.participant_summary import ParticipantSummary
 from openapi_client.models.participant_update import ParticipantUpdate
 from openapi_client.models.team_member_create import TeamMemberCreate
@@ -46,17 +47,19 @@ participants, team_members, feed = ParticipantsApi(client), TeamMembersApi(clien
 pages: list[list[str | None]] = []
 after: str | None = "0"
 while after is not None:
-    page = participants.participants_list(limit=2, after=after)
+    page = participants.participants_list(limit=2, after=after).actual_instance
+    assert isinstance(page, ParticipantPage)
     pages.append([each.first_name for each in page.data])
     after = page.pagination.next_cursor
-found = participants.participants_list(account_manager=os.environ["ACCOUNT_MANAGER_IDS"])
+found = participants.participants_list(account_manager=os.environ["ACCOUNT_MANAGER_IDS"]).actual_instance
+assert isinstance(found, ParticipantPage)
 
 body = ParticipantCreate(first_name="Nora", last_name="Whitlock", plan_start_date=date(2026, 7, 1))
 created = participants.participants_create(body).actual_instance
 assert isinstance(created, ParticipantSummary)
 participant_id = created.id
 full = participants.participants_get(participant_id, view=View.FULL).actual_instance
-assert isinstance(full, Participant)
+assert isinstance(full, ParticipantDetails)
 assert full.plan_start_date is not None
 
 headers = participants.participants_get_with_http_info(participant_id).headers

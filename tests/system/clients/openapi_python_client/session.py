@@ -21,8 +21,8 @@ from plankeeper_public_api_client.api.team_members import team_members_create, t
 from plankeeper_public_api_client.models import (
     ContactPriority,
     EventPage,
-    Participant,
     ParticipantCreate,
+    ParticipantDetails,
     ParticipantPage,
     ParticipantSummary,
     ParticipantUpdate,
@@ -61,7 +61,7 @@ body = ParticipantCreate(first_name="Nora", last_name="Whitlock", plan_start_dat
 created = participants_create.sync(client=client, body=body)
 assert isinstance(created, ParticipantSummary)
 full = participants_get.sync(created.id, client=client, view=View.FULL)
-assert isinstance(full, Participant)
+assert isinstance(full, ParticipantDetails)
 assert full.plan_start_date is not None
 
 etag = participants_get.sync_detailed(created.id, client=client).headers["ETag"]
