@@ -21,7 +21,7 @@ def reference(document: dict[str, Any]) -> str:
     for path, method, operation in operations(document):
         tag = operation.get("tags", ["Other"])[0]
         tags.setdefault(tag, []).append(_operation(document, method, path, operation))
-    sections = [f"## {tag.replace('-', ' ').capitalize()}\n\n{_lines(*each)}" for tag, each in tags.items()]
+    sections = [f"## {tag.replace('_', ' ').capitalize()}\n\n{_lines(*each)}" for tag, each in tags.items()]
     schemas = document["components"]["schemas"]
     sections.append(_lines("## Schemas", *(_schema(name, schema) for name, schema in sorted(schemas.items()))))
     return _lines(INTRODUCTION.format(prefix=PREFIX), *sections)

@@ -1,16 +1,20 @@
 """Requests that create or update many resources at once, all of them or none."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Generic, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from msgspec import Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.errors import FieldError
+from plankeeper.http.json import encode
+from plankeeper.http.returned_members import UNCHANGEABLE, find_changed
 from plankeeper.http.schemas import UuidText
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 MAX_ITEMS = 500
 MAX_BODY_BYTES = 5 * 1024 * 1024
@@ -23,6 +27,14 @@ ITEMS = Meta(
 ItemId = Annotated[
     UuidText | UnsetType, Meta(description="The resource to update. Without an id, a resource is created.")
 ]
+
+
+# A member of a response that an update takes only as it is stored.
+ReadOnly = Annotated[
+    Any | UnsetType,
+    Meta(description="Can't be changed: leave it out, or with an `id` send its current value."),
+]
+UpdatedAtField = Annotated[Any | UnsetType, Meta(description="Is ignored.")]
 
 
 class BulkResult(Struct, Generic[T]):
@@ -69,6 +81,22 @@ def find_id_errors(items: Sequence[BulkItem], found: set[UUID], resource: str) -
             elif id_ in seen:
                 yield item_error(index, "id", "occurs in an earlier item")
             seen.add(id_)
+
+
+def find_read_only_errors(
+    items: Sequence[BulkItem], stored: Mapping[UUID, Struct], names: Sequence[str]
+) -> Iterator[FieldError]:
+    """The errors of read-only members that differ from the stored resource, or that a new resource can't have."""
+    for index, item in enumerate(items):
+        sent = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
+        before = stored[UUID(item.id)] if isinstance(item.id, str) else None
+        for name in find_changed(sent, encode(before) if before else b"{}") if sent else ():
+            yield item_error(index, name, UNCHANGEABLE if before else "can't be set: leave it out")
+
+
+def without_read_only(item: S, names: Sequence[str]) -> S:
+    """The item with the members that an update writes."""
+    return replace(item, id=UNSET, **dict.fromkeys(names, UNSET))
 
 
 def in_order(saved: Iterable[HasId], resources: Iterable[R]) -> list[R]:

@@ -17,6 +17,7 @@ from plankeeper.http.errors import FieldError, ValidationError
 DERIVED = {"updated_at", "errors", "state_management"}
 
 UUID_LENGTH = 36
+UNCHANGEABLE = "can't be changed: leave it out, or send its current value"
 
 _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 
@@ -56,15 +57,17 @@ def take_returned_members(
 
 def require_unchanged(returned: Mapping[str, Any], views: Sequence[bytes]) -> None:
     """Raise a ValidationError that names the members that differ from the resource, whose views these are."""
+    changed = find_changed(returned, *views)
+    if changed:
+        raise ValidationError(*(FieldError(name, UNCHANGEABLE) for name in changed))
+
+
+def find_changed(returned: Mapping[str, Any], *views: bytes) -> list[str]:
+    """The members that differ from the resource, whose views these are."""
     current: dict[str, Any] = {}
     for view in views:
         current |= _decode(view)
-    changed = [
-        name for name, value in returned.items() if name not in DERIVED and not _is_same(value, current.get(name))
-    ]
-    if changed:
-        message = "can't be changed: leave it out, or send its current value"
-        raise ValidationError(*(FieldError(name, message) for name in changed))
+    return [name for name, value in returned.items() if name not in DERIVED and not _is_same(value, current.get(name))]
 
 
 def _contains_references(value: Any) -> bool:

@@ -4,14 +4,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
-from msgspec import UNSET
-from msgspec.structs import replace
-
 from plankeeper.account_managers import store as account_managers
 from plankeeper.account_managers.schemas import AccountManagerListQuery
 from plankeeper.events.recorder import is_changed, record_events
 from plankeeper.exit_reasons import store as exit_reasons
-from plankeeper.http.bulk import MAX_ITEMS, existing_ids, find_id_errors, item_error, item_ids
+from plankeeper.http.bulk import (
+    MAX_ITEMS,
+    existing_ids,
+    find_id_errors,
+    find_read_only_errors,
+    item_error,
+    item_ids,
+    without_read_only,
+)
 from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import ValidationError
 from plankeeper.http.json import to_json
@@ -21,6 +26,7 @@ from plankeeper.participants.rows import ParticipantRow
 from plankeeper.participants.schemas import Participant, ParticipantBulkItem
 from plankeeper.participants.service import with_reference_names
 
+_READ_ONLY = ("created_at", "exit_reason_category", "exit_reason_subcategory", "account_manager", "updated_at")
 _EXIT_REASONS = ("exit_reason_category_id", "exit_reason_subcategory_id")
 
 
@@ -30,9 +36,12 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
     old = {each.id: each for each in found}
     if errors := list(find_id_errors(items, set(old), "participant")):
         raise ValidationError(*errors)
+    before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
+    if errors := list(find_read_only_errors(items, before, _READ_ONLY)):
+        raise ValidationError(*errors)
     now = datetime.now(UTC)
     new = [
-        apply_patch(replace(item, id=UNSET), old.get(id_) or ParticipantRow(id=id_, created_at=now))
+        apply_patch(without_read_only(item, _READ_ONLY), old.get(id_) or ParticipantRow(id=id_, created_at=now))
         for item, id_ in zip(items, item_ids(items), strict=True)
     ]
     changed = [is_changed(old.get(each.id), each) for each in new]
@@ -43,7 +52,6 @@ async def save_many(ctx: WriteContext, items: Sequence[ParticipantBulkItem]) -> 
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
     if updated:
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
-    before = {each.id: each for each in await with_reference_names(ctx, *old.values())}
     after = await with_reference_names(ctx, *new)
     await record_events(ctx, [_change(before.get(each.id), each) for each in after])
     return after

@@ -97,6 +97,23 @@ def test_ids_must_exist_and_occur_once(api: Client, other: Client, kind: str) ->
 
 
 @in_both
+def test_resources_that_were_got_can_be_sent_back(api: Client, kind: str) -> None:
+    name, body = KINDS[kind]
+    for _ in range(2):
+        api.create(f"/{kind}", body)
+    got = api.get(f"/{kind}", view="full").json()["data"]
+    response = api.post(f"/{kind}/bulk?view=full", {"items": [each | {name: "Changed"} for each in got]})
+    assert response.status_code == 200, response.text
+    saved = [without_updated_at(each) for each in response.json()["data"]]
+    assert saved == [without_updated_at(each) | {name: "Changed"} for each in got]
+    wrong = [got[0] | {"created_at": "2020-01-01T00:00:00Z"}, {"created_at": got[0]["created_at"]}]
+    assert field_errors(api.post(f"/{kind}/bulk", {"items": wrong})) == [
+        ("items[0].created_at", "can't be changed: leave it out, or send its current value"),
+        ("items[1].created_at", "can't be set: leave it out"),
+    ]
+
+
+@in_both
 def test_a_request_has_1_to_500_items(api: Client, kind: str) -> None:
     assert field_errors(api.post(f"/{kind}/bulk", {})) == [("items", "is required")]
     assert field_errors(api.post(f"/{kind}/bulk", {"items": {}})) == [("items", "must be a list, not an object")]
