@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
-from email_validator import validate_email
+from email_validator import EmailNotValidError, validate_email
 from jsonschema_rs import Draft202012Validator
 
 PREFIX = "/api/public/v1"
@@ -113,4 +113,8 @@ def _validator(method: str, template: str, status: int) -> Draft202012Validator:
 
 def _is_email(text: str) -> bool:
     """Whether a text is an address that Plankeeper accepts: with letters of every script."""
-    return bool(validate_email(text, check_deliverability=False, test_environment=True))
+    try:
+        validate_email(text, check_deliverability=False, test_environment=True)
+    except EmailNotValidError:
+        return False
+    return True

@@ -27,6 +27,7 @@ class DocumentationBuild:
             )
         self._checkout = checkout
         self._process: subprocess.Popen[str] | None = None
+        self._is_ended = False
 
     def start(self) -> None:
         """Return immediately. The build is in a session of its own, so that Ctrl-C reaches only the server."""
@@ -52,12 +53,13 @@ class DocumentationBuild:
 
     def __exit__(self, *_: object) -> None:
         """End a build that is still running. The next start repeats it."""
+        self._is_ended = True  # before make can notice that its command was ended, and fail
         if self._process and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
 
     def _wait(self, process: subprocess.Popen[str]) -> None:
         _, output = process.communicate()
-        if process.returncode > 0:
+        if process.returncode > 0 and not self._is_ended:
             lines = [line.strip() for line in output.splitlines() if not line.startswith("make")]
             _log_failure(next((line for line in reversed(lines) if line), f"make exited with {process.returncode}"))
 
