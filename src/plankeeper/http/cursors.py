@@ -24,7 +24,11 @@ _decode = msgspec.msgpack.Decoder(Start).decode
 def seal_cursor(key: bytes, start: Start, associated_data: bytes) -> str:
     nonce = os.urandom(_NONCE_BYTES)
     sealed = AESGCM(key).encrypt(nonce, msgspec.msgpack.encode(start), associated_data)
-    return PREFIX + base64.urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
+    return PREFIX + _encode(nonce + sealed)
+
+
+def _encode(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
 def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
@@ -32,6 +36,8 @@ def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
     text = cursor.removeprefix(PREFIX)
     try:
         content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        if _encode(content) != text:  # the last character has bits that nothing uses
+            raise ValueError(cursor)
         return _decode(AESGCM(key).decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data))
     except (InvalidTag, ValueError, binascii.Error):
         message = "must be the `next_cursor` of a page of this list with the same sort and filters, or 0"
