@@ -30,11 +30,14 @@ help:
 run: .venv/run
 	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)
 
+# Every page of the documentation site in Chromium takes two minutes.
+SITE_TESTS := tests/browser/test_documentation_site.py
+
 test: .venv/dev docs
-	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system
+	$(BIN)/pytest -n 4 --dist worksteal --ignore=tests/system --ignore=$(SITE_TESTS)
 
 test-system: .venv/dev .venv/clients/ready docs
-	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system
+	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/system/load tests/system $(SITE_TESTS)
 	$(BIN)/pytest tests/system/load  # compares times: nothing else may run meanwhile
 
 test-cluster: .venv/dev

@@ -47,13 +47,20 @@ def test_without_make_the_reason_is_that_it_is_missing(
     assert "nice" in vars(record)["reason"]
 
 
+def is_over(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def test_a_build_ends_with_the_server_without_a_log_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     build = DocumentationBuild(checkout(tmp_path, "@echo $$$$ > pid; exec sleep 600"))
     with build:
         build.start()
         pid = int(wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
         assert psutil.pid_exists(pid)
-    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: is_over(pid))
     assert caplog.records == []
 
 

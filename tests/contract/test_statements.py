@@ -20,6 +20,7 @@ from contract.sources import (
     Statement,
     all_statements,
     bulk_inserts,
+    composed_statements,
     filtered_lists,
     imports,
     is_runner,
@@ -214,12 +215,27 @@ def test_every_row_type_can_be_resolved() -> None:
     assert unknown == []
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [each for each in store_statements() if each.module != ONLY_ON_CITUS and each.name not in COMPUTED],
-    ids=location_of,
-)
+STATEMENTS_OF_STORES = [
+    each
+    for each in all_statements()
+    if not is_runner(each.module) and each.module != ONLY_ON_CITUS and each.name not in COMPUTED
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS_OF_STORES, ids=location_of)
 async def test_a_statement_fits_the_schema_and_its_struct(connection: Any, statement: Statement) -> None:
+    await _assert_fits(connection, statement)
+
+
+@pytest.mark.parametrize("name", filtered_lists())
+async def test_the_composed_statements_of_a_list_fit_the_schema(connection: Any, name: str) -> None:
+    composed = [each for each in composed_statements() if each.name.partition("[")[0] == name]
+    assert len(composed) > 10
+    for statement in composed:
+        await _assert_fits(connection, statement)
+
+
+async def _assert_fits(connection: Any, statement: Statement) -> None:
     prepared = await connection.prepare(statement.sql)
     if statement.values is not None:
         assert statement.values == len(prepared.get_parameters())

@@ -5,7 +5,6 @@ plan manager are associated data: with others, a cursor is rejected.
 """
 
 import base64
-import binascii
 import os
 
 import msgspec
@@ -31,14 +30,19 @@ def _encode(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
+def _decode_text(text: str) -> bytes:
+    """Raises ValueError for a text that `_encode` doesn't return: the last character can have bits without a use."""
+    content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    if _encode(content) != text:
+        raise ValueError(text)
+    return content
+
+
 def open_cursor(key: bytes, cursor: str, associated_data: bytes) -> Start:
     """The row that a cursor stands for. Raises ValidationError if it belongs to another list, or was changed."""
-    text = cursor.removeprefix(PREFIX)
     try:
-        content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        if _encode(content) != text:  # the last character has bits that nothing uses
-            raise ValueError(cursor)
+        content = _decode_text(cursor.removeprefix(PREFIX))
         return _decode(AESGCM(key).decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], associated_data))
-    except (InvalidTag, ValueError, binascii.Error):
+    except (InvalidTag, ValueError):
         message = "must be the `next_cursor` of a page of this list with the same sort and filters, or 0"
         raise ValidationError(after=message) from None
