@@ -36,8 +36,16 @@ class Block(NamedTuple):
 def pages() -> list[str]:
     """Every page of the documentation, relative to the project, in the order of reading."""
     found = sorted(path.relative_to(PROJECT).as_posix() for path in (PROJECT / "docs").rglob("*.md"))
-    first = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/api/README.md", "docs/api/authentication.md"]
-    return [*first, "docs/api/lists.md", *(page for page in found if page not in {*first, "docs/api/lists.md"})]
+    first = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/first-request.md",
+        "docs/api/README.md",
+        "docs/api/authentication.md",
+        "docs/api/lists.md",
+    ]
+    return [*first, *(page for page in found if page not in first)]
 
 
 @cache

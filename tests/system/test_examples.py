@@ -237,12 +237,15 @@ def test_the_commands_that_are_not_executed_exist() -> None:
     assert set(NOT_EXECUTED) <= commands
 
 
-def test_the_readme_shows_what_make_run_prints(example_server: ExampleServer) -> None:
+def test_the_readme_shows_what_make_run_prints(example_server: ExampleServer, cluster: SharedCluster) -> None:
     [printed, answer] = [block for block in blocks("README.md") if block.language in OUTPUT_CHECKS]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = ["plankeeper", "serve", "--demo", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    serving = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=example_server.environment)
+    # The sample data as it is loaded: the samples of the pages have changed that of the other server.
+    dsn = cluster.new_database()
+    urls = {"PLANKEEPER_DATABASE_URL": dsn, "PLANKEEPER_OWNER_DATABASE_URL": as_owner(dsn)}
+    serving = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=example_server.environment | urls)
     try:
         assert serving.stdout is not None
         lines: list[str] = []

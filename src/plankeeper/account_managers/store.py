@@ -132,12 +132,12 @@ async def select_for_update(
 
 
 UPSERT: LiteralString = f"""
-    insert into account_managers (plan_manager_id, {TABLE_COLUMNS})
-    select $1, {TABLE_COLUMNS}
+    insert into account_managers (plan_manager_id, {TABLE_COLUMNS}, updated_at)
+    select $1, {TABLE_COLUMNS}, statement_timestamp()
     from json_populate_recordset(null::account_managers, $2)
     on conflict (plan_manager_id, id) do update set
         first_name = excluded.first_name, last_name = excluded.last_name, active = excluded.active,
-        is_internal = excluded.is_internal, deleted = excluded.deleted, updated_at = statement_timestamp()
+        is_internal = excluded.is_internal, deleted = excluded.deleted, updated_at = excluded.updated_at
 """
 
 

@@ -39,9 +39,7 @@ def _with_returned_members(schema: Schema, update: Operation, read: Operation, s
             if name not in readable:
                 continue
             is_writable = name in schema["properties"]
-            members[name] = (
-                _with_objects(schema["properties"][name], member) if is_writable else _read_only(name, member)
-            )
+            members[name] = _with_objects(schema["properties"][name]) if is_writable else _read_only(name, member)
     return schema | {"properties": members}
 
 
@@ -51,6 +49,6 @@ def _read_only(name: str, member: Schema) -> Schema:
     return {"description": f"{member['description']} It {rule}.", "x-plankeeper-extension": True}
 
 
-def _with_objects(member: Schema, response_member: Schema) -> Schema:
-    """A list of what a client sends, or of objects as in responses: permissions."""
-    return member | {"items": {"anyOf": [member["items"], response_member["items"]]}}
+def _with_objects(member: Schema) -> Schema:
+    """A list of what a client sends, or of objects as in responses: permissions. Only their ids are compared."""
+    return member | {"items": {"anyOf": [member["items"], {"type": "object", "additionalProperties": True}]}}

@@ -169,8 +169,8 @@ async def select_stale_for_update(
 
 
 UPSERT: LiteralString = f"""
-    insert into invoice_view_sessions (plan_manager_id, {COLUMNS})
-    select $1, {COLUMNS}
+    insert into invoice_view_sessions (plan_manager_id, {COLUMNS}, updated_at)
+    select $1, {COLUMNS}, statement_timestamp()
     from json_populate_recordset(null::invoice_view_sessions, $2)
     on conflict (plan_manager_id, id) do update set
         invoice_id = excluded.invoice_id, user_id = excluded.user_id, user_name = excluded.user_name,
@@ -178,7 +178,7 @@ UPSERT: LiteralString = f"""
         last_heartbeat = excluded.last_heartbeat, duration_seconds = excluded.duration_seconds,
         created_at = excluded.created_at, active_duration_seconds = excluded.active_duration_seconds,
         engaged_duration_seconds = excluded.engaged_duration_seconds, idle_count = excluded.idle_count,
-        updated_at = statement_timestamp()
+        updated_at = excluded.updated_at
 """
 
 

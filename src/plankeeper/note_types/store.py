@@ -96,12 +96,12 @@ async def next_ids(tx: Transaction, count: int) -> list[int]:
 
 
 UPSERT: LiteralString = f"""
-    insert into note_types (plan_manager_id, {ROW_COLUMNS})
-    select $1, {ROW_COLUMNS}
+    insert into note_types (plan_manager_id, {ROW_COLUMNS}, updated_at)
+    select $1, {ROW_COLUMNS}, statement_timestamp()
     from json_populate_recordset(null::note_types, $2)
     on conflict (plan_manager_id, id) do update set
         note_type = excluded.note_type, badge_color = excluded.badge_color,
-        highlight_color = excluded.highlight_color, updated_at = statement_timestamp()
+        highlight_color = excluded.highlight_color, updated_at = excluded.updated_at
 """
 
 

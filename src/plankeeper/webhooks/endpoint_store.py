@@ -107,15 +107,15 @@ async def lock_plan_manager(tx: Transaction, plan_manager_id: UUID) -> None:
 
 
 UPSERT: LiteralString = f"""
-    insert into webhook_endpoints (plan_manager_id, {ROW_COLUMNS})
-    select $1, {ROW_COLUMNS}
+    insert into webhook_endpoints (plan_manager_id, {ROW_COLUMNS}, updated_at)
+    select $1, {ROW_COLUMNS}, statement_timestamp()
     from json_populate_recordset(null::webhook_endpoints, $2)
     on conflict (plan_manager_id, id) do update set
         url = excluded.url, description = excluded.description, event_types = excluded.event_types,
         payload = excluded.payload, active = excluded.active, disabled_reason = excluded.disabled_reason,
         secret = excluded.secret, old_secret = excluded.old_secret,
         old_secret_until = excluded.old_secret_until, failing_since = excluded.failing_since,
-        last_position = excluded.last_position, updated_at = statement_timestamp()
+        last_position = excluded.last_position, updated_at = excluded.updated_at
 """
 
 

@@ -93,7 +93,7 @@ GENERATORS = {
         [_TSC],
         _START_TYPESCRIPT,
         required=["java"],
-        warnings=[_BETA],
+        warnings=[_BETA, "Failed to get the schema name: null"],  # for a list of names or objects
     ),
     "openapi-typescript": Generator(
         "openapi_fetch",

@@ -176,6 +176,10 @@ def is_explained(statement: Statement) -> bool:
     return SOAK or "," not in statement.name
 
 
+# What the start of a sorted page is compared with, as text.
+SORT_VALUES = {"timestamptz": "2026-01-02T03:04:05Z", "date": "2026-01-02", "numeric": "9.99", "bigint": "7"}
+
+
 async def explain(connection: Any, statement: Statement) -> str:
     """The plan of a statement for values, which stand in its text: that of a plan with parameters may differ."""
     prepared = await connection.prepare(statement.sql)
@@ -186,6 +190,8 @@ async def explain(connection: Any, statement: Statement) -> str:
         for each in prepared.get_parameters()
     ]
     sql = statement.sql or ""
+    for number, kind in re.findall(r"\$(\d+)::text::(timestamptz|date|numeric|bigint)", sql):
+        literals[int(number) - 1] = f"'{SORT_VALUES[kind]}'"
     for number in re.findall(r"\$(\d+)::uuid\[\] is null", sql):
         literals[int(number) - 1] = "null::uuid[]"  # all plan managers, not some
     text = re.sub(r"\$(\d+)", lambda match: literals[int(match[1]) - 1], sql)
