@@ -192,6 +192,8 @@ async def explain(connection: Any, statement: Statement) -> str:
     sql = statement.sql or ""
     for number, kind in re.findall(r"\$(\d+)::text::(timestamptz|date|numeric|bigint)", sql):
         literals[int(number) - 1] = f"'{SORT_VALUES[kind]}'"
+    for number in re.findall(r"\$(\d+)::text\[\]::bigint\[\]", sql):
+        literals[int(number) - 1] = "'{7}'"
     for number in re.findall(r"\$(\d+)::uuid\[\] is null", sql):
         literals[int(number) - 1] = "null::uuid[]"  # all plan managers, not some
     text = re.sub(r"\$(\d+)", lambda match: literals[int(match[1]) - 1], sql)
