@@ -1,6 +1,6 @@
 """Requests that create or update many resources at once, all of them or none."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
@@ -41,16 +41,6 @@ class BulkResult(Struct, Generic[T]):
     """The created and updated resources, in the order of the request."""
 
     data: Annotated[list[T], Meta(description="The created and updated resources, in the order of the request.")]
-
-
-class HasId(Protocol):
-    """A resource."""
-
-    @property
-    def id(self) -> UUID: ...
-
-
-R = TypeVar("R", bound=HasId)
 
 
 class BulkItem(Protocol):
@@ -97,12 +87,6 @@ def find_read_only_errors(
 def without_read_only(item: S, names: Sequence[str]) -> S:
     """The item with the members that an update writes."""
     return replace(item, id=UNSET, **dict.fromkeys(names, UNSET))
-
-
-def in_order(saved: Iterable[HasId], resources: Iterable[R]) -> list[R]:
-    """Resources in the order in which they were saved."""
-    by_id = {each.id: each for each in resources}
-    return [by_id[each.id] for each in saved]
 
 
 def item_error(index: int, field: str, message: str) -> FieldError:

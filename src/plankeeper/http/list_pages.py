@@ -1,7 +1,7 @@
 """One page of a list of resources, for any set of filters and any order."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,12 +11,10 @@ from plankeeper.database.cursor_keys import get_key
 from plankeeper.database.filters import FilteredList, SortOrder
 from plankeeper.database.sorting import Start
 from plankeeper.http.cursors import open_cursor, seal_cursor
-from plankeeper.http.pagination import PageRows, SortableQuery
-
-T = TypeVar("T")
+from plankeeper.http.pagination import PageRows, R, SortableQuery, in_order
 
 # Returns a plan manager's rows with some ids, in any order. Unknown ids are ignored.
-GetMany = Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[T]]]
+GetMany = Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[R]]]
 
 
 async def fetch_page(
@@ -24,9 +22,9 @@ async def fetch_page(
     plan_manager_id: UUID,
     query: SortableQuery,
     filtered_list: FilteredList,
-    get_many: GetMany[T],
+    get_many: GetMany[R],
     **extra: object,
-) -> PageRows[T]:
+) -> PageRows[R]:
     """One page of a list. `extra` are the values of filters that the query doesn't have.
 
     Rows that are deleted while the page is read are left out. Raises ValidationError for a sealed cursor of another
@@ -38,10 +36,8 @@ async def fetch_page(
         ids = await filtered_list.page_ids(db, plan_manager_id, query, **extra)
         next_cursor = str(ids[query.limit - 1]) if len(ids) > query.limit else None
     page = ids[: query.limit]
-    rows: Sequence[Any] = await get_many(db, plan_manager_id, page) if page else []
-    by_id = {str(row.id): row for row in rows}
-    in_order = (by_id[str(each)] for each in page if str(each) in by_id)
-    return PageRows(in_order, has_more=len(ids) > query.limit, next_cursor=next_cursor)
+    rows: Sequence[R] = await get_many(db, plan_manager_id, page) if page else ()
+    return PageRows(in_order(page, rows), has_more=len(ids) > query.limit, next_cursor=next_cursor)
 
 
 async def _sorted_ids(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from plankeeper.http.openapi_schemas import Schema
-from plankeeper.http.returned_members import DERIVED, readable_members
+from plankeeper.http.returned_members import DERIVED, UNCHANGEABLE, readable_members
 from plankeeper.http.routing import Operation
 
 
@@ -45,7 +45,7 @@ def _with_returned_members(schema: Schema, update: Operation, read: Operation, s
 
 def _read_only(name: str, member: Schema) -> Schema:
     """Without a type: any value other than the current one is rejected, and only after the preconditions."""
-    rule = "is ignored in an update" if name in DERIVED else "can't be changed: leave it out, or send its current value"
+    rule = "is ignored in an update" if name in DERIVED else UNCHANGEABLE
     return {"description": f"{member['description']} It {rule}.", "x-plankeeper-extension": True}
 
 

@@ -1,7 +1,7 @@
 """Pages of lists: their query parameters, their envelope, and how they are cut from a store's rows."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -10,6 +10,16 @@ from plankeeper.http.cursors import PREFIX as CURSOR_PREFIX
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, UuidText, component
 
 T = TypeVar("T")
+
+
+class HasId(Protocol):
+    """A row of a list."""
+
+    @property
+    def id(self) -> object: ...
+
+
+R = TypeVar("R", bound=HasId)
 
 _NON_FILTERS = {"limit", "offset", "after", "view", "sort"}
 MAX_IDS = 100
@@ -44,39 +54,31 @@ _AFTER_DESCRIPTION = (
 _SORTED_AFTER_DESCRIPTION = f"{_AFTER_DESCRIPTION} With `sort`, it is the `next_cursor` of the page before."
 _SEALED_CURSOR = rf"{CURSOR_PREFIX[0]}\.[A-Za-z0-9_-]{{20,4000}}"
 
-_UuidCursor = Annotated[
-    str,
-    Meta(
-        pattern=f"^(0|{UUID_PATTERN})$",
-        extra={"message": "must be 0 or a UUID with hyphens"},
-        description=_AFTER_DESCRIPTION,
-    ),
-]
+
+def _cursor(pattern: str, expected: str, description: str = _AFTER_DESCRIPTION) -> Meta:
+    """The form of an `after`; `expected` says in an error what is valid."""
+    return Meta(pattern=f"^({pattern})$", extra={"message": f"must be {expected}"}, description=description)
+
+
+_UuidCursor = Annotated[str, _cursor(f"0|{UUID_PATTERN}", "0 or a UUID with hyphens")]
 _SortedUuidCursor = Annotated[
     str,
-    Meta(
-        pattern=f"^(0|{UUID_PATTERN}|{_SEALED_CURSOR})$",
-        extra={"message": "must be 0, a UUID with hyphens or, with `sort`, a `next_cursor`"},
-        description=_SORTED_AFTER_DESCRIPTION,
+    _cursor(
+        f"0|{UUID_PATTERN}|{_SEALED_CURSOR}",
+        "0, a UUID with hyphens or, with `sort`, a `next_cursor`",
+        _SORTED_AFTER_DESCRIPTION,
     ),
 ]
 _NumberText = Annotated[str, Meta(pattern="^[0-9]{1,18}$", extra={"message": "must be a whole number"})]
 _SortedNumberCursor = Annotated[
     str,
-    Meta(
-        pattern=f"^([0-9]{{1,18}}|{_SEALED_CURSOR})$",
-        extra={"message": "must be 0, a whole number or, with `sort`, a `next_cursor`"},
-        description=_SORTED_AFTER_DESCRIPTION,
+    _cursor(
+        f"[0-9]{{1,18}}|{_SEALED_CURSOR}",
+        "0, a whole number or, with `sort`, a `next_cursor`",
+        _SORTED_AFTER_DESCRIPTION,
     ),
 ]
-_CodeCursor = Annotated[
-    str,
-    Meta(
-        pattern="^(0|[a-z][a-z_]{0,99})$",
-        extra={"message": "must be 0 or an error code"},
-        description=_AFTER_DESCRIPTION,
-    ),
-]
+_CodeCursor = Annotated[str, _cursor("0|[a-z][a-z_]{0,99}", "0 or an error code")]
 
 
 class ListQuery(Query):
@@ -230,3 +232,9 @@ def build_page(query: ListQuery, rows: PageRows[T], total: int | None) -> Page[T
     """One page: with the total in offset mode, with the next cursor in cursor mode (`total` is None)."""
     next_cursor = rows.next_cursor if total is None else None
     return Page(rows, PaginationMeta(query.limit, query.offset, rows.has_more, total, next_cursor))
+
+
+def in_order(ids: Iterable[object], rows: Iterable[R]) -> list[R]:
+    """The rows in the order of their ids. Ids without a row, because it was deleted meanwhile, are left out."""
+    by_id = {row.id: row for row in rows}
+    return [by_id[each] for each in ids if each in by_id]

@@ -45,7 +45,6 @@ ApprovalStatus = Annotated[
 Amount = Annotated[Decimal | None, Meta(extra_json_schema={"type": ["number", "null"]})]
 
 
-AmountFilter = Annotated[Decimal, Meta(extra_json_schema={"type": "number", "format": None})]
 WarningCode = Annotated[
     Literal[
         "missing_invoice_number",
@@ -196,12 +195,10 @@ class InvoiceListQuery(ResourceListQuery):
     invoice_number: Annotated[Text255 | UnsetType, Meta(description="Returns items with exactly this number.")] = UNSET
     invoice_date_from: Annotated[date | UnsetType, Meta(description="Returns items dated this day or later.")] = UNSET
     invoice_date_to: Annotated[date | UnsetType, Meta(description="Returns items dated this day or earlier.")] = UNSET
-    total_min: Annotated[
-        AmountFilter | UnsetType, Meta(description="Returns items with this total or a higher one.")
-    ] = UNSET
-    total_max: Annotated[
-        AmountFilter | UnsetType, Meta(description="Returns items with this total or a lower one.")
-    ] = UNSET
+    total_min: Annotated[Decimal | UnsetType, Meta(description="Returns items with this total or a higher one.")] = (
+        UNSET
+    )
+    total_max: Annotated[Decimal | UnsetType, Meta(description="Returns items with this total or a lower one.")] = UNSET
     warning: Annotated[
         WarningCode | UnsetType, Meta(description="Returns items with this warning, which nobody has ignored.")
     ] = UNSET

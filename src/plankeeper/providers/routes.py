@@ -4,9 +4,9 @@ from typing import cast
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.http.bulk import MAX_BODY_BYTES, BulkResult, in_order
+from plankeeper.http.bulk import MAX_BODY_BYTES, BulkResult
 from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
-from plankeeper.http.pagination import VIEWS, Page, PageRows, ViewQuery, build_page
+from plankeeper.http.pagination import VIEWS, Page, PageRows, ViewQuery, build_page, in_order
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.providers import service, store
@@ -49,8 +49,8 @@ async def save_many(
     saved = await service.save_many(ctx, bulk.items)
     if query.view != "full":
         return BulkResult([_summary(each) for each in saved])
-    details = await store.get_many_details(ctx.tx, ctx.plan_manager_id, [each.id for each in saved])
-    return BulkResult(in_order(saved, details))
+    ids = [each.id for each in saved]
+    return BulkResult(in_order(ids, await store.get_many_details(ctx.tx, ctx.plan_manager_id, ids)))
 
 
 @router.get("/providers/{provider_id}", scope=READ, etag=True, views=VIEWS)
