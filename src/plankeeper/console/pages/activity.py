@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from plankeeper.console.csv_export import csv_row
 from plankeeper.console.exports import csv_chunks
+from plankeeper.console.formatting import display_fields
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
-from plankeeper.console.templating import display_fields
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, EventFilter
 from plankeeper.http.context import or_404
