@@ -13,8 +13,40 @@ ENVIRONMENT = create_templates(ZoneInfo("Australia/Sydney")).env
 TEMPLATES = ENVIRONMENT.list_templates(extensions=["html"])
 TEXT = object()  # a payload stands for it
 
+SEGMENT = {"x": 1, "y": 1, "width": 1, "height": 1, "tone": "good", "series": 0, "url": "/console", "tooltip": TEXT}
+COLUMN = {
+    **dict.fromkeys(("x", "width", "center", "value_y"), 1),
+    "label": TEXT,
+    "is_minor": True,
+    "url": "/console",
+    "tooltip": TEXT,
+    "value_label": TEXT,
+    "segments": [SEGMENT],
+}
+CHART = {
+    "id": "chart",
+    "title": TEXT,
+    "summary": TEXT,
+    "is_empty": False,
+    "height": 9,
+    "axis_width": 9,
+    "ticks": [{"y": 1, "label": "1", "is_zero": False}],
+    "columns": [COLUMN],
+    "series": [[0, {"name": TEXT, "tone": "good"}]],
+    "heads": [TEXT],
+    "rows": [{"name": TEXT, "cells": [{"text": TEXT, "url": "/console"}]}],
+}
+LISTED_BAR = {"name": TEXT, "text": TEXT, "url": "/console", "width": 1, "tone": "good"}
+
 # Macros that take text from users, each with arguments.
 CALLS: dict[str, dict[str, Any]] = {
+    "macros/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
+    "macros/charts.html bar_list": {"chart": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]}, "empty": TEXT},
+    "macros/charts.html chart_table": {"chart": CHART},
+    "macros/charts.html column": {"chart": CHART, "each": COLUMN},
+    "macros/charts.html legend": {"chart": CHART},
+    "macros/charts.html segment": {"chart_id": "chart", "part": SEGMENT, "is_textured": True},
+    "macros/charts.html strip": {"chart": CHART, "empty": TEXT},
     "macros/forms.html field": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
     "macros/forms.html select": {
         "name": "a",
@@ -46,6 +78,7 @@ CALLS: dict[str, dict[str, Any]] = {
 
 # Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
+    "macros/charts.html textures": "tones of series",
     "macros/forms.html time_tag": "a datetime",
     "macros/forms.html pager": "addresses that the console builds",
     "macros/records.html detail_date": "a date",
