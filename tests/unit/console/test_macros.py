@@ -61,8 +61,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/forms.html textarea": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
     "macros/forms.html checkboxes": {"name": "a", "choices": {"x": TEXT}, "selected": [TEXT], "hint": TEXT},
     "macros/forms.html swatch": {"color": TEXT},
-    "macros/navigation.html breadcrumbs": {"pages": [("/console", TEXT)]},
-    "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [("/console", TEXT, 3)], "current": "/console"},
+    "macros/navigation.html breadcrumbs": {"pages": [["/console", TEXT]]},
+    "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [["/console", TEXT, 3]], "current": "/console"},
     "macros/members.html created_access": {
         "keys": [{"name": TEXT, "last_four": TEXT, "last_used_at": None}],
         "invitations": [{"email": TEXT, "role": TEXT}],
