@@ -18,6 +18,7 @@ MIGRATIONS = "src/plankeeper/database/migrations/versions"
 OTHER_FILES = {
     "src/plankeeper/demo/participants.py": "sample data doesn't have to fill every field",
     "src/plankeeper/console/labels.py": "a label is listed only if it differs from the humanised name",
+    "src/plankeeper/console/templates/macros/participant.html": "the header shows only what people look for first",
     "src/plankeeper/personal_data/hold_store.py": "the name beside a legal hold",
     "src/plankeeper/personal_data/texts.py": "an erasure removes every field that is not listed there",
     "docs/api/events.md": "the example of an event updates this field",

@@ -51,6 +51,7 @@ OTHER_STORES = {
     "providers.queries": "the list of providers",
     "invoices.queries": "the lists of invoices",
     "invoices.ignored_warnings_store": "ignored warnings and names beside an invoice, which only the console shows",
+    "invoices.summary_store": "numbers and sums of the invoices of one participant or provider",
     "invoices.check_store": "the input and the results of invoice checks",
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",

@@ -30,7 +30,7 @@ class PageParser(HTMLParser):
         for name in ("href", "src", "action", "formaction", "xlink:href"):
             address = found.get(name, "/")
             picture = tag == "img" and address.startswith("data:image/svg+xml")
-            if not address.startswith(("/", "#", "?", "mailto:", "https://example.com")) and not picture:
+            if not address.startswith(("/", "#", "?", "mailto:", "tel:", "https://example.com")) and not picture:
                 self.violations.append(f"<{tag} {name}={address}>")
 
     def handle_data(self, data: str) -> None:

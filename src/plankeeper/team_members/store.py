@@ -145,6 +145,17 @@ async def get_priority_holder(db: Executor, plan_manager_id: UUID, participant_i
     return await db.one_or_none(UUID, GET_PRIORITY_HOLDER, plan_manager_id, participant_id, priority)
 
 
+GET_PRIMARY_CONTACT: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_MEMBERS}
+    where member.plan_manager_id = $1 and member.participant_id = $2 and member.contact_priority = 1
+"""
+
+
+async def get_primary_contact(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> TeamMember | None:
+    return await db.one_or_none(TeamMember, GET_PRIMARY_CONTACT, plan_manager_id, participant_id)
+
+
 INSERT: LiteralString = f"""
     insert into team_members (plan_manager_id, {TABLE_COLUMNS})
     select $1, {TABLE_COLUMNS}

@@ -11,7 +11,7 @@ from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerListQuery
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
 from plankeeper.console.forms import Form
-from plankeeper.console.pages.team_members import display_name, team_context
+from plankeeper.console.pages.team_members import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.exit_reasons import store as exit_reasons
@@ -71,17 +71,6 @@ async def create(request: FormRequest) -> Redirect:
     async with translate_constraints(request, service.CONSTRAINT_ERRORS):
         created = await service.create(request.write_context, change)
     return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} added.")
-
-
-@pages.get("/participants/{participant_id}", role="viewer", discloses="participant")
-async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
-    participant = await get_or_404(request, participant_id)
-    context = {
-        "participant": participant,
-        "name": display_name(participant),
-        **await team_context(request, participant_id),
-    }
-    return HtmlPage("participant.html", {**context, "is_scheme_number": is_scheme_number})
 
 
 @pages.get("/participants/{participant_id}/edit", role="manager", discloses="participant")

@@ -45,16 +45,15 @@ class HasPersonName(Protocol):
     def last_name(self) -> str | None: ...
 
 
-async def team_context(request: PageRequest, participant_id: UUID) -> dict[str, Any]:
-    """The team on the participant's page: one page of members, those with a contact priority first."""
+async def team_context(request: PageRequest, participant_id: UUID, page_url: str) -> dict[str, Any]:
+    """One page of the participant's team, those with a contact priority first."""
     after = parse_uuid(request.query.text("after"))
     query = TeamMemberListQuery(limit=PAGE_SIZE, after=str(after) if after else "0")
     rows = await store.list_page(request.db, request.plan_manager_id, participant_id, query)
-    page_url = f"{PREFIX}/participants/{participant_id}"
     team = sorted(rows, key=lambda each: each.contact_priority or 3)
     return {
         "team": [(each, member_name(each)) for each in team],
-        **paginate_links(page_url, {}, rows, after, "#team"),
+        **paginate_links(page_url, {}, rows, after),
     }
 
 
@@ -68,7 +67,7 @@ async def create(request: FormRequest, participant_id: UUID) -> Redirect:
     change = changes_in(TeamMemberCreate, request.form, Form())
     async with translate_errors(request, participant_id):
         member = await service.create(request.write_context, participant_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} added to the team.")
+    return Redirect(f"{PREFIX}/participants/{participant_id}/team", f"{member_name(member)} added to the team.")
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", discloses="participant")
@@ -92,7 +91,7 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
     change = changes_in(TeamMemberUpdate, request.form, member_form(current))
     async with translate_errors(request, participant_id):
         member = await service.update(request.write_context, participant_id, team_member_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"Changes to {member_name(member)} saved.")
+    return Redirect(f"{PREFIX}/participants/{participant_id}/team", f"Changes to {member_name(member)} saved.")
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager", discloses="participant")
@@ -104,7 +103,7 @@ async def remove_form(request: PageRequest, participant_id: UUID, team_member_id
 async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     member = (await member_context(request, participant_id, team_member_id))["member"]
     await service.delete(request.write_context, participant_id, team_member_id)
-    return Redirect(f"{PREFIX}/participants/{participant_id}", f"{member_name(member)} removed from the team.")
+    return Redirect(f"{PREFIX}/participants/{participant_id}/team", f"{member_name(member)} removed from the team.")
 
 
 async def member_context(

@@ -1,0 +1,50 @@
+"""The tabs of a participant: overview, invoices, team."""
+
+from uuid import UUID
+
+from plankeeper.console.pages.invoices import record_names
+from plankeeper.console.pages.team_members import PERMISSIONS, team_context
+from plankeeper.console.pagination import with_query
+from plankeeper.console.participant_context import participant_context
+from plankeeper.console.participant_sections import participant_sections
+from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.events import store as event_store
+from plankeeper.events.schemas import EventFilter
+from plankeeper.http.context import or_404
+from plankeeper.invoices import summary_store
+from plankeeper.participants import store as participant_store
+
+pages = Pages()
+
+LATEST_EVENTS = 3
+LATEST_INVOICES = 5
+
+
+@pages.get("/participants/{participant_id}", role="viewer", discloses="participant")
+async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    context = await participant_context(request, participant_id, "overview")
+    latest = (request.db, request.plan_manager_id)
+    rows = await summary_store.latest_for_participant(*latest, participant_id, LATEST_INVOICES)
+    context |= {
+        "sections": participant_sections(context["participant"]),
+        "invoices": rows,
+        "names": await record_names(request, rows),
+        "events": await event_store.latest_for_resource(
+            *latest, None, EventFilter(), str(participant_id), LATEST_EVENTS
+        ),
+    }
+    return HtmlPage("participant.html", context)
+
+
+@pages.get("/participants/{participant_id}/invoices", role="viewer")
+async def invoices(request: PageRequest, participant_id: UUID) -> Redirect:
+    or_404(await participant_store.get_summary(request.db, request.plan_manager_id, participant_id))
+    params = {"participant_id": str(participant_id), "warnings": request.query.text("warnings")}
+    return Redirect(with_query(f"{PREFIX}/invoices", params))
+
+
+@pages.get("/participants/{participant_id}/team", role="viewer", discloses="participant")
+async def team(request: PageRequest, participant_id: UUID) -> HtmlPage:
+    context = await participant_context(request, participant_id, "team")
+    members = await team_context(request, participant_id, f"{context['page_url']}/team")
+    return HtmlPage("participant_team.html", {**context, **members, "permissions": PERMISSIONS})

@@ -1,0 +1,61 @@
+"""What the pages of a participant share: the record, and the numbers of their header."""
+
+from datetime import date, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from plankeeper.console.pages.team_members import display_name, member_name
+from plankeeper.console.plan_dates import PlanProgress, age_on, plan_progress
+from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.http.context import or_404
+from plankeeper.invoices import summary_store
+from plankeeper.invoices.summary_store import ParticipantNumbers
+from plankeeper.participants import store
+from plankeeper.participants.rules import is_scheme_number
+from plankeeper.participants.schemas import Participant
+from plankeeper.team_members import store as team_store
+from plankeeper.team_members.schemas import TeamMember
+
+
+class ParticipantHeader(NamedTuple):
+    """What the header of a participant's pages shows. `age` is in years."""
+
+    participant: Participant
+    name: str
+    page_url: str
+    has_scheme_number: bool
+    age: int | None
+    progress: PlanProgress
+    contact: TeamMember | None
+    contact_name: str | None
+    numbers: ParticipantNumbers
+
+
+async def participant_context(request: PageRequest, participant_id: UUID, tab: str) -> dict[str, Any]:
+    """The context of `participant_page.html`, from three statements; raises NotFound.
+
+    `tab` is `overview`, `invoices`, `team` or `timeline`.
+    """
+    db, plan_manager_id = request.db, request.plan_manager_id
+    participant = or_404(await store.get(db, plan_manager_id, participant_id))
+    plan = (participant.plan_start_date, participant.plan_end_date)
+    contact = await team_store.get_primary_contact(db, plan_manager_id, participant_id)
+    today = today_in(request)
+    header = ParticipantHeader(
+        participant,
+        display_name(participant),
+        f"{PREFIX}/participants/{participant_id}",
+        is_scheme_number(participant.participant_number or ""),
+        age_on(participant.date_of_birth, today) if participant.date_of_birth else None,
+        plan_progress(*plan, today),
+        contact,
+        member_name(contact) if contact else None,
+        await summary_store.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
+    )
+    context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}
+    return context | {"tab": tab, "today": today}
+
+
+def today_in(request: PageRequest) -> date:
+    """The date in the plan manager's time zone."""
+    return datetime.now(request.settings.time_zone).date()
