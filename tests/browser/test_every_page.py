@@ -12,7 +12,7 @@ import pytest
 from pyotp import TOTP
 
 from plankeeper.console.routing import PageRoute
-from support.console import PASSWORD, create_account, fill_sign_in_form
+from support.console import PASSWORD, create_account, fill_sign_in_form, open_account_menu, wait_until_signed_in
 from support.factories import DOWNLOADS, PAGES, SeededPlanManager, route_name, seed_plan_manager
 from support.server import RunningServer
 
@@ -53,7 +53,7 @@ def watched(chromium: Any, seeded: SeededPlanManager) -> Iterator[Watched]:
     page = context.new_page()
     page.set_default_timeout(20_000)
     fill_sign_in_form(page, seeded.owner.email)
-    page.get_by_role("button", name="Sign out").wait_for()
+    wait_until_signed_in(page)
     page.add_init_script(path=str(AXE))
     found = Watched(page, [])
     context.expose_function("hit", lambda: found.hits.append("a text was run"))
@@ -173,6 +173,7 @@ def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanMa
     for path in ("/console/account", "/console/account/two-factor/off", "/console/account/recovery-codes"):
         page.goto(path)
         found += violations(page)
+    open_account_menu(page)
     submit(page, "Sign out")
     page.get_by_label("Email").fill(person.email)
     page.get_by_label("Password").fill(PASSWORD)

@@ -7,13 +7,8 @@ from uuid import UUID
 
 from pyotp.totp import TOTP
 
-from support.console import PASSWORD, Account, fill_sign_in_form
+from support.console import PASSWORD, Account, fill_sign_in_form, open_account_menu, sign_out
 from support.server import RunningServer
-
-
-def sign_out(page: Any) -> None:
-    page.get_by_role("button", name="Sign out").click()
-    page.get_by_role("heading", name="Sign in").wait_for()
 
 
 def test_an_invited_member_joins_with_the_link(
@@ -22,6 +17,7 @@ def test_an_invited_member_joins_with_the_link(
     email = f"{plan_manager_id}@example.com"
     fill_sign_in_form(page, new_account("owner").email)
     page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="People").click()
     page.get_by_role("link", name="Invite a person").click()
     page.get_by_label("Email").fill(email)
     page.get_by_label("Name").fill("Kim Nguyen")
@@ -33,6 +29,7 @@ def test_an_invited_member_joins_with_the_link(
     page.get_by_role("link", name="Done").click()
     page.get_by_text(email).wait_for()
     sign_out(page)
+    page.get_by_role("heading", name="Sign in").wait_for()
     page.goto(link)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Join").click()
@@ -44,7 +41,8 @@ def test_two_factor_is_enabled_and_required(
 ) -> None:
     person = new_account("viewer")
     fill_sign_in_form(page, person.email)
-    page.get_by_role("link", name="Robin Hale").click()
+    open_account_menu(page)
+    page.get_by_role("link", name="Your account").click()
     page.get_by_role("link", name="Turn on two-factor authentication").click()
     picture = page.get_by_role("img", name="QR code with the setup key below")
     assert picture.evaluate("each => each.complete && each.naturalWidth") > 100
@@ -62,10 +60,12 @@ def test_two_factor_is_enabled_and_required(
     page.get_by_role("heading", name="Your account").wait_for()
     for code in (codes.generate_otp(int(time.time()) // 30 + 1), recovery[3]):
         sign_out(page)
+        page.get_by_role("heading", name="Sign in").wait_for()
         fill_sign_in_form(page, person.email)
         page.get_by_label("Code").fill(code)
         page.get_by_role("button", name="Continue").click()
         page.get_by_role("heading", name="Participants").wait_for()
-    page.get_by_role("link", name="Robin Hale").click()
+    open_account_menu(page)
+    page.get_by_role("link", name="Your account").click()
     page.get_by_text("Recovery codes left").wait_for()
     assert page.locator("dd").last.inner_text() == "9"

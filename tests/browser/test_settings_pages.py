@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form
+from support.console import Account, fill_sign_in_form, sign_out
 from support.receiver import Receiver
 from support.server import RunningServer, wait_until
 from support.webhooks import running_worker, signature_of
@@ -35,7 +35,7 @@ def test_a_key_is_created_used_and_revoked(
     wait_until(lambda: client.get("/participants").status_code == 401)
     client.http.close()
 
-    page.get_by_role("button", name="Sign out").click()
+    sign_out(page)
     page.get_by_role("heading", name="Sign in").wait_for()
     page.goto("/console/settings/keys")
     page.get_by_role("heading", name="Sign in").wait_for()

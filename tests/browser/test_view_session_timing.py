@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.invoice_view_sessions import service
 from support.client import Client
-from support.console import Account, fill_sign_in_form
+from support.console import Account, fill_sign_in_form, wait_until_signed_in
 from support.server import RunningServer, wait_until
 
 TOLERANCE = 2  # seconds by which a figure may be off
@@ -49,7 +49,7 @@ def reports(page: Any) -> list[tuple[str, dict[str, int]]]:
 @pytest.fixture
 def viewer_page(page: Any, new_account: Callable[..., Account]) -> Any:
     fill_sign_in_form(page, new_account("viewer").email)
-    page.get_by_role("button", name="Sign out").wait_for()
+    wait_until_signed_in(page)
     return page
 
 

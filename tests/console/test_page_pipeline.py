@@ -58,6 +58,7 @@ VIEWER_PAGES = {
     "GET /console/providers",
     "GET /console/providers/{provider_id}",
     "GET /console/requests",
+    "GET /console/settings",
     "GET /console/settings/people",
     "GET /console/settings/webhooks",
     "GET /console/settings/webhooks/{endpoint_id}",

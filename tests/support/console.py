@@ -70,6 +70,22 @@ def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
+def wait_until_signed_in(page: Any) -> None:
+    """Wait for a page that only people who are signed in get."""
+    page.locator(".account-menu").wait_for()
+
+
+def open_account_menu(page: Any) -> None:
+    """Show what the account menu holds: the account, the settings and "Sign out"."""
+    if page.locator(".account-menu").get_attribute("open") is None:
+        page.locator(".account-menu > summary").click()
+
+
+def sign_out(page: Any) -> None:
+    open_account_menu(page)
+    page.get_by_role("button", name="Sign out", exact=True).click()
+
+
 async def create_account(server: RunningServer, plan_manager_id: UUID, role: str, name: str = "Robin Hale") -> Account:
     """A sign-in with a role."""
     email = f"{uuid7()}@example.com"

@@ -1,5 +1,6 @@
-"""Jinja2 templates, their filters and the entries of the menus."""
+"""Jinja2 templates, and the menus that they show."""
 
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,26 +12,61 @@ from plankeeper.console.colors import parse_color
 from plankeeper.console.formatting import formatting_filters
 from plankeeper.console.labels import field_label, humanize
 from plankeeper.console.static_files import static_url
+from plankeeper.version import full_version
 
 # The pages of the main menu, by section.
 MENU = {
+    "home": ("/console", "Home"),
     "participants": ("/console/participants", "Participants"),
     "invoices": ("/console/invoices", "Invoices"),
     "providers": ("/console/providers", "Providers"),
     "activity": ("/console/activity", "Activity"),
-    "settings": ("/console/settings/people", "Settings"),
 }
-# The pages of the settings menu, with the role that each requires.
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """A page of the settings; without a role, it is for everyone who is signed in."""
+
+    path: str
+    label: str
+    description: str
+    role: str | None = None
+
+    def is_visible_to(self, role: str | None) -> bool:
+        return self.role is None or is_role_at_least(role, self.role)
+
+
+# The pages of the settings, by group and section.
 SUBMENU = {
-    "members": ("/console/settings/people", "People", "viewer"),
-    "keys": ("/console/settings/keys", "API keys", "manager"),
-    "webhooks": ("/console/settings/webhooks", "Webhooks", "viewer"),
-    "account_managers": ("/console/account-managers", "Account managers", "viewer"),
-    "note_types": ("/console/note-types", "Note types", "viewer"),
-    "import": ("/console/import", "Import", "manager"),
-    "requests": ("/console/requests", "Requests", "viewer"),
-    "access": ("/console/settings/access", "Access", "owner"),
-    "legal_holds": ("/console/settings/legal-holds", "Legal holds", "owner"),
+    "Office": {
+        "members": SettingsPage(
+            "/console/settings/people", "People", "Members, roles, invitations and sign-in rules", "viewer"
+        ),
+        "account_managers": SettingsPage(
+            "/console/account-managers", "Account managers", "The staff who look after participants", "viewer"
+        ),
+        "note_types": SettingsPage("/console/note-types", "Note types", "Types of notes, with their colours", "viewer"),
+    },
+    "Data": {
+        "import": SettingsPage("/console/import", "Import", "Add and update records from files", "manager"),
+        "access": SettingsPage("/console/settings/access", "Access", "Who viewed or exported which record", "owner"),
+        "legal_holds": SettingsPage(
+            "/console/settings/legal-holds", "Legal holds", "People whose data can’t be erased", "owner"
+        ),
+    },
+    "Developers": {
+        "keys": SettingsPage("/console/settings/keys", "API keys", "Access for programs", "manager"),
+        "webhooks": SettingsPage(
+            "/console/settings/webhooks", "Webhooks", "Programs that are notified of changes", "viewer"
+        ),
+        "requests": SettingsPage("/console/requests", "Requests", "Recent requests to the API", "viewer"),
+    },
+    "You": {
+        "account": SettingsPage(
+            "/console/account", "Your account", "Name, password, two-factor authentication and sessions"
+        ),
+    },
 }
 
 
@@ -43,18 +79,15 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-    env.filters |= formatting_filters(zone) | {
-        "humanize": humanize,
-        "label": field_label,
-    }
+    env.filters |= formatting_filters(zone) | {"humanize": humanize, "label": field_label}
     names: dict[str, Any] = {
         "sends_mail": sends_mail,
         "static_url": static_url,
         "parse_color": parse_color,
         "menu": MENU,
         "submenu": SUBMENU,
-        "is_role_at_least": is_role_at_least,
+        "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
+        "version": full_version(),
     }
     env.globals |= names
     return Jinja2Templates(env=env)

@@ -61,6 +61,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/forms.html textarea": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
     "macros/forms.html checkboxes": {"name": "a", "choices": {"x": TEXT}, "selected": [TEXT], "hint": TEXT},
     "macros/forms.html swatch": {"color": TEXT},
+    "macros/navigation.html breadcrumbs": {"pages": [["/console", TEXT]]},
+    "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [["/console", TEXT, 3]], "current": "/console"},
     "macros/members.html created_access": {
         "keys": [{"name": TEXT, "last_four": TEXT, "last_used_at": None}],
         "invitations": [{"email": TEXT, "role": TEXT}],
@@ -79,6 +81,7 @@ CALLS: dict[str, dict[str, Any]] = {
 # Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
     "macros/charts.html textures": "tones of series",
+    "macros/icons.html icon": "a name of the console",
     "macros/forms.html time_tag": "a datetime",
     "macros/forms.html pager": "addresses that the console builds",
     "macros/records.html detail_date": "a date",
