@@ -105,7 +105,7 @@ def test_a_forgotten_password_is_replaced_with_a_mailed_link(
     for _ in range(2):  # opening it, as mail filters do, doesn't use it
         assert browser.get(path).status_code == 200
     rejected = submit(browser, path, {"password": "short"})
-    assert (rejected.status_code, "Password: must" in rejected.text) == (422, True)
+    assert (rejected.status_code, "Password must" in rejected.text) == (422, True)
     assert signed_in.get(PEOPLE).status_code == 200
     changed = submit(browser, path, {"password": NEW_PASSWORD})
     assert (changed.status_code, "Password changed" in changed.text) == (200, True)
@@ -151,7 +151,7 @@ def test_a_form_from_another_site_requests_no_link(
 @pytest.mark.parametrize("email", ["", " ", "robin", "\x7f"])
 def test_something_else_than_an_email_is_rejected(new_browser: Callable[[], Browser], email: str) -> None:
     response = submit(new_browser(), FORGOT, {"email": email})
-    assert (response.status_code, "Email: must be an email address" in response.text) == (422, True)
+    assert (response.status_code, "Email must be an email address" in response.text) == (422, True)
 
 
 def test_an_invitation_is_mailed_and_not_shown_to_the_inviter(
@@ -178,7 +178,7 @@ def test_an_invitation_is_mailed_and_not_shown_to_the_inviter(
     for path, fields, page in ((again, {}, PEOPLE), (PEOPLE, form, f"{PEOPLE}/invite")):
         too_soon = submit(owner, path, fields, page)
         assert too_soon.status_code == 422
-        assert "Email: was sent an invitation a moment ago: try again in 1 minute." in too_soon.text
+        assert "Email was sent an invitation a moment ago: try again in 1 minute." in too_soon.text
     joined = submit(guest, second, {"name": "Kim", "password": PASSWORD})
     assert (joined.status_code, joined.headers["location"]) == (303, "/console/participants")
 

@@ -132,10 +132,10 @@ def test_a_note_type_is_edited_only_from_its_current_version(
 @pytest.mark.parametrize(
     "wrong, label",
     [
-        ({"note_type": ""}, "Name: must"),
-        ({"note_type": "x" * 256}, "Name: must"),
-        ({"badge_color": "x" * 256}, "Badge colour: must"),
-        ({"highlight_color": "x" * 256}, "Highlight colour: must"),
+        ({"note_type": ""}, "Name must"),
+        ({"note_type": "x" * 256}, "Name must"),
+        ({"badge_color": "x" * 256}, "Badge colour must"),
+        ({"highlight_color": "x" * 256}, "Highlight colour must"),
     ],
 )
 def test_an_invalid_note_type_shows_the_form_again(

@@ -104,11 +104,11 @@ def test_a_new_link_replaces_the_old_one_and_a_revoked_link_is_invalid(
 @pytest.mark.parametrize(
     "wrong, recorded_events",
     [
-        ({"email": "kim"}, "Email: "),
-        ({"email": ""}, "Email: "),
-        ({"role": "admin"}, "Role: must be one of"),
-        ({"name": "x" * 256}, "Name: must be one line"),
-        ({"name": "a\nb"}, "Name: must be one line"),
+        ({"email": "kim"}, "Email "),
+        ({"email": ""}, "Email "),
+        ({"role": "admin"}, "Role must be one of"),
+        ({"name": "x" * 256}, "Name must be one line"),
+        ({"name": "a\nb"}, "Name must be one line"),
     ],
 )
 def test_an_invalid_invitation_shows_the_form_again(
@@ -123,7 +123,7 @@ def test_an_invalid_invitation_shows_the_form_again(
 
 def test_a_member_cannot_be_invited(owner: Browser, new_account: Callable[..., Account], open_invitations: Any) -> None:
     response = owner.submit(PAGE, {"email": new_account("viewer").email.upper(), "name": "", "role": "owner"})
-    assert (response.status_code, "Email: belongs to a person who is already a member" in response.text) == (422, True)
+    assert (response.status_code, "Email belongs to a person who is already a member" in response.text) == (422, True)
     assert open_invitations() == []
 
 
@@ -153,7 +153,7 @@ def test_a_concurrent_role_change_is_not_overwritten(
     assert (response.status_code, "Somebody else changed the role" in response.text) == (409, True)
     assert roles_by_account(plan_manager_id)[person.account_id] == "manager"
     response = owner.submit(f"{PAGE}/{person.account_id}/role", {"role": "king", "was": "manager"})
-    assert (response.status_code, "Role: must be one of" in response.text) == (422, True)
+    assert (response.status_code, "Role must be one of" in response.text) == (422, True)
     assert roles_by_account(plan_manager_id)[person.account_id] == "manager"
 
 

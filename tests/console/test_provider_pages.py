@@ -54,8 +54,8 @@ def test_a_provider_is_added_with_every_field(server: RunningServer, owner: Brow
 
 @pytest.mark.parametrize(
     "wrong, message",
-    [({"email": "x"}, "Email: must be an email address"), ({"state": "XX"}, "State: must be one of ACT"),
-     ({"abn": "1" * 51}, "ABN: must be at most 50 characters long")],
+    [({"email": "x"}, "Email must be an email address"), ({"state": "XX"}, "State must be one of ACT"),
+     ({"abn": "1" * 51}, "ABN must be at most 50 characters long")],
 )  # fmt: skip
 def test_an_invalid_field_shows_the_form_again(
     owner: Browser, client: Client, provider_id: str, wrong: dict[str, str], message: str

@@ -132,7 +132,7 @@ def test_a_replay_takes_a_time_in_the_configured_time_zone(
     assert "1 event resent." in owner.get(here).text
     for wrong in ("", "x", (since + timedelta(days=1)).isoformat()):
         response = owner.submit(f"{here}/replay", {"since": wrong})
-        assert (response.status_code, "Since: must" in response.text) == (422, True)
+        assert (response.status_code, "Since must" in response.text) == (422, True)
 
 
 def test_an_endpoint_of_another_plan_manager_is_not_found(

@@ -21,6 +21,7 @@ OTHER_FILES = {
     "src/plankeeper/console/templates/macros/participant.html": "the header shows only what people look for first",
     "src/plankeeper/personal_data/hold_store.py": "the name beside a legal hold",
     "src/plankeeper/personal_data/texts.py": "an erasure removes every field that is not listed there",
+    "src/plankeeper/participants/plausibility.py": "a rule about the names of a person",
     "docs/api/events.md": "the example of an event updates this field",
 }
 

@@ -17,6 +17,7 @@ FOUNDATION = {
     "settings",
     "setting_parsers",
     "logs",
+    "plausibility",
     "version",
     "",
 }

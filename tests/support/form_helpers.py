@@ -34,3 +34,28 @@ def event_summaries(server: RunningServer, resource_id: str) -> list[str]:
         select type || ' by ' || actor_kind || ' ' || actor_name from events where resource_id = $1 order by id
     """
     return server.run(server.db.rows(str, statement, resource_id))
+
+
+def require_linked_errors(page: str) -> list[str]:
+    """The names of the fields that the error summary links to, each of which has the same message beside it."""
+    summary = re.search(r'<div class="summary bad" role="alert" tabindex="-1" autofocus>(.*?)</div>', page, re.DOTALL)
+    assert summary, page
+    assert "<h2>There is a problem</h2>" in summary[1]
+    assert re.search(r"<title>Error: ", page)
+    items = [each.strip() for each in re.findall(r"<li>(.*?)</li>", summary[1], re.DOTALL)]
+    links = [re.fullmatch(r'<a href="#([^"]+)">(.+)</a>', each) for each in items]
+    assert items
+    assert all(links), items
+    for name, message in (found.groups() for found in links if found):
+        field = re.search(rf'<(?:input|select|textarea) [^>]*\bid="{name}"[^>]*>', page)
+        assert field, f"the page has no field {name}"
+        assert len(re.findall(rf' id="{name}"', page)) == 1
+        beside = re.search(
+            rf'<p class="field-error" id="{name}-error"><span class="unseen">Error:</span> (.*?)</p>', page
+        )
+        assert beside
+        assert beside[1] == message
+        owner = field[0] if "aria-describedby" in field[0] else page  # a group of boxes is described as a whole
+        assert re.search(rf'aria-describedby="[^"]*\b{name}-error\b[^"]*"', owner)
+        assert 'aria-invalid="true"' in field[0] or 'role="radiogroup" class="has-error" aria-describedby' in page
+    return [found[1] for found in links if found]

@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 import asyncpg
 from msgspec import Struct
 
-from plankeeper.console.forms import Form, validate_struct
+from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
+from plankeeper.console.forms import Form
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.client import constraint_violation
-from plankeeper.http.errors import ApiError
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.parsing import unwrap_type
 from plankeeper.http.routing import ConstraintErrorHandler
-from plankeeper.http.validation import known_fields
+from plankeeper.http.validation import known_fields, validate
 
 S = TypeVar("S", bound=Struct)
 
@@ -80,16 +81,32 @@ def changes_in(struct_type: type[S], form: Form, before: Form) -> S:
     """The changed fields of a form as a struct of the API; raises ValidationError. Unchanged fields are left out, so
     that an old value which is no longer valid does not prevent other changes.
     """
-    values = dict[str, Any]()
-    for name, field in known_fields(struct_type).items():
-        kind = unwrap_type(field.type)
+    change, errors = find_changes(struct_type, form, before)
+    if change is None:
+        raise ValidationError(*errors)
+    return change
+
+
+def find_changes(struct_type: type[S], form: Form, before: Form) -> tuple[S | None, list[FieldError]]:
+    """The changed fields, or all errors. Dates are read as people type them."""
+    values, date_errors = dict[str, Any](), list[FieldError]()
+    for name, kind in _kinds(struct_type).items():
         if kind in (bool, list):
             new, old = sorted(set(form.getlist(name))), sorted(before.getlist(name))
             if new != old:
                 values[name] = new if kind is list else bool(new)
-        elif name in form and _normalized_text(form, name) != _normalized_text(before, name):
-            values[name] = _convert_text(kind, _normalized_text(form, name))
-    return validate_struct(struct_type, values)
+        elif name in form and _comparable(form, name, kind) != _comparable(before, name, kind):
+            try:
+                values[name] = _convert_text(kind, _normalized_text(form, name))
+            except DateError as error:
+                date_errors.append(FieldError(name, str(error)))
+    change, errors = validate(struct_type, values)
+    return (None, date_errors + errors) if date_errors else (change, errors)
+
+
+def _comparable(form: Form, name: str, kind: type[Any]) -> str:
+    text = _normalized_text(form, name)
+    return normalize_date(text) if kind is date else text
 
 
 def _normalized_text(form: Form, name: str) -> str:
@@ -97,6 +114,8 @@ def _normalized_text(form: Form, name: str) -> str:
 
 
 def _convert_text(kind: type[Any], text: str) -> object:
+    if kind is date and text:
+        return parse_date(text).isoformat()
     return int(text) if kind is int and text.isdecimal() and len(text) < 10 else text or None
 
 
@@ -105,14 +124,18 @@ def edit_context(request: PageRequest, struct_type: type[Struct], current: Form)
     form, version = request.form or current, version_of(current)
     is_outdated = bool(request.form) and request.form.text(VERSION_FIELD) != version
     conflicts = {
-        name: ", ".join(current.getlist(name))
-        for name in known_fields(struct_type)
-        if is_outdated and _differs(form, current, name)
+        name: ", ".join(date_input(each) if kind is date else each for each in current.getlist(name))
+        for name, kind in _kinds(struct_type).items()
+        if is_outdated and _differs(form, current, name, kind)
     }
     return {"form": form, "version": version, "conflicts": conflicts}
 
 
-def _differs(first: Form, second: Form, name: str) -> bool:
+def _kinds(struct_type: type[Struct]) -> dict[str, type[Any]]:
+    return {name: unwrap_type(field.type) for name, field in known_fields(struct_type).items()}
+
+
+def _differs(first: Form, second: Form, name: str, kind: type[Any]) -> bool:
     if len(second.getlist(name)) > 1:
         return sorted(first.getlist(name)) != sorted(second.getlist(name))
-    return _normalized_text(first, name) != _normalized_text(second, name)
+    return _comparable(first, name, kind) != _comparable(second, name, kind)

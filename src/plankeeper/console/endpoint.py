@@ -18,7 +18,15 @@ from plankeeper.console.cookies import Cookies
 from plankeeper.console.csrf import verify_csrf
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.error_pages import RoleRequiredError, error_headers, error_page
-from plankeeper.console.forms import MAX_FORM_BYTES, Form, is_upload, parse_form, read_form, read_upload
+from plankeeper.console.forms import (
+    MAX_FORM_BYTES,
+    Form,
+    is_upload,
+    messages_of,
+    parse_form,
+    read_form,
+    read_upload,
+)
 from plankeeper.console.origin import Origin
 from plankeeper.console.responses import (
     add_common_headers,
@@ -223,7 +231,7 @@ class PageEndpoint:
         except ApiError as error:
             if route.on_error is None or error.status not in FORM_ERROR_STATUSES:
                 raise
-            request.errors = {each.field: each.message for each in error.errors or ()} or {"form": error.detail}
+            request.errors, request.warnings = messages_of(error)
             result = await route.on_error(request, **path_params)
             return replace(result, status=FORM_ERROR_STATUSES[error.status]) if isinstance(result, HtmlPage) else result
 

@@ -9,7 +9,7 @@ from starlette.datastructures import ImmutableMultiDict, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from plankeeper.http.errors import ApiError, ValidationError
+from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.validation import validate
 
 S = TypeVar("S", bound=Struct)
@@ -19,6 +19,26 @@ MAX_FILE_BYTES = 10 * 1024 * 1024
 MAX_UPLOAD_BYTES = MAX_FILE_BYTES + MAX_FORM_BYTES
 MAX_FIELDS = 200  # of a form without a file
 MAX_UPLOAD_FIELDS = 50
+
+
+class FieldWarning(NamedTuple):
+    """A value of a form that is probably wrong. `token` names the warning and the value when it is confirmed.
+
+    `url` leads to another record that the message is about.
+    """
+
+    message: str
+    token: str
+    url: str = ""
+    link_text: str = ""
+
+
+class FormError(ValidationError):
+    """The errors of a form, and its values that are probably wrong. One of the two may be empty."""
+
+    def __init__(self, errors: Iterable[FieldError], warnings: Mapping[str, FieldWarning]) -> None:
+        super().__init__(*errors)
+        self.warnings = warnings
 
 
 class Upload(NamedTuple):
@@ -137,3 +157,10 @@ def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:
     if parsed is None:
         raise ValidationError(*errors)
     return parsed
+
+
+def messages_of(error: ApiError) -> tuple[Mapping[str, str], Mapping[str, FieldWarning]]:
+    """The error messages by field, with `form` for one about the form as a whole, and the warnings by field."""
+    warnings: Mapping[str, FieldWarning] = error.warnings if isinstance(error, FormError) else {}
+    errors = {each.field.partition("[")[0]: each.message for each in reversed(error.errors or ())}
+    return errors or ({} if warnings else {"form": error.detail}), warnings

@@ -43,3 +43,12 @@ def humanize(name: str) -> str:
     """The words of an identifier: `API key created` for `api_key.created`."""
     text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
     return (text[:1].upper() + text[1:]).replace("Api ", "API ")
+
+
+def error_sentence(name: str, message: str) -> str:
+    """The message about a field as a sentence. A message in lower case, or with a value first, continues its label."""
+    label = "The form" if name == "form" else field_label(name)
+    if message.startswith("at least one"):
+        message = message.capitalize()  # it isn't about this field alone
+    text = message if message[:1].isupper() else f"{label} {message}"
+    return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -56,6 +56,7 @@ def render_page(
         "csrf": user.csrf_token,
         "flash": user.flash,
         "errors": page_request.errors if page_request else {},
+        "field_warnings": page_request.warnings if page_request else {},
         "form": page_request.form if page_request else Form(),
         **page.context,
     }

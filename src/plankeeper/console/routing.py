@@ -13,7 +13,7 @@ from starlette.responses import Response
 from plankeeper.accounts import policy
 from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import ConcurrencyLimit
-from plankeeper.console.forms import Form
+from plankeeper.console.forms import FieldWarning, Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.access import Access, AccessAction, AccessedKind, OnAccess
 from plankeeper.http.context import Actor, WriteContext
@@ -30,7 +30,9 @@ RequiredRole = Literal["anyone", "password_verified", "signed_in", "viewer", "ma
 
 @dataclass(slots=True)
 class PageRequest:
-    """A request for a page. A form with errors is shown again with `form` as it was sent and `errors` by field."""
+    """A request for a page. A form with errors is shown again with `form` as it was sent, `errors` by field, and
+    `warnings` about values that are probably wrong.
+    """
 
     db: Database
     settings: Settings
@@ -48,6 +50,7 @@ class PageRequest:
     on_access: OnAccess
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: Mapping[str, FieldWarning] = field(default_factory=dict[str, FieldWarning])
 
     @property
     def account(self) -> Session:
@@ -107,6 +110,7 @@ class PageRequest:
             on_access=self.on_access,
             form=self.form,
             errors=self.errors,
+            warnings=self.warnings,
             tx=tx,
         )
 

@@ -9,8 +9,10 @@ from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
+from plankeeper.console.dates import date_input
+from plankeeper.console.error_summary import has_id, sort_by_position
 from plankeeper.console.formatting import formatting_filters
-from plankeeper.console.labels import field_label, humanize
+from plankeeper.console.labels import error_sentence, field_label, humanize
 from plankeeper.console.static_files import static_url
 from plankeeper.version import full_version
 
@@ -79,8 +81,16 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= formatting_filters(zone) | {"humanize": humanize, "label": field_label}
+
+    env.filters |= formatting_filters(zone) | {
+        "date_input": date_input,
+        "humanize": humanize,
+        "label": field_label,
+    }
     names: dict[str, Any] = {
+        "error_sentence": error_sentence,
+        "has_id": has_id,
+        "sort_by_position": sort_by_position,
         "sends_mail": sends_mail,
         "static_url": static_url,
         "parse_color": parse_color,

@@ -20,7 +20,7 @@ MAX_NAME_LENGTH = 100
 LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year"}
 OWNER_LIFETIMES = {**LIFETIMES, "": "Never"}  # only owners may create keys that never expire
 OVERLAPS = {"0": "Immediately", "1": "1 hour", "24": "1 day", "168": "7 days"}
-SCOPES = ("read", "write")
+SCOPES = {"read": "read", "write": "write"}
 
 
 @pages.get("/settings/keys", role="manager")
@@ -33,7 +33,7 @@ async def list_(request: PageRequest) -> HtmlPage:
 
 @pages.get("/settings/keys/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
-    choices = manageable_plan_managers(request)
+    choices = {str(id_): name for id_, name, _ in manageable_plan_managers(request)}
     lifetimes = allowed_lifetimes(request, [request.plan_manager_id])
     return HtmlPage("api_key_new.html", {"choices": choices, "lifetimes": lifetimes, "scopes": SCOPES})
 
@@ -46,7 +46,7 @@ async def create(request: FormRequest) -> HtmlPage:
     ids = [each for each in selected if each]
     messages = {
         "name": "" if 0 < len(name) <= MAX_NAME_LENGTH else f"must have 1 to {MAX_NAME_LENGTH} characters",
-        "scope": "" if scopes and set(scopes) <= set(SCOPES) else "must be read, write or both",
+        "scope": "" if scopes and set(scopes) <= SCOPES.keys() else "must be read, write or both",
         "lasts": lifetime_error(request, ids),
         "plan_manager_id": "" if selected <= allowed else "must be plan managers whose keys you can manage",
     }

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from plankeeper.accounts import password_reset, sessions
 from plankeeper.accounts.audit import ClientInfo
 from plankeeper.accounts.throttling import LoginError
+from plankeeper.console.pages.sign_in import describe_delay
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.http.errors import NotFound, ValidationError
 
@@ -15,7 +16,7 @@ NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
 
 @pages.get("/forgot-password", role="anyone")
 async def request_form(_request: PageRequest) -> HtmlPage:
-    return HtmlPage("forgot_password.html", {"retry_after": None})
+    return HtmlPage("forgot_password.html")
 
 
 @pages.post("/forgot-password", role="anyone", on_error=request_form, checks_credentials=True)
@@ -29,7 +30,11 @@ async def request_link(request: PageRequest) -> HtmlPage:
     try:
         await password_reset.request_link(request.db, email)
     except LoginError as error:
-        return HtmlPage("forgot_password.html", {"retry_after": error.retry_after}, TOO_MANY_REQUESTS)
+        request.errors = {
+            "email": "A link was requested for this email a moment ago. Look for it in your mail, also in the spam"
+            f" folder, or wait {describe_delay(error.retry_after)} before requesting another."
+        }
+        return HtmlPage("forgot_password.html", status=TOO_MANY_REQUESTS)
     return HtmlPage("forgot_password_sent.html", {"email": email})
 
 

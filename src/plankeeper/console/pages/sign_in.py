@@ -1,5 +1,6 @@
 """Sign-in and sign-out, two-factor authentication, accepting an invitation, and selecting a plan manager."""
 
+from math import ceil
 from urllib.parse import quote
 from uuid import UUID
 
@@ -31,11 +32,9 @@ async def sign_in_form(request: PageRequest) -> HtmlPage | Redirect:
 
 async def sign_in_page(request: PageRequest, next_path: str, error: LoginError | None = None) -> HtmlPage:
     providers = await single_sign_on.list_first(request.db, 1) if request.settings.public_url else []
-    context = {
-        "next": next_path,
-        "retry_after": error.retry_after if error else None,
-        "has_single_sign_on": bool(providers),
-    }
+    if error:
+        request.errors = {"password": f"Wrong email or password.{wait_sentence(error)}"}
+    context = {"next": next_path, "has_single_sign_on": bool(providers)}
     return HtmlPage("sign_in.html", context, 401 if error else 200)
 
 
@@ -59,7 +58,7 @@ async def sign_in(request: PageRequest) -> HtmlPage | Redirect:
 async def two_factor_form(request: PageRequest) -> HtmlPage | Redirect:
     if not request.account.two_factor_pending:
         return Redirect(HOME_URL)
-    return HtmlPage("two_factor.html", {"next": request.query.text("next"), "retry_after": None})
+    return HtmlPage("two_factor.html", {"next": request.query.text("next")})
 
 
 @pages.post("/two-factor", role="password_verified", checks_credentials=True)
@@ -73,7 +72,9 @@ async def two_factor(request: PageRequest) -> HtmlPage | Redirect:
             request.db, request.settings, request.session_token, code, request.device_token
         )
     except LoginError as error:
-        return HtmlPage("two_factor.html", {"next": next_path, "retry_after": error.retry_after}, 401)
+        message = f"Wrong code.{wait_sentence(error)} Each code works once: wait for the app to show a new one."
+        request.errors = {"code": message}
+        return HtmlPage("two_factor.html", {"next": next_path}, 401)
     return signed_in_redirect(next_url(next_path), result)
 
 
@@ -88,10 +89,11 @@ async def invitation_page(
     provider = await single_sign_on.get(request.db, open_invitation.plan_manager_id)
     domain = open_invitation.invitation.email.rpartition("@")[2].lower()
     has_single_sign_on = provider and request.settings.public_url and domain in provider.allowed_domains
+    if error:
+        request.errors = {"password": f"Wrong password, or too many attempts.{wait_sentence(error)}"}
     context = {
         "open_invitation": open_invitation,
         "invitation_token": token,
-        "retry_after": error.retry_after if error else None,
         "has_single_sign_on": bool(has_single_sign_on),
     }
     return HtmlPage("invitation.html", context, 401 if error else 200)
@@ -148,6 +150,16 @@ def signed_in_redirect(path: str, result: LoginResult, flash: str | None = None)
     """
     path = f"{PREFIX}/account/two-factor" if result.two_factor_required else path
     return Redirect(path, flash, session_token=result.token, device_token=result.device_token)
+
+
+def wait_sentence(error: LoginError) -> str:
+    """When the next attempt is possible, with a space before it; empty if it is possible now."""
+    return f" Wait {describe_delay(error.retry_after)} before trying again." if error.retry_after >= 1 else ""
+
+
+def describe_delay(seconds: float) -> str:
+    """`45 seconds`, or minutes from 90 seconds on."""
+    return f"{ceil(seconds / 60)} minutes" if seconds > 90 else f"{ceil(seconds)} seconds"
 
 
 def plan_manager_choices(session: Session) -> list[tuple[UUID, str, str]]:

@@ -11,7 +11,7 @@ from plankeeper.accounts import single_sign_on as identities
 from plankeeper.accounts.audit import ClientInfo
 from plankeeper.accounts.single_sign_on import NotAMemberError, SignInClient
 from plankeeper.accounts.throttling import LoginError
-from plankeeper.console.pages.sign_in import next_url, signed_in_redirect
+from plankeeper.console.pages.sign_in import next_url, signed_in_redirect, wait_sentence
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, ProviderRedirect, Redirect
 from plankeeper.http.errors import ValidationError
@@ -120,7 +120,7 @@ async def callback(request: PageRequest, plan_manager_id: UUID) -> Redirect:
 @pages.get(f"{PATH}/link", role="anyone")
 async def link_form(request: PageRequest) -> HtmlPage | Redirect:
     pending = await identities.get_pending_identity(request.db, request.single_sign_on_token)
-    return link_page(pending) if pending else failed(request, SingleSignOnError("expired"))
+    return link_page(request, pending) if pending else failed(request, SingleSignOnError("expired"))
 
 
 @pages.post(f"{PATH}/link", role="anyone", checks_credentials=True)
@@ -132,7 +132,7 @@ async def link(request: PageRequest) -> HtmlPage | Redirect:
     try:
         result = await identities.link(request.db, request.settings, pending, password, code, sign_in_client(request))
     except LoginError as error:
-        return link_page(pending, error)
+        return link_page(request, pending, error)
     except NotAMemberError:
         return failed(request, SingleSignOnError("invitation"))
     if result is None:
@@ -143,10 +143,11 @@ async def link(request: PageRequest) -> HtmlPage | Redirect:
     return redirect
 
 
-def link_page(pending: PendingIdentity, error: LoginError | None = None) -> HtmlPage:
+def link_page(request: PageRequest, pending: PendingIdentity, error: LoginError | None = None) -> HtmlPage:
     """The same page whether or not the email has an account."""
-    context = {"email": pending.email, "retry_after": error.retry_after if error else None}
-    return HtmlPage("single_sign_on_link.html", context, 401 if error else 200)
+    if error:
+        request.errors = {"password": f"Wrong password or code.{wait_sentence(error)}"}
+    return HtmlPage("single_sign_on_link.html", {"email": pending.email}, 401 if error else 200)
 
 
 @pages.get(f"{PATH}/failed", role="anyone")

@@ -157,9 +157,8 @@ async def _field_error(request: FormRequest, participant_id: UUID, code: str) ->
             "contact_priority", f"is already used by {name}: each participant has one contact of each priority"
         )
     if code == "team_member_exists":
-        return FieldError(
-            "email", f"{await _name_of_email_holder(request, participant_id)} is already on this team with this email"
-        )
+        name = await _name_of_email_holder(request, participant_id)
+        return FieldError("email", f"is already used by {name} on this team")
     return None
 
 

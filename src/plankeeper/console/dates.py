@@ -1,0 +1,76 @@
+"""Dates as people type them. The day always comes first, whatever the language of the browser."""
+
+import re
+from datetime import date
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+FULL_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)  # fmt: skip - two lines instead of twelve
+EXAMPLES = "22 Jun 1975 or 22/6/1975"
+MAX_LENGTH = 40  # characters
+
+_ISO = re.compile(r"(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})")
+_NUMBERS = re.compile(r"(?P<day>[0-9]{1,2})[-/.](?P<month>[0-9]{1,2})[-/.](?P<year>[0-9]{1,4})")
+_DAY_FIRST = re.compile(r"(?P<day>[0-9]{1,2})(?:(?:[a-z]{2})?[ -])?(?P<month>[a-z]{3,9})\.?,?[ -]?(?P<year>[0-9]{1,4})")
+_MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3,9})\.? (?P<day>[0-9]{1,2})(?:[a-z]{2})?,? (?P<year>[0-9]{1,4})")
+
+
+class DateError(ValueError):
+    """A text that is no date. The message continues the field's label, such as `31 Feb 2026 doesn’t exist`."""
+
+
+def parse_date(text: str) -> date:
+    """The date of `22/6/1975`, `22 Jun 1975`, `22 June 1975`, `June 22, 1975` or `1975-06-22`; raises DateError."""
+    normalized = " ".join(text.lower().split())
+    patterns = (_ISO, _NUMBERS, _DAY_FIRST, _MONTH_FIRST)
+    match = next((found for each in patterns if (found := each.fullmatch(normalized))), None)
+    month = _parse_month(match["month"]) if match else None
+    if match is None or month is None:
+        raise DateError(f"must be a date, such as {EXAMPLES}")
+    if len(match["year"]) != 4:
+        raise DateError("must have a year of four digits, such as 1975")
+    day, year = int(match["day"]), int(match["year"])
+    if month > 12 >= day:
+        raise DateError(f"has no month {month}: enter the day first, such as {month}/{day}/{year}")
+    try:
+        return date(year, month, day)
+    except ValueError:
+        shown = f"{day} {MONTHS[month - 1]} {year:04}" if 1 <= month <= 12 else " ".join(text.split())
+        raise DateError(f"{shown} doesn’t exist") from None
+
+
+def normalize_date(text: str) -> str:
+    """The text in ISO 8601 if it is a date; otherwise the text as it is."""
+    try:
+        return parse_date(text).isoformat()
+    except DateError:
+        return text
+
+
+def date_input(text: str) -> str:
+    """A date as a form shows it, such as `22 Jun 1975`; another text as it is."""
+    try:
+        value = parse_date(text)
+    except DateError:
+        return text
+    return f"{value.day} {MONTHS[value.month - 1]} {value.year:04}"
+
+
+def _parse_month(text: str) -> int | None:
+    """The number of a month by its number or its name in full, or shortened to three letters or more."""
+    if text.isdecimal():
+        return int(text)
+    names = (name.lower() for name in FULL_MONTHS)
+    return next((number for number, name in enumerate(names, 1) if name.startswith(text)), None)

@@ -1,0 +1,42 @@
+"""Values of a provider that are accepted but probably wrong. The console and imports show them before saving."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from stdnum.au import abn as abn_format
+
+from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
+
+
+class PlausibleFields(Protocol):
+    """The fields of a provider that the rules look at."""
+
+    @property
+    def entity_name(self) -> str | None: ...
+    @property
+    def abn(self) -> str | None: ...
+    @property
+    def primary_phone_number(self) -> str | None: ...
+    @property
+    def postcode(self) -> str | None: ...
+    @property
+    def state(self) -> str | None: ...
+
+
+def find_implausible(provider: PlausibleFields) -> list[Implausible]:
+    """The values that are probably wrong, in the order of the form. Other records are not looked at."""
+    return [
+        *_find_implausible_identity(provider),
+        *find_implausible_phone("primary_phone_number", provider.primary_phone_number),
+        *find_implausible_postcode("postcode", provider.postcode, provider.state),
+    ]
+
+
+def _find_implausible_identity(provider: PlausibleFields) -> Iterator[Implausible]:
+    if not (provider.entity_name or "").strip():
+        yield Implausible("entity_name", "The provider has no name")
+    digits = "".join((provider.abn or "").split())
+    if digits and not (len(digits) == 11 and digits.isascii() and digits.isdecimal()):
+        yield Implausible("abn", "should have 11 digits, such as 51 824 753 556")
+    elif digits and not abn_format.is_valid(digits):
+        yield Implausible("abn", "has a wrong digit: its check digits don’t match")

@@ -1,0 +1,34 @@
+"""Values of a team member that are accepted but probably wrong. The console and imports show them before saving."""
+
+from typing import Protocol
+
+from plankeeper.http.schemas import Email
+from plankeeper.http.validation import validation_error
+from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
+
+
+class PlausibleFields(Protocol):
+    """The fields of a team member that the rules look at."""
+
+    @property
+    def phone_number(self) -> str | None: ...
+    @property
+    def secondary_phone_number(self) -> str | None: ...
+    @property
+    def secondary_email(self) -> str | None: ...
+    @property
+    def postcode(self) -> str | None: ...
+    @property
+    def state(self) -> str | None: ...
+
+
+def find_implausible(member: PlausibleFields) -> list[Implausible]:
+    """The values that are probably wrong, in the order of the form."""
+    email = (member.secondary_email or "").strip()
+    has_invalid_email = email and validation_error(Email, email)
+    return [
+        *find_implausible_phone("phone_number", member.phone_number),
+        *find_implausible_phone("secondary_phone_number", member.secondary_phone_number),
+        *([Implausible("secondary_email", "isn’t an email address")] if has_invalid_email else []),
+        *find_implausible_postcode("postcode", member.postcode, member.state),
+    ]

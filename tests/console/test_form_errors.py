@@ -1,0 +1,93 @@
+"""The errors of every form: a summary with links to the fields, the same message beside each, and the values kept."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+
+from plankeeper.console.routing import PageRoute
+from support.console import Browser
+from support.factories import FORMS, SeededPlanManager, route_name, seed_plan_manager
+from support.form_helpers import require_linked_errors
+from support.server import RunningServer
+
+# Forms whose errors are about no field that a person fills in, with the reason.
+WITHOUT_FIELD_ERRORS = {
+    "POST /console/settings/webhooks/{endpoint_id}/test": "a button",
+    "POST /console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}/retry": "a button",
+    "POST /console/settings/people/{account_id}/remove": "a button, with a choice",
+    "POST /console/settings/people/two-factor": "a button",
+    "POST /console/settings/people/single-sign-on": "a button",
+    "POST /console/plan-managers": "buttons",
+    "POST /console/participants/{participant_id}/hold/release": "a button",
+    "POST /console/settings/people/invitations/{invitation_id}/again": "a button",
+    "POST /console/import/files/{file_id}": "a button",
+    # The tests of these pages look at their errors.
+    "POST /console/single-sign-on": "a server with single sign-on shows it",
+    "POST /console/forgot-password": "a server that sends mails shows it",
+    "POST /console/account/two-factor/off": "an account with two-factor authentication shows it",
+    "POST /console/account/recovery-codes": "likewise",
+}
+FORMS_WITH_ERRORS = [each for each in FORMS if each.on_error and route_name(each) not in WITHOUT_FIELD_ERRORS]
+# A text that no field accepts: too long, on two lines, no email, no date, no option.
+INVALID = "31 Feb 2026\n" + "x" * 600
+LONG_FIELDS = ("note", "reason", "reason_for_leaving", "event_types", "url")
+TOO_LONG = "x" * 10_001
+
+
+@pytest.fixture(scope="module")
+def seeded(server: RunningServer) -> Iterator[SeededPlanManager]:
+    found = seed_plan_manager(server)
+    yield found
+    found.client.http.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(seeded: SeededPlanManager) -> Iterator[Browser]:
+    browser = seeded.browser()
+    yield browser
+    browser.http.close()
+
+
+def form_of(browser: Browser, path: str, page: str) -> dict[str, Any]:
+    """Every field of the form that posts to `path`, with an invalid value; hidden fields stay as they are."""
+    forms = re.findall(rf'<form method="post" action="{re.escape(path)}"[^>]*>(.*?)</form>', page, re.DOTALL)
+    assert forms, page
+    fields: dict[str, Any] = {}
+    for tag in re.findall(r"<(?:input|select|textarea) [^>]*>", forms[0]):
+        name = unescape(re.search(r' name="([^"]+)"', tag)[1])  # type: ignore[index]
+        value = re.search(r' value="([^"]*)"', tag)
+        if 'type="hidden"' in tag:
+            fields[name] = unescape(value[1]) if value else ""
+        elif 'type="file"' not in tag:
+            fields[name] = TOO_LONG if name in LONG_FIELDS else INVALID
+    del fields["csrf"]
+    return fields
+
+
+def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
+    """The path of the page with the form: the form's own, or that of the list's page for new records."""
+    path = seeded.path(entry)
+    pages = {
+        "/console/participants": "/console/participants/new",
+        "/console/providers": "/console/providers/new",
+        "/console/note-types": "/console/note-types/new",
+        "/console/account-managers": "/console/account-managers/new",
+        "/console/settings/keys": "/console/settings/keys/new",
+        "/console/settings/webhooks": "/console/settings/webhooks/new",
+        "/console/settings/people": "/console/settings/people/invite",
+    }
+    if path.endswith("/replay"):
+        return path.removesuffix("/replay")
+    return f"{path}/new" if path.endswith("/team-members") else pages.get(path, path)
+
+
+@pytest.mark.parametrize("entry", FORMS_WITH_ERRORS, ids=route_name)
+def test_each_error_is_linked_to_its_field(seeded: SeededPlanManager, signed_in: Browser, entry: PageRoute) -> None:
+    path = seeded.path(entry)
+    form = form_of(signed_in, path, signed_in.get(page_of(entry, seeded)).text)
+    response = signed_in.submit(path, form)
+    assert response.status_code in (401, 422), response.text
+    assert require_linked_errors(response.text)

@@ -1,0 +1,69 @@
+"""Dates as people type them, and the reasons why a text is no date."""
+
+from datetime import date
+
+import pytest
+
+from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "22/6/1975",
+        "22/06/1975",
+        "22-6-1975",
+        "22.6.1975",
+        "1975-06-22",
+        "1975/6/22",
+        "22 Jun 1975",
+        "22 june 1975",
+        " 22  JUN  1975 ",
+        "22-Jun-1975",
+        "22jun1975",
+        "22june1975",
+        "22nd June 1975",
+        "22 June, 1975",
+        "June 22, 1975",
+        "Jun. 22nd 1975",
+    ],
+)  # fmt: skip - a list of texts
+def test_a_date_is_read_with_the_day_first(text: str) -> None:
+    assert (parse_date(text), normalize_date(text), date_input(text)) == (
+        date(1975, 6, 22),
+        "1975-06-22",
+        "22 Jun 1975",
+    )
+
+
+def test_the_day_comes_first_even_where_both_numbers_could_be_months() -> None:
+    assert parse_date("3/4/2026") == date(2026, 4, 3)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("31/2/2026", "31 Feb 2026 doesn’t exist"),
+        ("2026-02-31", "31 Feb 2026 doesn’t exist"),
+        ("29 Feb 2025", "29 Feb 2025 doesn’t exist"),
+        ("0/6/2026", "0 Jun 2026 doesn’t exist"),
+        ("14/0/2026", "14/0/2026 doesn’t exist"),
+        ("14/13/2026", "14/13/2026 doesn’t exist"),
+        ("1/1/0000", "1 Jan 0000 doesn’t exist"),
+        ("6/22/1975", "has no month 22: enter the day first, such as 22/6/1975"),
+        ("22/6/75", "must have a year of four digits, such as 1975"),
+        ("22 Jun 75", "must have a year of four digits, such as 1975"),
+        ("22/6/975", "must have a year of four digits, such as 1975"),
+        ("22 Ju 1975", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+        ("22 Juno 1975", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+        ("June 1975", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+        ("22061975", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+        ("yesterday", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+        ("２２/6/1975", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+        ("", "must be a date, such as 22 Jun 1975 or 22/6/1975"),
+    ],
+)
+def test_an_impossible_or_ambiguous_date_names_the_reason(text: str, message: str) -> None:
+    with pytest.raises(DateError) as error:
+        parse_date(text)
+    assert (str(error.value), normalize_date(text), date_input(text)) == (message, text, text)
