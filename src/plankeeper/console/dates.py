@@ -3,6 +3,8 @@
 import re
 from datetime import date
 
+from plankeeper.console.formatting import format_date
+
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 FULL_MONTHS = (
     "January",
@@ -65,7 +67,7 @@ def date_input(text: str) -> str:
         value = parse_date(text)
     except DateError:
         return text
-    return f"{value.day} {MONTHS[value.month - 1]} {value.year:04}"
+    return format_date(value)
 
 
 def _parse_month(text: str) -> int | None:
