@@ -30,11 +30,21 @@ class ParticipantHeader(NamedTuple):
     contact_name: str | None
     numbers: ParticipantNumbers
 
+    @property
+    def tabs(self) -> list[tuple[str, str, int | None]]:
+        """The address, the name and the count of each tab."""
+        return [
+            (self.page_url, "Overview", None),
+            (f"{self.page_url}/invoices", "Invoices", self.numbers.invoices),
+            (f"{self.page_url}/team", "Team", self.numbers.team_members),
+            (f"{PREFIX}/activity?resource_id={self.participant.id}", "Activity", None),
+        ]
+
 
 async def participant_context(request: PageRequest, participant_id: UUID, tab: str) -> dict[str, Any]:
     """The context of `participant_page.html`, from three statements; raises NotFound.
 
-    `tab` is `overview`, `invoices`, `team` or `timeline`.
+    `tab` is what the tab adds to the path of the participant, such as `/team`; the overview adds nothing.
     """
     db, plan_manager_id = request.db, request.plan_manager_id
     participant = or_404(await store.get(db, plan_manager_id, participant_id))
@@ -53,7 +63,7 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         await summary_store.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}
-    return context | {"tab": tab, "today": today}
+    return context | {"tab_url": header.page_url + tab, "today": today}
 
 
 def today_in(request: PageRequest) -> date:

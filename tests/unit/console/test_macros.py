@@ -37,6 +37,17 @@ CHART = {
     "rows": [{"name": TEXT, "cells": [{"text": TEXT, "url": "/console"}]}],
 }
 LISTED_BAR = {"name": TEXT, "text": TEXT, "url": "/console", "width": 1, "tone": "good"}
+PARTICIPANT = {
+    "plan_start_date": None, "plan_end_date": None, "is_pace_plan": True, "preferred_name": TEXT, "pronouns": TEXT,
+    "participant_number": TEXT, "status": "Lead", "account_manager": {"id": "1", "name": TEXT}, "first_name": TEXT,
+    "phone_number": TEXT, "email": TEXT,
+}  # fmt: skip
+NUMBERS = {"invoices": 1, "open_warnings": 1, "plan_invoices": 1, "plan_total": 1, "team_members": 1}
+PARTICIPANT_HEADER = {
+    "participant": PARTICIPANT, "name": TEXT, "page_url": "/console", "has_scheme_number": False, "age": 1,
+    "progress": {"state": "undated", "percent": None, "days": None}, "contact": None, "contact_name": None,
+    "numbers": NUMBERS,
+}  # fmt: skip
 
 # Macros that take text from users, each with arguments.
 CALLS: dict[str, dict[str, Any]] = {
@@ -90,6 +101,10 @@ CALLS: dict[str, dict[str, Any]] = {
         "keys": [{"name": TEXT, "last_four": TEXT, "last_used_at": None}],
         "invitations": [{"email": TEXT, "role": TEXT}],
     },
+    "macros/participant.html email_link": {"email": TEXT},
+    "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
+    "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
+    "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
     "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "macros/records.html detail_email": {"name": "a", "value": TEXT},
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},
@@ -109,6 +124,8 @@ NO_TEXTS = {
     "macros/forms.html pager": "addresses that the console builds",
     "macros/forms.html described": "names of fields",
     "macros/forms.html invalid": "names of fields",
+    "macros/participant.html more_actions": "links of the template",
+    "macros/participant.html plan_bar": "dates",
     "macros/records.html detail_date": "a date",
     "macros/records.html yes_no": "a flag",
     "macros/records.html date_range": "dates",

@@ -22,7 +22,7 @@ LATEST_INVOICES = 5
 
 @pages.get("/participants/{participant_id}", role="viewer", discloses="participant")
 async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
-    context = await participant_context(request, participant_id, "overview")
+    context = await participant_context(request, participant_id, "")
     latest = (request.db, request.plan_manager_id)
     rows = await summary_store.latest_for_participant(*latest, participant_id, LATEST_INVOICES)
     context |= {
@@ -45,6 +45,6 @@ async def invoices(request: PageRequest, participant_id: UUID) -> Redirect:
 
 @pages.get("/participants/{participant_id}/team", role="viewer", discloses="participant")
 async def team(request: PageRequest, participant_id: UUID) -> HtmlPage:
-    context = await participant_context(request, participant_id, "team")
+    context = await participant_context(request, participant_id, "/team")
     members = await team_context(request, participant_id, f"{context['page_url']}/team")
     return HtmlPage("participant_team.html", {**context, **members, "permissions": PERMISSIONS})
