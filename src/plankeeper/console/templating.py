@@ -70,6 +70,24 @@ SUBMENU = {
         ),
     },
 }
+# What keyboard.js does, by keys.
+SHORTCUTS = {
+    "/": "Search",
+    "Ctrl+K": "Search, also while you type",
+    "j": "Next record",
+    "k": "Previous record",
+    "Enter": "Open the record",
+    "x": "Select the record",
+    "e": "Edit",
+    "Ctrl+Enter": "Save the form",
+    "g h": "Go to Home",
+    "g p": "Go to Participants",
+    "g i": "Go to Invoices",
+    "g r": "Go to Providers",
+    "g a": "Go to Activity",
+    "g s": "Go to Settings",
+    "?": "Show this list",
+}
 
 
 def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templates:
@@ -97,6 +115,7 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         "menu": MENU,
         "submenu": SUBMENU,
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
+        "shortcuts": SHORTCUTS,
         "version": full_version(),
     }
     env.globals |= names

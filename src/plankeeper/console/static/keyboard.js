@@ -1,0 +1,88 @@
+// Keys for people who work without a mouse. Every action is also a link, a button or a field of the page.
+const ROWS = "table.rows tbody tr, .events > li";
+const PAGES = { h: "", p: "/participants", i: "/invoices", r: "/providers", a: "/activity", s: "/settings" };
+const SEQUENCE_TIMEOUT = 1500; // milliseconds
+const SETTING = "plankeeper-keys";
+
+const dialog = document.querySelector("dialog[data-keys]");
+const opener = document.querySelector("button[data-keys]");
+const isOn = () => localStorage.getItem(SETTING) !== "off";
+let previousKey = "";
+let previousTime = 0;
+
+function isTyping(target) {
+  return target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") !== null;
+}
+
+function openSearch() {
+  const form = document.querySelector("[data-search]");
+  // Another script can show something better than the field.
+  if (form?.dispatchEvent(new CustomEvent("search:open", { bubbles: true, cancelable: true }))) {
+    form.querySelector("[data-search-field]").select();
+  }
+  return form !== null;
+}
+
+function currentRow() {
+  return document.activeElement.closest(ROWS);
+}
+
+function moveTo(step) {
+  const rows = [...document.querySelectorAll(ROWS)];
+  const row = rows[rows.indexOf(currentRow()) + step] ?? (currentRow() ? null : rows[0]);
+  row?.querySelector("td.lead a, a, summary")?.focus();
+  row?.scrollIntoView({ block: "nearest" });
+  return rows.length > 0;
+}
+
+function click(selector) {
+  const found = currentRow()?.querySelector(selector) ?? document.querySelector(`main ${selector}`);
+  found?.click();
+  return found !== undefined && found !== null;
+}
+
+function goTo(key) {
+  if (!(key in PAGES) || !document.querySelector(".main-menu")) return false;
+  location.assign(`/console${PAGES[key]}`);
+  return true;
+}
+
+function handle(key) {
+  const isSequence = previousKey === "g" && Date.now() - previousTime < SEQUENCE_TIMEOUT;
+  previousKey = key;
+  previousTime = Date.now();
+  if (isSequence && goTo(key)) return true;
+  if (key === "/") return openSearch();
+  if (key === "j") return moveTo(1);
+  if (key === "k") return moveTo(-1);
+  if (key === "x") return currentRow() !== null && click("input[type=checkbox]");
+  if (key === "?") return dialog.showModal() === undefined;
+  return /^[a-z]$/.test(key) && click(`[data-key="${key}"]`);
+}
+
+function closePopovers(except) {
+  for (const each of document.querySelectorAll("details.popover[open]")) {
+    if (each.contains(except)) continue;
+    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    each.open = false;
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.isComposing || event.altKey) return;
+  if (event.key === "Escape") return closePopovers(null);
+  const isCommand = event.ctrlKey || event.metaKey;
+  if (isCommand && event.key === "k" && openSearch()) return event.preventDefault();
+  if (isCommand && event.key === "Enter") return event.target.closest("form[method=post]")?.requestSubmit();
+  if (isCommand || !isOn() || dialog?.open || isTyping(event.target)) return;
+  if (handle(event.key)) event.preventDefault();
+});
+document.addEventListener("click", (event) => closePopovers(event.target));
+
+if (opener) {
+  const setting = dialog.querySelector("input");
+  opener.hidden = false;
+  opener.addEventListener("click", () => dialog.showModal());
+  setting.checked = isOn();
+  setting.addEventListener("change", () => localStorage.setItem(SETTING, setting.checked ? "on" : "off"));
+}
