@@ -54,6 +54,7 @@ VIEWER_PAGES = {
     "GET /console/note-types",
     "GET /console/participants",
     "GET /console/participants/{participant_id}",
+    "GET /console/participants/{participant_id}/invoices",
     "GET /console/participants/{participant_id}/team",
     "GET /console/participants/{participant_id}/team-members/{team_member_id}",
     "GET /console/providers",
