@@ -12,6 +12,7 @@ from plankeeper import monitoring
 from plankeeper.access_records.retention import AccessRecordRetention
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
+from plankeeper.bin.retention import BinRetention
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.events.retention import EventRetention
 from plankeeper.events.sequencer import Sequencer
@@ -113,6 +114,8 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
         purges.append(lambda session: delivery_queue.purge(session, days))
     if settings.access_record_retention:
         purges.append(AccessRecordRetention(settings.access_record_retention))
+    if settings.bin_retention:
+        purges.append(BinRetention(settings.bin_retention))
     if settings.session_retention:
         purges.append(SessionRetention(settings.session_retention))
     return purges

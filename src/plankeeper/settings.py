@@ -231,6 +231,13 @@ class Settings:
         parsers.parse_at_least_a_day,
         "The retention period of [access records](operations.md#who-read-what): `730d`, or `off` to keep them forever.",
     )
+    bin_retention: int | None = setting(
+        "PLANKEEPER_BIN_RETENTION",
+        "30d",
+        parsers.parse_at_least_a_day,
+        "How long participants and providers that were deleted in the console can be restored: `30d`, or `off` to keep"
+        " them until an owner deletes them permanently.",
+    )
     import_file_retention: int = setting(
         "PLANKEEPER_IMPORT_FILE_RETENTION",
         "1h",

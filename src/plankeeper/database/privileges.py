@@ -29,6 +29,7 @@ TABLE_PRIVILEGES = {
     "api_key_plan_managers": "select, insert, delete",
     "api_keys": "select, insert, update",
     "api_request_batches": "select, insert, delete",
+    "bin": "select, insert, delete",
     "cursor_keys": "select",
     "event_marks": "select, insert, delete",
     "event_order": "select, insert, delete",

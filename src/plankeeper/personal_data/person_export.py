@@ -1,7 +1,7 @@
 """Everything that is held about one person, as a JSON document and as a page to read."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
@@ -64,6 +64,7 @@ class PersonExport(Struct):
     invoice_lines: list[Raw]
     ignored_warnings: list[Raw]
     invoice_view_sessions: list[Raw]
+    bin_entries: list[Raw]
     events: list[Raw]
     webhook_deliveries: list[Raw]
     stored_responses: list[StoredResponseExport]
@@ -73,13 +74,15 @@ class PersonExport(Struct):
 
 
 async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUID) -> PersonExport:
-    """Read everything in one snapshot. Raises NotFound if there is neither a participant nor an event of one."""
+    """Read everything in one snapshot. Raises NotFound if nothing is left of a participant."""
     async with db.transaction(snapshot=True) as tx:
         values = (tx, plan_manager_id, participant_id)
         participant, events = await export_store.get_participant(*values), await export_store.list_events(*values)
-        if participant is None and not events:
+        bin_entries = await export_store.list_bin_entries(*values)
+        if participant is None and not events and not bin_entries:
             raise NotFound
         team = await export_store.list_team_members(*values)
+        people = [_decode(each) for each in [*([participant] if participant else []), *team]] + _in_bin(bin_entries)
         sessions = await export_store.list_view_sessions(*values)
         session_ids: list[str] = [_decode(each)["id"] for each in sessions]
         events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
@@ -94,15 +97,16 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             participant=participant,
             legal_hold=await hold_store.get(*values),
             team_members=team,
-            users=await export_store.list_users(tx, plan_manager_id, _user_ids(team, decoded)),
+            users=await export_store.list_users(tx, plan_manager_id, _user_ids(people, decoded)),
             invoices=invoices,
             invoice_lines=await export_store.list_invoice_lines(*values),
             ignored_warnings=await export_store.list_ignored_warnings(*values),
             invoice_view_sessions=sessions,
+            bin_entries=bin_entries,
             events=events,
             webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, event_ids),
             stored_responses=[_response(each) for each in await store.list_responses(*values)],
-            uploaded_files=await _file_lines(tx, plan_manager_id, participant_id, participant, team),
+            uploaded_files=await _file_lines(tx, plan_manager_id, participant_id, people),
             requests=await _requests(tx, plan_manager_id, participant_id),
             access_records=await export_store.list_access_records(tx, plan_manager_id, own_ids),
         )
@@ -112,9 +116,15 @@ def _decode(raw: Raw) -> JsonObject:
     return msgspec.json.decode(raw, type=JsonObject)
 
 
-def _user_ids(team: Sequence[Raw], events: Sequence[JsonObject]) -> list[UUID]:
+def _in_bin(entries: Sequence[Raw]) -> list[JsonObject]:
+    """The participant and its team members in entries of the bin."""
+    snapshots = [_decode(each)["snapshot"] for each in entries]
+    return [record for each in snapshots for record in (each["record"], *each["team"])]
+
+
+def _user_ids(people: Sequence[JsonObject], events: Sequence[JsonObject]) -> list[UUID]:
     """The users of all members that the team ever had."""
-    records = [_decode(each) for each in team]
+    records = [*people]
     for event in events:
         if event["resource_kind"] == "team_member":
             records += [each for each in (event["data"], event["previous"]) if each]
@@ -133,11 +143,11 @@ def _response(record: ResponseRecord) -> StoredResponseExport:
 
 
 async def _file_lines(
-    db: Executor, plan_manager_id: UUID, participant_id: UUID, participant: Raw | None, team: Sequence[Raw]
+    db: Executor, plan_manager_id: UUID, participant_id: UUID, people: Iterable[JsonObject]
 ) -> list[FileLines]:
     texts = PersonTexts()
-    for each in [*([participant] if participant else []), *team]:
-        texts.add(_decode(each))
+    for each in people:
+        texts.add(each)
     pattern = texts.file_pattern(participant_id)
     found: list[FileLines] = []
     for each in await store.list_files(db, plan_manager_id):

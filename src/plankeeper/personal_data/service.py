@@ -7,6 +7,8 @@ from uuid import UUID
 
 import msgspec
 
+from plankeeper.bin import store as bin_store
+from plankeeper.bin.schemas import Snapshot
 from plankeeper.database.client import Executor
 from plankeeper.events.recorder import record_event
 from plankeeper.http.context import WriteContext
@@ -85,10 +87,15 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     if not await is_known(ctx.tx, ctx.plan_manager_id, participant_id):
         raise NotFound
     counts = await _delete_records(ctx, participant_id)
+    in_bin = await _delete_from_bin(ctx, participant_id)
+    counts["bin"] = len(in_bin)
     # The deletion has just recorded the last state of each record.
     events = await store.list_events(ctx.tx, ctx.plan_manager_id, participant_id)
-    counts["users"], kept_user_ids = await _delete_users(ctx, events)
-    texts = _collect_texts(events, kept_user_ids)
+    team = [record for event in events if event.resource_kind == "team_member" for record in _records(event)]
+    team += [member for each in in_bin for member in each.team]
+    counts["users"], kept_user_ids = await _delete_users(ctx, team)
+    participant = [record for event in events if event.resource_kind == "participant" for record in _records(event)]
+    texts = _collect_texts([*participant, *(each.record for each in in_bin)], team, kept_user_ids)
     counts |= await _erase_texts(ctx, participant_id, texts.pattern)
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
@@ -115,8 +122,10 @@ async def _erase_and_roll_back(ctx: WriteContext, participant_id: UUID, *, searc
 
 
 async def is_known(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> bool:
-    """Whether there is a participant, or was one whose events are kept."""
+    """Whether there is a participant, or was one that is in the bin or whose events are kept."""
     if await participant_store.exists(db, plan_manager_id, participant_id):
+        return True
+    if await bin_store.find(db, plan_manager_id, "participant", participant_id):
         return True
     return await store.has_events(db, plan_manager_id, participant_id)
 
@@ -134,13 +143,20 @@ async def _delete_records(ctx: WriteContext, participant_id: UUID) -> dict[str, 
     return {"participants": 1, "team_members": members}
 
 
-async def _delete_users(ctx: WriteContext, events: Iterable[PersonEvent]) -> tuple[int, set[UUID]]:
+async def _delete_from_bin(ctx: WriteContext, participant_id: UUID) -> list[Snapshot]:
+    """Delete the participant's entries from the bin, and return their content."""
+    entries = await bin_store.find(ctx.tx, ctx.plan_manager_id, "participant", participant_id)
+    if entries:
+        await bin_store.delete_many(ctx.tx, ctx.plan_manager_id, [each.id for each in entries])
+    return [msgspec.json.decode(each.snapshot, type=Snapshot) for each in entries]
+
+
+async def _delete_users(ctx: WriteContext, team: Iterable[JsonObject]) -> tuple[int, set[UUID]]:
     """Delete the users of all members that the team ever had, except those that are needed elsewhere.
 
     Returns the number of deleted users, and the ids of the others.
     """
-    records = [record for event in events if event.resource_kind == "team_member" for record in _records(event)]
-    ids = sorted({UUID(each["user_id"]) for each in records if each.get("user_id")})
+    ids = sorted({UUID(each["user_id"]) for each in team if each.get("user_id")})
     before = await store.list_users(ctx.tx, ctx.plan_manager_id, ids)
     await store.delete_unused_users(ctx.tx, ctx.plan_manager_id, before)
     kept = await store.list_users(ctx.tx, ctx.plan_manager_id, before)
@@ -154,16 +170,14 @@ def _records(event: PersonEvent) -> list[JsonObject]:
     return [data, data | previous]
 
 
-def _collect_texts(events: Iterable[PersonEvent], kept_user_ids: set[UUID]) -> PersonTexts:
+def _collect_texts(
+    participant: Iterable[JsonObject], team: Iterable[JsonObject], kept_user_ids: set[UUID]
+) -> PersonTexts:
     """The texts of the participant, and of the team members who are not on another team."""
     kept = {str(each) for each in kept_user_ids}
     texts = PersonTexts()
-    for event in events:
-        for record in _records(event):
-            if event.resource_kind == "participant" or (
-                event.resource_kind == "team_member" and record.get("user_id") not in kept
-            ):
-                texts.add(record)
+    for record in [*participant, *(each for each in team if each.get("user_id") not in kept)]:
+        texts.add(record)
     return texts
 
 

@@ -46,11 +46,16 @@ DELETE_UNUSED_USERS = """
     where plan_manager_id = $1 and id = any ($2::uuid[])
         and not exists (select from team_members where plan_manager_id = $1 and user_id = users.id)
         and not exists (select from account_managers where plan_manager_id = $1 and account_managers.id = users.id)
+        and not exists (
+            select from bin
+            where plan_manager_id = $1
+                and snapshot @> jsonb_build_object('team', jsonb_build_array(jsonb_build_object('user_id', users.id)))
+        )
 """
 
 
 async def delete_unused_users(tx: Transaction, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> None:
-    """Delete the users who are neither on a team nor account managers."""
+    """Delete the users who are neither on a team, also one in the bin, nor account managers."""
     await tx.execute(DELETE_UNUSED_USERS, plan_manager_id, user_ids)
 
 
@@ -206,6 +211,13 @@ LIST_MENTIONS = """
         from webhook_endpoints where plan_manager_id = $1
         union all
         select 'note_types', id::text, 'note_type', note_type from note_types where plan_manager_id = $1
+        union all
+        select 'bin', id::text, 'reason_for_leaving', snapshot -> 'record' ->> 'reason_for_leaving'
+        from bin where plan_manager_id = $1
+        union all
+        select 'bin', bin.id::text, 'note', member ->> 'note'
+        from bin cross join lateral jsonb_array_elements(snapshot -> 'team') as member
+        where plan_manager_id = $1
     ) texts
     where text ~* $2
     limit $3

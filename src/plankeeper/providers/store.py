@@ -60,6 +60,19 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.execute(UPSERT, plan_manager_id, records)
 
 
+INSERT = f"""
+    insert into providers (plan_manager_id, id, {COLUMNS})
+    select $1, id, {COLUMNS}
+    from json_populate_recordset(null::providers, $2)
+    returning id -- without this, Citus would copy the rows and report an error without its code
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert providers whose ids are not in use. `records` is a JSON list of Provider."""
+    await tx.execute(INSERT, plan_manager_id, records)
+
+
 DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}"
 
 

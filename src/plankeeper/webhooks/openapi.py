@@ -19,7 +19,13 @@ _OBJECTS = {
     "team_member": "TeamMember",
     "webhook_endpoint": "WebhookEndpoint",
 }
-_ONLY_AN_ID = {"participant.erased", "participant.hold_placed", "participant.hold_released"}
+_ONLY_AN_ID = {
+    "participant.erased",
+    "participant.hold_placed",
+    "participant.hold_released",
+    "participant.purged",
+    "provider.purged",
+}
 
 _HEADERS = {
     "WebhookId": "The event's id, the same on every attempt.",

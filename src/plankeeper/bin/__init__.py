@@ -1,0 +1,1 @@
+"""The bin: participants and providers that were deleted in the console, and can be restored for some days."""

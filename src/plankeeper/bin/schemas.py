@@ -1,0 +1,62 @@
+"""Schemas of the bin."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+from msgspec import Raw, Struct
+
+from plankeeper.http.schemas import AwareDatetime
+
+BinKind = Literal["participant", "provider"]
+JsonObject = dict[str, Any]
+
+
+class BinSummary(Struct, kw_only=True):
+    """A deleted record in the list of the bin."""
+
+    id: UUID  # of the entry
+    kind: BinKind
+    resource_id: UUID
+    name: str | None
+    deleted_at: AwareDatetime
+    deleted_by: str | None
+    member_count: int
+
+
+class BinEntry(Struct, kw_only=True):
+    """A deleted record with its content: a Snapshot as JSON."""
+
+    id: UUID
+    kind: BinKind
+    resource_id: UUID
+    name: str | None
+    deleted_at: AwareDatetime
+    deleted_by: str | None
+    snapshot: Raw
+
+
+class Snapshot(Struct):
+    """A deleted record as it was stored, its team, and the names of the account manager and the exit reasons, by id.
+
+    Members of the record and of the team are those of ParticipantRow, Provider and TeamMemberRow when it was deleted.
+    """
+
+    record: JsonObject
+    team: Sequence[JsonObject]
+    names: dict[str, str]
+
+
+class RecordReference(Struct):
+    """The content of events about an entry that somebody deleted permanently."""
+
+    id: UUID
+
+
+class Restored(Struct):
+    """A restored record: its name, and what could not be restored as it was, in sentences."""
+
+    kind: BinKind
+    resource_id: UUID
+    name: str | None
+    changes: list[str]
