@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 LISTS = {"participant": ("/participants", {}), "provider": ("/providers", {"view": "full"})}
-VERBS = ("created", "updated", "deleted")
+VERBS = ("created", "updated", "deleted", "restored")
 TYPES = ",".join([*(f"{kind}.{verb}" for kind in LISTS for verb in VERBS), "participant.erased"])
 POLL_INTERVAL = 1.0  # seconds between two requests of an idle feed
 RETRY_INTERVAL = 1.0  # seconds until a request is sent again

@@ -15,6 +15,7 @@ from plankeeper.accounts import invitations, sessions
 from plankeeper.accounts.throttling import LoginError
 from plankeeper.accounts.tokens import hash_token, new_token
 from plankeeper.api_keys import service
+from plankeeper.bin import service as bin_service
 from plankeeper.console.application import page_routes
 from plankeeper.console.routing import Download, HtmlPage, PageRoute
 from plankeeper.http.context import SYSTEM, WriteContext
@@ -166,8 +167,9 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     }
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
-    event = "select id from events where plan_manager_id = $1 and type = 'participant.created'"
-    ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id)))
+    event = "select id from events where plan_manager_id = $1 and type = 'participant.created' and resource_id = $2"
+    ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
+    ids["entry_id"] = str(server.run(_delete_to_bin(server, plan_manager_id, texts)))
     preview = _upload_file(seeded, texts)
     ids["file_id"] = re.findall(r"/console/import/files/([0-9a-f-]{36})", preview)[0]
     return replace(seeded, preview=preview)
@@ -319,6 +321,21 @@ async def _create_accounts(
         "reset_token": reset_token,
         "invitation_id": str(invited.invitation.id),
     }
+
+
+async def _delete_to_bin(server: RunningServer, plan_manager_id: UUID, texts: _TextRecorder) -> UUID:
+    """Another participant with a team member, in the bin."""
+    participant_id = str(uuid7())
+    rows = {
+        "participants": {"id": participant_id, **texts.fields("binned", "first_name", "last_name", "city")},
+        "team-members": {"participant_id": participant_id, **texts.fields("binned_member", "first_name", "note")},
+    }
+    for resource, row in rows.items():
+        report = await import_records(server, plan_manager_id, resource, [row])
+        assert not report.errors, (resource, report.errors)
+    async with server.db.transaction() as tx:
+        ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+        return (await bin_service.delete_participant(ctx, UUID(participant_id))).id
 
 
 def missing_ids(seeded: SeededPlanManager) -> Iterator[str]:

@@ -56,6 +56,16 @@ def parse_cookies(header: str) -> dict[str, str]:
     return cookies
 
 
+def join_flash(text: str, undo: str | None) -> str:
+    """A message and the path of the page that undoes what it says; no form contains the character between them."""
+    return f"{text}\0{undo}" if undo else text
+
+
+def split_flash(value: str) -> tuple[str, str | None]:
+    text, _, undo = value.partition("\0")
+    return text, undo or None
+
+
 def sign(token: str, text: str) -> str:
     """The text with a signature that only the holder of the session's token can create."""
     body = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from plankeeper.accounts import policy, sessions
 from plankeeper.accounts.schemas import Session
-from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, unsign
+from plankeeper.console.cookies import FORM_COOKIE_MAX_AGE, Cookies, split_flash, unsign
 from plankeeper.console.csrf import new_csrf_token
 from plankeeper.database.client import Database
 
@@ -18,6 +18,7 @@ class CurrentUser:
     cookies: Cookies
     session: Session | None = None
     flash: str | None = None
+    flash_undo: str | None = None
     csrf_token: str = ""
 
     async def load_session(self, db: Database, *, is_use: bool = True) -> None:
@@ -25,7 +26,8 @@ class CurrentUser:
         self.session = await sessions.verify_session(db, token, is_use=is_use) if token else None
         if self.session:
             self.csrf_token = self.session.csrf
-            self.flash = unsign(token, self.cookies.get("plankeeper-flash"))
+            flash = unsign(token, self.cookies.get("plankeeper-flash"))
+            self.flash, self.flash_undo = split_flash(flash) if flash else (None, None)
         else:
             self.csrf_token = self.cookies.get("plankeeper-form") or new_csrf_token()
 

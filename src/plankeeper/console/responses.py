@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.tokens import csrf_token
-from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, SINGLE_SIGN_ON_MAX_AGE, sign
+from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, SINGLE_SIGN_ON_MAX_AGE, join_flash, sign
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
@@ -55,6 +55,7 @@ def render_page(
         "has_role": user.has_role,
         "csrf": user.csrf_token,
         "flash": user.flash,
+        "flash_undo": user.flash_undo,
         "errors": page_request.errors if page_request else {},
         "field_warnings": page_request.warnings if page_request else {},
         "form": page_request.form if page_request else Form(),
@@ -89,7 +90,9 @@ def redirect_response(redirect: Redirect, user: CurrentUser) -> Response:
     elif redirect.single_sign_on_token is not None:
         cookies.delete(response, "plankeeper-sso")
     if redirect.flash and session_token:
-        cookies.set(response, "plankeeper-flash", sign(session_token, redirect.flash), FLASH_MAX_AGE)
+        cookies.set(
+            response, "plankeeper-flash", sign(session_token, join_flash(redirect.flash, redirect.undo)), FLASH_MAX_AGE
+        )
     return response
 
 

@@ -138,7 +138,9 @@ class HtmlPage:
 
 @dataclass(slots=True)
 class Redirect:
-    """A page of the console to go to; it shows `flash` once. `session_token` starts a session, an empty one ends it.
+    """A page of the console to go to; it shows `flash` once, with a link to a page that undoes it (`undo`).
+
+    `session_token` starts a session, an empty one ends it.
 
     `device_token` makes the browser a known device. `single_sign_on_token` continues a single sign-on, an empty one
     ends it.
@@ -147,6 +149,7 @@ class Redirect:
     path: str
     flash: str | None = None
     session_token: str | None = None
+    undo: str | None = None
     device_token: str | None = None
     single_sign_on_token: str | None = None
 

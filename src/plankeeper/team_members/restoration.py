@@ -50,8 +50,9 @@ async def restore(
 
 def _row(participant_id: UUID, record: Mapping[str, Any]) -> TeamMemberRow:
     """A row of today's columns, whatever columns there were at the time of the deletion."""
-    known = {name: record[name] for name in TeamMemberRow.__struct_fields__ if name in record}
-    return TeamMemberRow(**known | {"participant_id": participant_id})
+    known: dict[str, Any] = {name: record[name] for name in TeamMemberRow.__struct_fields__ if name in record}
+    known["participant_id"] = participant_id
+    return TeamMemberRow(**known)
 
 
 async def _restore_users(ctx: WriteContext, rows: Sequence[TeamMemberRow]) -> list[str]:

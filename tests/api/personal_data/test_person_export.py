@@ -2,15 +2,20 @@
 
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
 
 import pytest
 from markupsafe import escape
+from msgspec import Raw
 from uuid_utils.compat import uuid7
 
+from plankeeper.bin import store as bin_store
+from plankeeper.bin.schemas import BinEntry
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import NotFound
+from plankeeper.http.json import to_json
 from plankeeper.personal_data import person_export, service
 from plankeeper.personal_data.person_export import PersonExport
 from support.factories import SeededPlanManager
@@ -57,6 +62,27 @@ def person(world: SeededPlanManager) -> SeededPlanManager:
         values ($1, $2, 'check_dates', 'agreed by phone', 'Robin Hale', now())
     """
     world.server.run(world.server.db.execute(statement, world.plan_manager_id, UUID(world.ids["invoice_id"])))
+    # As after an import of a participant whose earlier state is in the bin.
+    snapshot = {
+        "record": {"id": world.ids["participant_id"], "first_name": "Ottoline"},
+        "team": [{"user_id": left["user_id"], "first_name": "Ferdinanda"}],
+        "names": {},
+    }
+    entry = BinEntry(
+        id=uuid7(),
+        kind="participant",
+        resource_id=UUID(world.ids["participant_id"]),
+        name="Ottoline",
+        deleted_at=datetime.now(UTC),
+        deleted_by="Robin Hale",
+        snapshot=Raw(to_json(snapshot)),
+    )
+
+    async def put_in_bin() -> None:
+        async with world.server.db.transaction() as tx:
+            await bin_store.insert(tx, world.plan_manager_id, entry)
+
+    world.server.run(put_in_bin())
     return world
 
 
@@ -66,7 +92,7 @@ def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
     document = person_export.to_document(export(person)).lower()
     own_ids = {person.ids[name] for name in ("participant_id", "invoice_id", "team_member_id")}
     own_texts = [text for place, text in person.texts.items() if place.startswith(("participant.", "member."))]
-    own_texts += ["Ottilie", "Ferdinanda", "member@example.com", "Nils"]
+    own_texts += ["Ottilie", "Ottoline", "Ferdinanda", "member@example.com", "Nils"]
     missing: dict[str, list[str]] = {}
     checked = set[str]()
     for table, rows in all_rows(person).items():
@@ -82,7 +108,7 @@ def test_no_row_about_the_person_is_left_out(person: SeededPlanManager) -> None:
     assert missing == {}
     assert checked >= {
         "participants", "team_members", "invoices", "invoice_lines", "invoice_view_sessions", "events", "users",
-        "invoice_ignored_warnings", "idempotency_records", "import_files", "legal_holds", "api_request_batches",
+        "invoice_ignored_warnings", "idempotency_records", "import_files", "legal_holds", "api_request_batches", "bin",
     }  # fmt: skip
 
 

@@ -9,8 +9,10 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerListQuery
+from plankeeper.bin import service as bin_service
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
 from plankeeper.console.forms import Form
+from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.pages.team_members import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -102,15 +104,15 @@ async def delete_form(request: PageRequest, participant_id: UUID) -> HtmlPage:
     members = await team_store.count(request.db, request.plan_manager_id, participant_id, TeamMemberListQuery())
     return HtmlPage(
         "participant_delete.html",
-        {"participant": participant, "name": display_name(participant), "members": members},
+        {"participant": participant, "name": display_name(participant), "members": members, **retention(request)},
     )
 
 
 @pages.post("/participants/{participant_id}/delete", role="manager")
 async def delete(request: FormRequest, participant_id: UUID) -> Redirect:
     participant = or_404(await store.get_summary(request.tx, request.plan_manager_id, participant_id))
-    await service.delete(request.write_context, participant_id)
-    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} deleted.")
+    entry = await bin_service.delete_participant(request.write_context, participant_id)
+    return Redirect(PARTICIPANTS_URL, f"{display_name(participant)} moved to the bin.", undo=bin_path(entry))
 
 
 async def get_or_404(request: PageRequest, participant_id: UUID) -> Participant:

@@ -6,8 +6,10 @@ from uuid import UUID
 from msgspec import UNSET
 from stdnum.au import abn
 
+from plankeeper.bin import service as bin_service
 from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
 from plankeeper.console.forms import Form
+from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -70,14 +72,14 @@ async def update(request: FormRequest, provider_id: UUID) -> Redirect:
 
 @pages.get("/providers/{provider_id}/delete", role="manager")
 async def delete_form(request: PageRequest, provider_id: UUID) -> HtmlPage:
-    return HtmlPage("provider_delete.html", {"provider": await get_or_404(request, provider_id)})
+    return HtmlPage("provider_delete.html", {"provider": await get_or_404(request, provider_id), **retention(request)})
 
 
 @pages.post("/providers/{provider_id}/delete", role="manager")
 async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
     provider = or_404(await store.get(request.tx, request.plan_manager_id, provider_id))
-    await service.delete(request.write_context, provider_id)
-    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} deleted.")
+    entry = await bin_service.delete_provider(request.write_context, provider_id)
+    return Redirect(PROVIDERS_URL, f"{provider.entity_name or 'Provider'} moved to the bin.", undo=bin_path(entry))
 
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:

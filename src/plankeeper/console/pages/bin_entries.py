@@ -1,0 +1,100 @@
+"""The bin: deleted participants and providers, and restoring them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from msgspec.json import decode
+
+from plankeeper.bin import service, store
+from plankeeper.bin.schemas import BinEntry, BinKind, Snapshot
+from plankeeper.console.labels import field_label
+from plankeeper.console.pagination import PAGE_SIZE, with_query
+from plankeeper.console.record_values import NOT_SET, TECHNICAL_MEMBERS, format_member
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.http.context import or_404
+from plankeeper.http.parsing import parse_uuid
+from plankeeper.settings import Settings
+
+pages = Pages()
+
+BIN_URL = f"{PREFIX}/bin"
+MAX_MESSAGE_LENGTH = 1000  # characters of a message, which a cookie holds
+NAMELESS: dict[BinKind, str] = {"participant": "Participant without a name", "provider": "Provider without a name"}
+
+
+@pages.get("/bin", role="viewer")
+async def list_(request: PageRequest) -> HtmlPage:
+    before = parse_uuid(request.query.text("before"))
+    rows = await store.list_newest(request.db, request.plan_manager_id, before, PAGE_SIZE + 1)
+    shown = rows[:PAGE_SIZE]
+    request.record_list("participant", [each.resource_id for each in shown if each.kind == "participant"], {})
+    older = with_query(BIN_URL, {"before": str(shown[-1].id)}) if len(rows) > PAGE_SIZE else None
+    entries = [(each, each.name or NAMELESS[each.kind], days_left(each.deleted_at, request.settings)) for each in shown]
+    return HtmlPage("bin.html", {"entries": entries, "older": older, "before": before, **retention(request)})
+
+
+@pages.get("/bin/{entry_id}", role="viewer")
+async def get(request: PageRequest, entry_id: UUID) -> HtmlPage:
+    return HtmlPage("bin_entry.html", await entry_context(request, entry_id))
+
+
+@pages.post("/bin/{entry_id}/restore", role="manager", on_error=get)
+async def restore(request: FormRequest, entry_id: UUID) -> Redirect:
+    restored = await service.restore(request.write_context, entry_id)
+    message = " ".join([f"{restored.name or NAMELESS[restored.kind]} restored.", *restored.changes])
+    return Redirect(f"{PREFIX}/{restored.kind}s/{restored.resource_id}", message[:MAX_MESSAGE_LENGTH])
+
+
+@pages.get("/bin/{entry_id}/delete", role="owner")
+async def delete_form(request: PageRequest, entry_id: UUID) -> HtmlPage:
+    return HtmlPage("bin_delete.html", await entry_context(request, entry_id))
+
+
+@pages.post("/bin/{entry_id}/delete", role="owner")
+async def delete(request: FormRequest, entry_id: UUID) -> Redirect:
+    entry = await service.delete_permanently(request.write_context, entry_id)
+    return Redirect(BIN_URL, f"{entry.name or NAMELESS[entry.kind]} permanently deleted.")
+
+
+async def entry_context(request: PageRequest, entry_id: UUID) -> dict[str, Any]:
+    """The context of an entry's pages: the record and its team, as fields with labels and texts."""
+    entry = or_404(await store.get(request.db, request.plan_manager_id, entry_id))
+    if entry.kind == "participant":
+        request.record_access("viewed", "participant", entry.resource_id)
+    snapshot = decode(entry.snapshot, type=Snapshot)
+    return {
+        "entry": entry,
+        "name": entry.name or NAMELESS[entry.kind],
+        "days_left": days_left(entry.deleted_at, request.settings),
+        "fields": record_fields(request, snapshot.record, snapshot.names),
+        "team": [record_fields(request, each, {}) for each in snapshot.team],
+        **retention(request),
+    }
+
+
+def record_fields(request: PageRequest, record: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:
+    """The labels and texts of the members that are set, with names instead of the ids of other records."""
+    zone = request.settings.time_zone
+    texts = {
+        name: names[value] if isinstance(value, str) and value in names else format_member(name, value, zone)
+        for name, value in record.items()
+        if name not in TECHNICAL_MEMBERS
+    }
+    return [(field_label(name), text) for name, text in texts.items() if text != NOT_SET]
+
+
+def days_left(deleted_at: datetime, settings: Settings) -> int | None:
+    """Whole days until an entry expires; null if entries don't expire."""
+    if settings.bin_retention is None:
+        return None
+    return max(0, (deleted_at + timedelta(days=settings.bin_retention) - datetime.now(UTC)).days)
+
+
+def retention(request: PageRequest) -> dict[str, int | None]:
+    return {"retention_days": request.settings.bin_retention}
+
+
+def bin_path(entry: BinEntry) -> str:
+    """The page from which an entry can be restored."""
+    return f"{BIN_URL}/{entry.id}"

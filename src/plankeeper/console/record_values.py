@@ -1,0 +1,89 @@
+"""The members of a record as text for readers, by name."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.formatting import (
+    format_abn,
+    format_date,
+    format_datetime,
+    format_money,
+    format_ndis_number,
+    format_phone,
+)
+from plankeeper.console.labels import humanize
+
+NOT_SET = "not set"
+# Ids and other members that only programs need: pages show them under "Technical details".
+TECHNICAL_MEMBERS = frozenset({
+    "id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id",
+    "account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal",
+})  # fmt: skip
+_DATE_MEMBERS = ("date_of_birth", "date_ceased")
+_STATUS_MEMBERS = ("claim_status", "approval_status", "service_region_id")
+_PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
+_TEXT_FORMATS: Mapping[str, Callable[[str], str]] = {
+    "participant_number": format_ndis_number,
+    "abn": format_abn,
+    "phone_number": format_phone,
+    "secondary_phone_number": format_phone,
+    "primary_phone_number": format_phone,
+}
+
+
+def format_member(name: str, value: Any, zone: ZoneInfo) -> str:
+    """The value of a member of a record, as it is in the JSON of an event."""
+    if value is None or value in ("", [], {}):
+        return NOT_SET
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return _format_text(name, value, zone)
+    if isinstance(value, int | Decimal):
+        return _format_number(name, value)
+    if isinstance(value, dict):
+        return _format_object(cast("dict[str, Any]", value), zone)
+    return _format_list(name, cast("list[Any]", value))
+
+
+def _format_text(name: str, text: str, zone: ZoneInfo) -> str:
+    try:
+        if (name.endswith("_date") or name in _DATE_MEMBERS) and _DATE.fullmatch(text):
+            return format_date(date.fromisoformat(text))
+        if _TIMESTAMP.fullmatch(text):
+            return format_datetime(datetime.fromisoformat(text), zone)
+    except ValueError:  # a day that does not exist in its month
+        return text
+    if name in _STATUS_MEMBERS:
+        return humanize(text)
+    if name in ("total", "tax", "subtotal") and re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,10})?", text):
+        return format_money(Decimal(text))
+    return _TEXT_FORMATS[name](text) if name in _TEXT_FORMATS else text
+
+
+def _format_number(name: str, value: Decimal | int) -> str:
+    if name == "contact_priority":
+        return _PRIORITIES.get(int(value), str(value))
+    return format_money(Decimal(value)) if name in ("total", "tax", "subtotal") else str(value)
+
+
+def _format_object(value: dict[str, Any], zone: ZoneInfo) -> str:
+    """A reference to another record by its name; the members of any other object."""
+    if set(value) <= {"id", "name"}:
+        return str(value.get("name") or value.get("id") or NOT_SET)
+    parts = [(each, format_member(each, inner, zone)) for each, inner in value.items()]
+    return "; ".join(f"{humanize(each)}: {text}" for each, text in parts if text != NOT_SET) or NOT_SET
+
+
+def _format_list(name: str, items: list[Any]) -> str:
+    if name == "line_items":
+        return "1 line" if len(items) == 1 else f"{len(items)} lines"
+    labels = [each.get("label") or each.get("name") if isinstance(each, dict) else each for each in items]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    is_slug = name in ("permissions", "errors", "ignored_errors")
+    return ", ".join(humanize(str(each)) if is_slug else str(each) for each in labels)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
