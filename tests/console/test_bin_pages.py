@@ -65,9 +65,7 @@ def without_updated_at(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in each.items() if name != "updated_at"} for each in records]
 
 
-def test_a_participant_comes_back_as_it_was(
-    server: RunningServer, owner: Browser, client: Client, person: str
-) -> None:
+def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browser, client: Client, person: str) -> None:
     before = client.get(f"/participants/{person}?view=full").json()
     team_before = team(client, person)
     entry = delete(owner, f"{PARTICIPANTS}/{person}")
@@ -121,7 +119,10 @@ def test_an_id_that_is_in_use_again_is_not_overwritten(
 ) -> None:
     provider = client.create("/providers", {"entity_name": "Banksia Care"})["id"]
     entries = [delete(owner, f"{PARTICIPANTS}/{person}"), delete(owner, f"{PROVIDERS}/{provider}")]
-    rows = {"participants": {"id": person, "first_name": "Other"}, "providers": {"id": provider, "entity_name": "Other"}}
+    rows = {
+        "participants": {"id": person, "first_name": "Other"},
+        "providers": {"id": provider, "entity_name": "Other"},
+    }
     for resource, row in rows.items():
         assert not server.run(import_records(server, plan_manager_id, resource, [row])).errors
     for entry, kind in zip(entries, ("participant", "provider"), strict=True):
@@ -144,8 +145,8 @@ def test_what_does_not_fit_any_more_is_left_out_and_named(
     entry = delete(owner, f"{PARTICIPANTS}/{person}")
     execute(
         server.dsn,
-        f"delete from account_managers where id = '{manager['id']}'",  # noqa: S608 - an id of this test
-        f"delete from users where id = '{member['id']}'",  # noqa: S608 - likewise
+        f"delete from account_managers where id = '{manager['id']}'",
+        f"delete from users where id = '{member['id']}'",
     )
     other = client.create("/participants", {"first_name": "Other"})["id"]
     holder = client.create(f"/participants/{other}/team-members", {"email": "DEIRDRE@example.com"})
@@ -174,7 +175,8 @@ def test_roles(new_browser: Callable[..., Browser], new_account: Callable[..., A
     page = viewer.get(entry)
     assert (page.status_code, "Restore" in page.text) == (200, False)
     assert viewer.submit(f"{entry}/restore").status_code == 403
-    assert ("Restore provider" in manager.get(entry).text, f"{entry}/delete" in manager.get(entry).text) == (True, False)
+    shown = manager.get(entry).text
+    assert ("Restore provider" in shown, f"{entry}/delete" in shown) == (True, False)
     assert manager.submit(f"{entry}/delete").status_code == 403
     assert manager.submit(f"{entry}/restore", {"csrf": "forged"}).status_code == 403
     assert client.get(f"/providers/{provider}").status_code == 404

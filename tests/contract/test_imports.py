@@ -49,7 +49,8 @@ PROCESS_IMPORTS = {("webhooks.process", "background"): "the webhook worker's pro
 # Imports of other modules of a feature package, with the reason.
 INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("accounts.members", "api_keys.service"): "removing a member revokes the keys that the member created, with events",
-    ("bin.service", "participants.service"): "a participant is deleted to the bin like everywhere else, with its events",
+    ("bin.service", "participants.service"): "a participant is deleted to the bin with its events, like elsewhere",
+    ("bin.service", "participants.rows"): "the bin keeps the stored row",
     ("bin.service", "providers.service"): "so is a provider",
     ("bin.service", "team_members.restoration"): "a restored participant gets its team back",
     ("personal_data.person_export", "access_records.service"): "an export of a person is an event like other exports",

@@ -24,6 +24,7 @@ from plankeeper.providers.schemas import Provider
 from plankeeper.team_members import restoration
 from plankeeper.team_members import store as team_store
 
+_PURGED = {"participant": "participant.purged", "provider": "provider.purged"}
 # The references of a participant, with their labels.
 _REFERENCES = {
     "account_manager_id": "account manager",
@@ -42,7 +43,7 @@ async def delete_participant(ctx: WriteContext, participant_id: UUID) -> BinEntr
     ids = reference_ids(row)
     names = await participant_store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
     await participant_service.delete(ctx, participant_id)
-    name = " ".join(filter(None, (row.first_name, row.last_name))) or row.preferred_name
+    name = " ".join(filter(None, (row.first_name, row.last_name))) or None
     return await _insert(ctx, "participant", participant_id, name, _snapshot(row, team, names))
 
 
@@ -75,7 +76,7 @@ async def restore(ctx: WriteContext, entry_id: UUID) -> Restored:
 async def delete_permanently(ctx: WriteContext, entry_id: UUID) -> BinEntry:
     """Delete an entry before it expires; raises NotFound."""
     entry = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, entry_id))
-    await record_event(ctx, f"{entry.kind}.purged", None, RecordReference(entry.resource_id))
+    await record_event(ctx, _PURGED[entry.kind], None, RecordReference(entry.resource_id))
     return entry
 
 

@@ -7,9 +7,10 @@ from uuid import UUID
 from plankeeper.bin.schemas import BinEntry, BinKind, BinSummary
 from plankeeper.database.client import Executor, Transaction
 
-COLUMNS: LiteralString = "id, kind, resource_id, name, deleted_at, deleted_by, snapshot"
-SUMMARY_COLUMNS: LiteralString = """
-    id, kind, resource_id, name, deleted_at, deleted_by, jsonb_array_length(snapshot -> 'team') as member_count
+ENTRY_COLUMNS: LiteralString = "id, kind, resource_id, name, deleted_at, deleted_by"
+COLUMNS: LiteralString = f"{ENTRY_COLUMNS}, snapshot::json as snapshot"
+SUMMARY_COLUMNS: LiteralString = f"""
+    {ENTRY_COLUMNS}, jsonb_array_length(snapshot -> 'team') as member_count
 """
 
 LIST_NEWEST: LiteralString = f"""
@@ -47,7 +48,7 @@ async def find(db: Executor, plan_manager_id: UUID, kind: BinKind, resource_id: 
 
 
 INSERT: LiteralString = f"""
-    insert into bin (plan_manager_id, {COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8)
+    insert into bin (plan_manager_id, {ENTRY_COLUMNS}, snapshot) values ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 
 

@@ -19,10 +19,10 @@ from plankeeper.console.labels import humanize
 
 NOT_SET = "not set"
 # Ids and other members that only programs need: pages show them under "Technical details".
-TECHNICAL_MEMBERS = frozenset({
-    "id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id",
-    "account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal",
-})  # fmt: skip
+TECHNICAL_MEMBERS = (
+    *("id", "user_id", "pm_profile_id", "participant_id", "plan_manager_id", "plan_manager", "pm_provider_id"),
+    *("account_id", "invoice_id", "s3_key", "email_message_id", "is_duplicate", "errors", "is_internal"),
+)
 _DATE_MEMBERS = ("date_of_birth", "date_ceased")
 _STATUS_MEMBERS = ("claim_status", "approval_status", "service_region_id")
 _PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
