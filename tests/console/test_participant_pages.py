@@ -239,7 +239,7 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
     page = owner.get(f"{PAGE}/{participant_id}/delete").text
     assert (
         "Delete Ann Lee?" in page,
-        "deletes the participant and 1 team member" in page,
+        "moves the participant and 1 team member to the" in page,
         "Invoices keep" in page,
     ) == (
         True,
@@ -248,7 +248,7 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
     )
     response = owner.submit(f"{PAGE}/{participant_id}/delete")
     assert response.headers["location"] == PAGE
-    assert "Ann Lee deleted." in owner.get(PAGE).text
+    assert "Ann Lee moved to the bin." in owner.get(PAGE).text
     assert client.get(f"/participants/{participant_id}").status_code == 404
     assert event_summaries(server, participant_id)[-1] == "participant.deleted by user Robin Hale"
     assert owner.submit(f"{PAGE}/{participant_id}/delete").status_code == 404

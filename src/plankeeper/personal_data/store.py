@@ -47,9 +47,8 @@ DELETE_UNUSED_USERS = """
         and not exists (select from team_members where plan_manager_id = $1 and user_id = users.id)
         and not exists (select from account_managers where plan_manager_id = $1 and account_managers.id = users.id)
         and not exists (
-            select from bin
-            where plan_manager_id = $1
-                and snapshot @> jsonb_build_object('team', jsonb_build_array(jsonb_build_object('user_id', users.id)))
+            select from bin entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
+            where entry.plan_manager_id = $1 and member ->> 'user_id' = users.id::text
         )
 """
 
@@ -215,9 +214,9 @@ LIST_MENTIONS = """
         select 'bin', id::text, 'reason_for_leaving', snapshot -> 'record' ->> 'reason_for_leaving'
         from bin where plan_manager_id = $1
         union all
-        select 'bin', bin.id::text, 'note', member ->> 'note'
-        from bin cross join lateral jsonb_array_elements(snapshot -> 'team') as member
-        where plan_manager_id = $1
+        select 'bin', entry.id::text, 'note', member ->> 'note'
+        from bin entry cross join lateral jsonb_array_elements(entry.snapshot -> 'team') as member
+        where entry.plan_manager_id = $1
     ) texts
     where text ~* $2
     limit $3
