@@ -22,6 +22,10 @@ OTHER_FILES = {
     "src/plankeeper/personal_data/hold_store.py": "the name beside a legal hold",
     "src/plankeeper/personal_data/texts.py": "an erasure removes every field that is not listed there",
     "src/plankeeper/participants/plausibility.py": "a rule about the names of a person",
+    "src/plankeeper/search/conditions.py": "the search looks at names and numbers only",
+    "src/plankeeper/search/schemas.py": "results show what tells people apart",
+    "src/plankeeper/search/store.py": "likewise",
+    "src/plankeeper/console/pages/search.py": "likewise",
     "docs/api/events.md": "the example of an event updates this field",
 }
 

@@ -20,6 +20,7 @@ from plankeeper.console.pages import (
     personal_data,
     providers,
     request_log,
+    search,
     settings,
     sign_in,
     single_sign_on,
@@ -53,6 +54,7 @@ PAGE_MODULES = (
     imports.pages,
     request_log.pages,
     access_records.pages,
+    search.pages,
 )
 
 

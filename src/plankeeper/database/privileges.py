@@ -76,7 +76,15 @@ OWNER_FUNCTIONS = {
     "erase_events(uuid, uuid[], text[], text)": "erasure",
     "analyze_tables(text[], boolean)": "statistics after an import, which only the owner of a table can update",
 }
-FUNCTIONS = {**OWNER_FUNCTIONS, "time_ordered_uuid()": "ids of deliveries"}
+FUNCTIONS = {
+    **OWNER_FUNCTIONS,
+    "time_ordered_uuid()": "ids of deliveries",
+    "fold(text)": "a searched text, and the names in search indexes",
+    "search_text(text[], text[])": "search indexes",
+    "search_keys(text[])": "search indexes",
+    "slip_keys(text)": "search indexes",
+    "word_keys(text)": "a searched word",
+}
 
 # Any fixed number: two programs that change the same privileges would fail.
 _LOCK = "select pg_advisory_xact_lock(7526541003)"

@@ -79,6 +79,11 @@ def request_filter(filters: dict[str, str]) -> Callable[[LoggedRequest], bool]:
     return matches
 
 
+def with_request_id(request_id: str) -> Callable[[LoggedRequest], bool]:
+    """A predicate for the requests with an id."""
+    return request_filter({"key": "", "status": "", "text": "", "request_id": request_id})
+
+
 async def find_requests(
     request: PageRequest, matches: Callable[[LoggedRequest], bool], before: RequestCursor | None
 ) -> list[tuple[RequestCursor, LoggedRequest]]:

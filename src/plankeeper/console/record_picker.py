@@ -1,0 +1,147 @@
+"""A field that takes a record's name, number or id. Without JavaScript, the page shows the candidates to choose from.
+
+The form sends the text as `name`, and as `name_id` the id of the record that the field showed, which counts as long as
+the text is the record's name. `name_choice` is the id of a candidate.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from plankeeper.account_managers import store as account_manager_store
+from plankeeper.account_managers.schemas import AccountManagerListQuery
+from plankeeper.accounts import member_store
+from plankeeper.api_keys import store as api_key_store
+from plankeeper.console.forms import Form
+from plankeeper.console.routing import PageRequest
+from plankeeper.http.parsing import parse_uuid
+from plankeeper.invoices.ignored_warnings_store import get_display_names
+from plankeeper.search import service
+from plankeeper.search.schemas import Match, ParticipantMatch, ProviderMatch
+
+PickerKind = Literal["participant", "provider", "account_manager", "person"]
+
+MAX_CANDIDATES = 10
+MAX_TEXT_LENGTH = 255
+MAX_LISTED = 500  # account managers that are searched
+PICKER_KINDS: tuple[PickerKind, ...] = ("participant", "provider", "account_manager", "person")
+NOUNS: Mapping[PickerKind, str] = {
+    "participant": "participant",
+    "provider": "provider",
+    "account_manager": "account manager",
+    "person": "person or key",
+}
+
+
+class Candidate(NamedTuple):
+    """A record that can be picked: its id, its name, and what tells it from others of that name."""
+
+    id: str
+    label: str
+    detail: str = ""
+    is_similar: bool = False  # whether only a word with a slip matches
+
+
+class RecordPicker(NamedTuple):
+    """The state of the field. `id` is null while no record is picked; then there may be candidates."""
+
+    kind: PickerKind
+    name: str
+    text: str
+    id: UUID | None = None
+    candidates: Sequence[Candidate] = ()
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether there is a text, but no record that it certainly means."""
+        return bool(self.text) and self.id is None
+
+    @property
+    def message(self) -> str:
+        """What to do about a text that doesn't identify a record."""
+        if not self.is_unclear:
+            return ""
+        noun = NOUNS[self.kind]
+        return f"Choose the {noun} that you mean" if self.candidates else f"No {noun} matches “{self.text}”"
+
+
+async def pick_record(request: PageRequest, kind: PickerKind, name: str, form: Form | None = None) -> RecordPicker:
+    """The record that a field of the query, or of a form, identifies."""
+    fields = request.query if form is None else form
+    text = fields.text(f"{name}_choice") or fields.text(name)[:MAX_TEXT_LENGTH]
+    shown_id = parse_uuid(fields.text(f"{name}_id"))
+    if not text:
+        return RecordPicker(kind, name, "")
+    id_ = parse_uuid(text)
+    if id_:
+        label = await record_label(request, kind, id_)
+        return RecordPicker(kind, name, label or text, id_ if label else None)
+    if shown_id and await record_label(request, kind, shown_id) == text:
+        return RecordPicker(kind, name, text, shown_id)
+    candidates = await find_candidates(request, kind, text)
+    same = [each for each in candidates if _plain(each.label) == _plain(text)] or candidates
+    if len(same) == 1 and not same[0].is_similar:
+        return RecordPicker(kind, name, same[0].label, UUID(same[0].id))
+    return RecordPicker(kind, name, text, None, candidates)
+
+
+async def record_label(request: PageRequest, kind: PickerKind, id_: UUID) -> str | None:
+    """The name of a record; null if there is no such record."""
+    if kind in ("participant", "provider"):
+        participants, providers = ([id_], list[UUID]()) if kind == "participant" else (list[UUID](), [id_])
+        rows = await get_display_names(request.db, request.plan_manager_id, participants, providers)
+        return (rows[0].name or "No name") if rows else None
+    listed = await _list(request, kind)
+    return next((each.label for each in listed if each.id == str(id_)), None)
+
+
+async def find_candidates(request: PageRequest, kind: PickerKind, text: str) -> list[Candidate]:
+    """The records that a text can mean, the best first, at most MAX_CANDIDATES. Slips count if nothing else matches."""
+    if kind not in ("participant", "provider"):
+        words = _plain(text).split()
+        found = [
+            each
+            for each in await _list(request, kind)
+            if all(word in _plain(f"{each.label} {each.detail}") for word in words)
+        ]
+        return found[:MAX_CANDIDATES]
+    results = await service.search(request.db, request.plan_manager_id, text, (kind,), MAX_CANDIDATES)
+    matches = [match for each in results.kinds for match in each.matches]
+    similar = [match for each in results.kinds for match in each.similar] if not matches else []
+    shown = [each.id for each in (*matches, *similar) if isinstance(each, ParticipantMatch)]
+    request.record_list("participant", shown, {"q": text})
+    return [*map(_candidate, matches), *(_candidate(each)._replace(is_similar=True) for each in similar)]
+
+
+def _candidate(match: Match) -> Candidate:
+    if isinstance(match, ParticipantMatch):
+        return Candidate(str(match.id), _full_name(match.first_name, match.last_name), match.participant_number or "")
+    if isinstance(match, ProviderMatch):
+        return Candidate(str(match.id), (match.entity_name or "").strip() or "No name", match.abn or "")
+    raise TypeError(type(match))
+
+
+async def _list(request: PageRequest, kind: PickerKind) -> list[Candidate]:
+    """The account managers, or the people and keys that act for the plan manager."""
+    place = (request.db, request.plan_manager_id)
+    if kind == "account_manager":
+        query = AccountManagerListQuery(limit=MAX_LISTED)
+        rows = await account_manager_store.list_page(*place, query, request.settings.operator_name)
+        return [Candidate(str(each.id), each.name or each.email or "No name", each.email or "") for each in rows]
+    members = await member_store.list_members(*place)
+    keys = await api_key_store.list_by_plan_manager(*place)
+    return [
+        *(Candidate(str(each.id), each.name, each.email) for each in members),
+        *(Candidate(str(each.id), each.name, "API key") for each in keys),
+    ]
+
+
+def _full_name(*names: str | None) -> str:
+    return " ".join(each.strip() for each in names if each and each.strip()) or "No name"
+
+
+def _plain(text: str) -> str:
+    """The text without accents and capitals, for comparisons."""
+    decomposed = unicodedata.normalize("NFD", " ".join(text.split()))
+    return "".join(each for each in decomposed if not unicodedata.combining(each)).casefold()

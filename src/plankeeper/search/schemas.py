@@ -1,0 +1,93 @@
+"""What a search finds."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+Kind = Literal["participant", "team_member", "provider", "invoice"]
+KINDS: tuple[Kind, ...] = ("participant", "team_member", "provider", "invoice")
+
+
+class ParticipantMatch(Struct):
+    """A participant; `text` is what the index holds of it."""
+
+    id: UUID
+    first_name: str | None
+    last_name: str | None
+    preferred_name: str | None
+    participant_number: str | None
+    email: str | None
+    phone_number: str | None
+    status: str
+    text: str
+
+
+class TeamMemberMatch(Struct):
+    """A team member with the names of its participant."""
+
+    id: UUID
+    participant_id: UUID
+    first_name: str | None
+    last_name: str | None
+    role: str | None
+    email: str | None
+    phone_number: str | None
+    participant_first_name: str | None
+    participant_last_name: str | None
+    text: str
+
+
+class ProviderMatch(Struct):
+    """A provider."""
+
+    id: UUID
+    entity_name: str | None
+    abn: str | None
+    email: str | None
+    active: bool
+    text: str
+
+
+class InvoiceMatch(Struct):
+    """An invoice with the names of its participant and its provider."""
+
+    id: UUID
+    invoice_number: str | None
+    invoice_date: date | None
+    total: Decimal | None
+    claim_status: str
+    participant_id: UUID | None
+    participant_first_name: str | None
+    participant_last_name: str | None
+    entity_name: str | None
+    text: str
+
+
+Match = ParticipantMatch | TeamMemberMatch | ProviderMatch | InvoiceMatch
+
+
+class KindResults(Struct):
+    """The best matches of one kind.
+
+    `count` is exact unless `has_more`: then there are more than that. `similar` have a slip in a word.
+    """
+
+    kind: Kind
+    matches: list[Match]
+    count: int
+    has_more: bool
+    similar: list[Match]
+
+
+class SearchResults(Struct):
+    """The results of each kind, and texts that differ by a slip and would find something."""
+
+    kinds: list[KindResults]
+    corrections: list[str]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(each.matches or each.similar for each in self.kinds)

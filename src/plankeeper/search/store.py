@@ -1,0 +1,246 @@
+"""The search in SQL: each kind by patterns of words, by the keys of a word, and by the beginning of an email.
+
+`limit` comes before the other tables are joined, so that a word of many people costs no more than one of few.
+"""
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.database.client import Executor
+from plankeeper.search.conditions import (
+    INVOICE_TEXT,
+    MEMBER_KEYS,
+    MEMBER_TEXT,
+    PARTICIPANT_KEYS,
+    PARTICIPANT_TEXT,
+    PROVIDER_KEYS,
+    PROVIDER_TEXT,
+)
+from plankeeper.search.schemas import InvoiceMatch, ParticipantMatch, ProviderMatch, TeamMemberMatch
+
+ANYTHING = "%"  # a pattern that costs nothing beside another one
+
+# A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
+HAS_EMAIL: LiteralString = "lower(email) ~>=~ $2 and lower(email) ~<~ ($2 || chr(1114111))"
+
+FROM_PARTICIPANTS: LiteralString = f"""
+    select id, first_name, last_name, preferred_name, participant_number, email, phone_number, status,
+        {PARTICIPANT_TEXT} as text
+    from participants
+    where plan_manager_id = $1
+"""
+PARTICIPANTS_BY_WORDS: LiteralString = f"""
+    {FROM_PARTICIPANTS}
+        and {PARTICIPANT_TEXT} like $2 and {PARTICIPANT_TEXT} like $3 and {PARTICIPANT_TEXT} like all ($4::text[])
+    limit $5
+"""
+PARTICIPANTS_BY_KEYS: LiteralString = f"""
+    {FROM_PARTICIPANTS} and {PARTICIPANT_KEYS} && (select word_keys($2)) and {PARTICIPANT_TEXT} like all ($3::text[])
+    limit $4
+"""
+PARTICIPANTS_BY_BOTH: LiteralString = f"""
+    {FROM_PARTICIPANTS}
+        and {PARTICIPANT_KEYS} && (select word_keys($2)) and {PARTICIPANT_TEXT} like $3
+        and {PARTICIPANT_TEXT} like all ($4::text[])
+    limit $5
+"""
+PARTICIPANTS_BY_EMAIL: LiteralString = f"{FROM_PARTICIPANTS} and {HAS_EMAIL} limit $3"
+
+MEMBER_COLUMNS: LiteralString = f"""
+        participant_id, id, user_id, first_name, last_name, role, phone_number, {MEMBER_TEXT} as text
+"""
+SELECT_MEMBERS: LiteralString = """
+    select member.id, member.participant_id, member.first_name, member.last_name, member.role, users.email,
+        member.phone_number, participant.first_name as participant_first_name,
+        participant.last_name as participant_last_name, member.text
+"""
+JOIN_MEMBERS: LiteralString = """
+    join users on users.plan_manager_id = $1 and users.id = member.user_id
+    join participants participant on participant.plan_manager_id = $1 and participant.id = member.participant_id
+"""
+MEMBERS_BY_WORDS: LiteralString = f"""
+    {SELECT_MEMBERS}
+    from (
+        select {MEMBER_COLUMNS} from team_members
+        where plan_manager_id = $1
+            and {MEMBER_TEXT} like $2 and {MEMBER_TEXT} like $3 and {MEMBER_TEXT} like all ($4::text[])
+        limit $5
+    ) member {JOIN_MEMBERS}
+"""
+MEMBERS_BY_KEYS: LiteralString = f"""
+    {SELECT_MEMBERS}
+    from (
+        select {MEMBER_COLUMNS} from team_members
+        where plan_manager_id = $1
+            and {MEMBER_KEYS} && (select word_keys($2)) and {MEMBER_TEXT} like all ($3::text[])
+        limit $4
+    ) member {JOIN_MEMBERS}
+"""
+MEMBERS_BY_BOTH: LiteralString = f"""
+    {SELECT_MEMBERS}
+    from (
+        select {MEMBER_COLUMNS} from team_members
+        where plan_manager_id = $1
+            and {MEMBER_KEYS} && (select word_keys($2)) and {MEMBER_TEXT} like $3
+            and {MEMBER_TEXT} like all ($4::text[])
+        limit $5
+    ) member {JOIN_MEMBERS}
+"""
+MEMBERS_BY_EMAIL: LiteralString = f"""
+    {SELECT_MEMBERS}
+    from (
+        select {MEMBER_COLUMNS}
+        from (select id as found_id from users where plan_manager_id = $1 and {HAS_EMAIL} limit $3) found
+        join team_members on team_members.plan_manager_id = $1 and team_members.user_id = found.found_id
+        limit $3
+    ) member {JOIN_MEMBERS}
+"""
+
+MEMBERS_BY_USER: LiteralString = f"""
+    {SELECT_MEMBERS}
+    from (
+        select {MEMBER_COLUMNS} from team_members where plan_manager_id = $1 and user_id = $2 limit $3
+    ) member {JOIN_MEMBERS}
+"""
+
+FROM_PROVIDERS: LiteralString = f"""
+    select id, entity_name, abn, email, active, {PROVIDER_TEXT} as text from providers where plan_manager_id = $1
+"""
+PROVIDERS_BY_WORDS: LiteralString = f"""
+    {FROM_PROVIDERS}
+        and {PROVIDER_TEXT} like $2 and {PROVIDER_TEXT} like $3 and {PROVIDER_TEXT} like all ($4::text[])
+    limit $5
+"""
+PROVIDERS_BY_KEYS: LiteralString = f"""
+    {FROM_PROVIDERS} and {PROVIDER_KEYS} && (select word_keys($2)) and {PROVIDER_TEXT} like all ($3::text[])
+    limit $4
+"""
+PROVIDERS_BY_BOTH: LiteralString = f"""
+    {FROM_PROVIDERS}
+        and {PROVIDER_KEYS} && (select word_keys($2)) and {PROVIDER_TEXT} like $3
+        and {PROVIDER_TEXT} like all ($4::text[])
+    limit $5
+"""
+PROVIDERS_BY_EMAIL: LiteralString = f"{FROM_PROVIDERS} and {HAS_EMAIL} limit $3"
+
+INVOICES_BY_NUMBER: LiteralString = f"""
+    select invoice.id, invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.claim_status,
+        invoice.participant_id, participant.first_name as participant_first_name,
+        participant.last_name as participant_last_name, provider.entity_name, invoice.text
+    from (
+        select id, invoice_number, invoice_date, total, claim_status, participant_id, pm_provider_id,
+            {INVOICE_TEXT} as text
+        from invoices
+        where plan_manager_id = $1 and {INVOICE_TEXT} like $2
+        limit $3
+    ) invoice
+    left join participants participant on participant.plan_manager_id = $1 and participant.id = invoice.participant_id
+    left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
+"""
+
+
+FOLD = "select fold($1)"
+
+
+async def fold(db: Executor, text: str) -> str:
+    """The text as the indexes hold it, without accents and capitals, with single spaces."""
+    return await db.one(str, FOLD, " ".join(text.split()))
+
+
+async def participants_by_words(
+    db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
+) -> list[ParticipantMatch]:
+    """Participants whose names and numbers match all patterns of LIKE."""
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(ParticipantMatch, PARTICIPANTS_BY_WORDS, plan_manager_id, first, second, others, limit)
+
+
+async def participants_by_key(
+    db: Executor, plan_manager_id: UUID, word: str, patterns: Sequence[str], limit: int
+) -> list[ParticipantMatch]:
+    """Participants with a word that has a key in common with `word`, and who match all patterns of LIKE."""
+    if not patterns or not patterns[0].isascii():
+        return await db.rows(ParticipantMatch, PARTICIPANTS_BY_KEYS, plan_manager_id, word, patterns, limit)
+    first, *others = patterns
+    return await db.rows(ParticipantMatch, PARTICIPANTS_BY_BOTH, plan_manager_id, word, first, others, limit)
+
+
+async def participants_by_email(db: Executor, plan_manager_id: UUID, email: str, limit: int) -> list[ParticipantMatch]:
+    """Participants whose emails begin with a text in lower case."""
+    return await db.rows(ParticipantMatch, PARTICIPANTS_BY_EMAIL, plan_manager_id, email, limit)
+
+
+async def members_by_words(
+    db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
+) -> list[TeamMemberMatch]:
+    """Team members whose names and numbers match all patterns of LIKE."""
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(TeamMemberMatch, MEMBERS_BY_WORDS, plan_manager_id, first, second, others, limit)
+
+
+async def members_by_key(
+    db: Executor, plan_manager_id: UUID, word: str, patterns: Sequence[str], limit: int
+) -> list[TeamMemberMatch]:
+    """Team members with a word that has a key in common with `word`, and who match all patterns of LIKE."""
+    if not patterns or not patterns[0].isascii():
+        return await db.rows(TeamMemberMatch, MEMBERS_BY_KEYS, plan_manager_id, word, patterns, limit)
+    first, *others = patterns
+    return await db.rows(TeamMemberMatch, MEMBERS_BY_BOTH, plan_manager_id, word, first, others, limit)
+
+
+async def members_by_email(db: Executor, plan_manager_id: UUID, email: str, limit: int) -> list[TeamMemberMatch]:
+    """Team members whose emails begin with a text in lower case."""
+    return await db.rows(TeamMemberMatch, MEMBERS_BY_EMAIL, plan_manager_id, email, limit)
+
+
+async def members_by_user(db: Executor, plan_manager_id: UUID, user_id: UUID, limit: int) -> list[TeamMemberMatch]:
+    """The memberships of a user."""
+    return await db.rows(TeamMemberMatch, MEMBERS_BY_USER, plan_manager_id, user_id, limit)
+
+
+async def providers_by_words(
+    db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int
+) -> list[ProviderMatch]:
+    """Providers whose names and numbers match all patterns of LIKE."""
+    first, *others = patterns
+    second = others.pop(0) if others else ANYTHING
+    return await db.rows(ProviderMatch, PROVIDERS_BY_WORDS, plan_manager_id, first, second, others, limit)
+
+
+async def providers_by_key(
+    db: Executor, plan_manager_id: UUID, word: str, patterns: Sequence[str], limit: int
+) -> list[ProviderMatch]:
+    """Providers with a word that has a key in common with `word`, and who match all patterns of LIKE."""
+    if not patterns or not patterns[0].isascii():
+        return await db.rows(ProviderMatch, PROVIDERS_BY_KEYS, plan_manager_id, word, patterns, limit)
+    first, *others = patterns
+    return await db.rows(ProviderMatch, PROVIDERS_BY_BOTH, plan_manager_id, word, first, others, limit)
+
+
+async def providers_by_email(db: Executor, plan_manager_id: UUID, email: str, limit: int) -> list[ProviderMatch]:
+    """Providers whose emails begin with a text in lower case."""
+    return await db.rows(ProviderMatch, PROVIDERS_BY_EMAIL, plan_manager_id, email, limit)
+
+
+async def invoices_by_number(db: Executor, plan_manager_id: UUID, pattern: str, limit: int) -> list[InvoiceMatch]:
+    """Invoices whose numbers, without spaces and punctuation, match a pattern of LIKE."""
+    return await db.rows(InvoiceMatch, INVOICES_BY_NUMBER, plan_manager_id, pattern, limit)
+
+
+FIND_BY_ID = """
+    select 'participant' from participants where plan_manager_id = $1 and id = $2
+    union all
+    select 'provider' from providers where plan_manager_id = $1 and id = $2
+    union all
+    select 'invoice' from invoices where plan_manager_id = $1 and id = $2
+    union all
+    select 'event' from events where plan_manager_id = $1 and id = $2
+"""
+
+
+async def find_by_id(db: Executor, plan_manager_id: UUID, id_: UUID) -> list[str]:
+    """The kinds of the records and events with an id."""
+    return await db.rows(str, FIND_BY_ID, plan_manager_id, id_)

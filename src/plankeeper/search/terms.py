@@ -1,0 +1,99 @@
+"""What a search text asks for: words, a number or the beginning of an email, as patterns of LIKE."""
+
+from msgspec import Struct
+
+from plankeeper.search.schemas import Kind
+
+MAX_WORDS = 5
+MIN_PART_LENGTH = 3  # letters of a part of a name; a shorter word must begin a name
+MIN_PART_DIGITS = 4  # digits of a part of a number; a shorter number must be complete
+MIN_SLIP_LENGTH = 5  # letters of a word in which a slip is forgiven
+
+# Also in the functions of migration 0025, which store names and numbers in the same way.
+_NAME_SEPARATORS = str.maketrans(dict.fromkeys("|-'’.,/()&\"", " "))
+_NUMBER_SEPARATORS = str.maketrans(dict.fromkeys(" -().,/_#"))
+_LIKE_ESCAPES = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+
+
+class SearchTerms(Struct, frozen=True):
+    """A search text without accents and capitals, and what it can mean."""
+
+    text: str
+    words: tuple[str, ...]  # of names; a number is one word without spaces
+    number: str  # without spaces and punctuation, for numbers that can contain letters
+    email: str | None  # the beginning of an email, unless it can't be one
+
+    @property
+    def latin_words(self) -> list[str]:
+        """The words that are found by their parts, the longest first: it has the fewest matches."""
+        return sorted((each for each in self.words if each.isascii()), key=len, reverse=True)
+
+    @property
+    def other_words(self) -> list[str]:
+        """The words in scripts without trigrams, which are found by their beginnings."""
+        return [each for each in self.words if not each.isascii()]
+
+    @property
+    def words_with_slips(self) -> list[str]:
+        """The words in which a slip is forgiven."""
+        return [each for each in self.words if len(each) >= MIN_SLIP_LENGTH and each.isascii() and each.isalpha()]
+
+    def words_of(self, kind: Kind) -> list[str]:
+        """The words for one kind: people have telephone numbers, invoices have numbers with letters."""
+        if kind == "invoice":
+            return [self.number] if self.number else []
+        is_person = kind in ("participant", "team_member")
+        return [self.phone] if is_person and self.is_number else self.latin_words
+
+    @property
+    def is_email(self) -> bool:
+        return "@" in self.text
+
+    @property
+    def is_number(self) -> bool:
+        return self.number.removeprefix("+").isdecimal()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.words and not self.number
+
+    @property
+    def phone(self) -> str:
+        """The number as telephone numbers are stored, which begin with 0 in place of 61."""
+        digits = self.number.removeprefix("+").removeprefix("00")
+        is_international = self.number.startswith(("+61", "0061")) or (len(digits) == 11 and digits.startswith("61"))
+        return f"0{digits[2:]}" if is_international else self.number.removeprefix("+")
+
+
+def parse(folded: str) -> SearchTerms:
+    """The terms of a text that `fold` has returned."""
+    number = folded.translate(_NUMBER_SEPARATORS)
+    is_one_number = " " not in folded and any(each.isdecimal() for each in folded)
+    if is_one_number or number.removeprefix("+").isdecimal():
+        words = (number.removeprefix("+"),)
+    else:
+        words = tuple(dict.fromkeys(folded.translate(_NAME_SEPARATORS).split()))[:MAX_WORDS]
+    return SearchTerms(folded, words, number, folded if " " not in folded and len(folded) >= MIN_PART_LENGTH else None)
+
+
+def escape_like(text: str) -> str:
+    """The text as a pattern of LIKE that matches only itself."""
+    return text.translate(_LIKE_ESCAPES)
+
+
+def part_pattern(word: str, min_digits: int = MIN_PART_DIGITS) -> str:
+    """Any part of a name or number; of a shorter text the beginning of a name or the complete number."""
+    is_number = word.isdecimal()
+    if len(word) < (min_digits if is_number else MIN_PART_LENGTH):
+        return word_pattern(word) if is_number else prefix_pattern(word)
+    return f"%{escape_like(word)}%"
+
+
+def prefix_pattern(word: str) -> str:
+    """The beginning of a word."""
+    return f"% {escape_like(word)}%"
+
+
+def word_pattern(word: str) -> str:
+    """A whole word."""
+    return f"% {escape_like(word)} %"

@@ -1,0 +1,235 @@
+"""The search: every way in which somebody looks for a person, a provider or an invoice, and the record of a number."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from uuid import UUID
+
+import pytest
+
+from support.client import Client
+from support.console import Account, Browser
+from support.server import wait_until
+
+PAGE = "/console/search"
+
+
+@pytest.fixture
+def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
+    return new_client(plan_manager_id)
+
+
+@pytest.fixture
+def people(client: Client) -> dict[str, str]:
+    """The ids of some participants by their last names."""
+    created = [
+        {"first_name": "Róisín", "last_name": "Kavanagh", "participant_number": "430205409",
+         "email": "roisin.kavanagh@example.org", "phone_number": "0491 571 266"},
+        {"first_name": "Thảo", "last_name": "Nguyễn", "participant_number": "430 111 222"},
+        {"first_name": "Fatima", "last_name": "Al-Masri", "phone_number": "+61 2 5550 1234"},
+        {"first_name": "William", "last_name": "Thompson", "preferred_name": "Bee"},
+        {"first_name": "明", "last_name": "李"},
+        {"first_name": "Bo", "last_name": "O’Dea", "participant_number": "100%_x'\""},
+    ]  # fmt: skip
+    return {each["last_name"]: client.create("/participants", each)["id"] for each in created}
+
+
+def found(browser: Browser, text: str, **more: str) -> list[str]:
+    """The names of all results."""
+    response = browser.get(PAGE, params={"q": text, **more})
+    assert response.status_code == 200, text
+    return [unescape(each) for each in re.findall(r'<li><a href="[^"]+">([^<]*)</a>', response.text)]
+
+
+@pytest.mark.parametrize(
+    "text, last_name",
+    [
+        ("Kavan", "Kavanagh"),
+        ("Kavanagh, Róisín", "Kavanagh"),
+        ("Kavanagh Róisín", "Kavanagh"),
+        ("ROISIN KAV", "Kavanagh"),
+        ("avanagh", "Kavanagh"),
+        ("4302", "Kavanagh"),
+        ("205409", "Kavanagh"),
+        ("roisin.kavanagh@", "Kavanagh"),
+        ("0491 571 266", "Kavanagh"),
+        ("0491571266", "Kavanagh"),
+        ("+61 491 571 266", "Kavanagh"),
+        ("61491571266", "Kavanagh"),
+        ("571266", "Kavanagh"),
+        ("Nguyen", "Nguyễn"),
+        ("Nguyễn", "Nguyễn"),
+        ("Nguye\u0302\u0303n", "Nguyễn"),
+        ("thao ng", "Nguyễn"),
+        ("Al Masri", "Al-Masri"),
+        ("AlMasri", "Al-Masri"),
+        ("al-masri", "Al-Masri"),
+        ("masri fat", "Al-Masri"),
+        ("(02) 5550 1234", "Al-Masri"),
+        ("Bee", "Thompson"),
+        ("bee tho", "Thompson"),
+        ("李", "李"),
+        ("明 李", "李"),
+        ("odea", "O’Dea"),
+        ("o'dea", "O’Dea"),
+        ("o dea", "O’Dea"),
+        ("bo", "O’Dea"),
+        ("100%", "O’Dea"),
+        ("0%_X", "O’Dea"),
+    ],
+)
+def test_a_participant_is_found(
+    owner: Browser, client: Client, people: dict[str, str], text: str, last_name: str
+) -> None:
+    response = owner.get(PAGE, params={"q": text})
+    assert re.findall(r'<a href="/console/participants/([0-9a-f-]{36})">', response.text) == [people[last_name]]
+    assert "Similar spelling" not in response.text
+
+
+def test_slips_come_after_matches_and_propose_a_correction(
+    owner: Browser, client: Client, people: dict[str, str]
+) -> None:
+    client.create("/participants", {"first_name": "Ann", "last_name": "Kavanah"})
+    page = owner.get(PAGE, params={"q": "Kavanah"}).text
+    assert re.findall(r'<li><a href="[^"]+">([^<]*)</a>', page) == ["Ann Kavanah", "Róisín Kavanagh"]
+    assert page.index("Ann Kavanah") < page.index("Similar spelling") < page.index("Róisín Kavanagh")
+    assert found(owner, "Nguyan") == ["Thảo Nguyễn"]
+    assert found(owner, "roisin Kavenagh") == ["Róisín Kavanagh"]
+    assert '<a href="/console/search?q=nguyen">Nguyen</a>?' in owner.get(PAGE, params={"q": "Nguyan"}).text
+    assert found(owner, "Kvnagh") == []
+
+
+def test_a_slip_in_a_short_word_isnt_forgiven(owner: Browser, client: Client) -> None:
+    client.create("/participants", {"first_name": "Anna", "last_name": "Lewi"})
+    assert found(owner, "Lewo") == []
+
+
+def test_whole_words_come_first(owner: Browser, client: Client) -> None:
+    for first, last in (("Joanna", "Fox"), ("Annabel", "Fox"), ("Ann", "Fox")):
+        client.create("/participants", {"first_name": first, "last_name": last})
+    assert found(owner, "ann") == ["Ann Fox", "Annabel Fox", "Joanna Fox"]
+
+
+def test_a_team_member_is_found_with_the_participant(owner: Browser, client: Client, people: dict[str, str]) -> None:
+    team = f"/participants/{people['Kavanagh']}/team-members"
+    member = client.create(
+        team,
+        {"first_name": "Deirdre", "last_name": "Ó Briain", "email": "deirdre@example.org", "role": "Nominee",
+         "phone_number": "+61 400 111 222", "secondary_phone_number": "02 5550 9876", "permissions": ["no_access"]},
+    )  # fmt: skip
+    url = f"/console/participants/{people['Kavanagh']}/team-members/{member['id']}"
+    for text in ("deirdre", "O Briain", "obriain", "eirdr", "Deirdri", "deirdre@ex", "0400 111 222", "50 9876"):
+        page = owner.get(PAGE, params={"q": text}).text
+        assert f'<li><a href="{url}">Deirdre Ó Briain</a> <span class="soft">Nominee of Róisín Kavanagh' in page, text
+
+
+def test_a_provider_is_found_by_name_abn_and_email(owner: Browser, client: Client) -> None:
+    values = {
+        "entity_name": "Pewter Pelican Psychology Group",
+        "abn": "26 502 811 788",
+        "email": "hello@pelican.example",
+    }
+    provider_id = client.create("/providers", values)["id"]
+    for text in ("pelican", "lican psych", "26502", "811 788", "hello@", "Pelicon"):
+        assert f'<li><a href="/console/providers/{provider_id}">' in owner.get(PAGE, params={"q": text}).text, text
+
+
+def test_an_invoice_is_found_by_any_part_of_its_number(
+    owner: Browser, client: Client, import_rows: Callable[..., object]
+) -> None:
+    provider_id = client.create("/providers", {"entity_name": "Pewter"})["id"]
+    import_rows(
+        client, "invoices", [{"invoice_number": "INV-2026/00166", "total": 12.5, "pm_provider_id": provider_id}]
+    )
+    for text in ("inv-2026", "INV 2026/00166", "00166", "166", "in"):
+        page = owner.get(PAGE, params={"q": text}).text
+        assert 'INV-2026/00166</a> <span class="soft">Pewter · $12.50</span>' in page, text
+    assert found(owner, "167") == []
+
+
+@pytest.mark.parametrize("text", ["430205409", "430 205 409", "430111222"])
+def test_a_complete_ndis_number_leads_to_the_participant(owner: Browser, people: dict[str, str], text: str) -> None:
+    response = owner.get(PAGE, params={"q": text})
+    last_name = "Nguyễn" if text == "430111222" else "Kavanagh"
+    assert (response.status_code, response.headers["location"]) == (303, f"/console/participants/{people[last_name]}")
+
+
+def test_a_number_of_two_participants_leads_to_both(owner: Browser, client: Client, people: dict[str, str]) -> None:
+    client.create("/participants", {"first_name": "Ann", "participant_number": "430205409"})
+    assert sorted(found(owner, "430205409")) == ["Ann", "Róisín Kavanagh"]
+
+
+def test_an_id_leads_to_the_record(owner: Browser, client: Client, people: dict[str, str]) -> None:
+    provider_id = client.create("/providers", {"entity_name": "Pewter", "abn": "26 502 811 788"})["id"]
+    member = {"first_name": "Bo", "permissions": ["no_access"]}
+    created = client.create(f"/participants/{people['Kavanagh']}/team-members", member)
+    expected = {
+        people["Kavanagh"]: f"/console/participants/{people['Kavanagh']}",
+        provider_id: f"/console/providers/{provider_id}",
+        "26502811788": f"/console/providers/{provider_id}",
+        created["user_id"]: f"/console/participants/{people['Kavanagh']}/team-members/{created['id']}",
+    }
+    for text, url in expected.items():
+        assert owner.get(PAGE, params={"q": f" {text} "}).headers["location"] == url
+
+
+def test_an_empty_result_offers_a_new_participant(
+    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account]
+) -> None:
+    page = owner.get(PAGE, params={"q": "Zoë Zabrowska"}).text
+    assert "No participants, team members, providers or invoices match “Zoë Zabrowska”." in page
+    assert "/console/participants/new?first_name=Zo%C3%AB&amp;last_name=Zabrowska" in page
+    viewer = new_browser(new_account("viewer"))
+    assert "/console/participants/new" not in viewer.get(PAGE, params={"q": "Zoë Zabrowska"}).text
+
+
+def test_people_of_other_plan_managers_are_never_found(
+    owner: Browser, other: Client, import_rows: Callable[..., object]
+) -> None:
+    participant = other.create(
+        "/participants",
+        {"first_name": "Xanthippe", "last_name": "李", "participant_number": "439999999", "email": "xan@example.org"},
+    )
+    team = f"/participants/{participant['id']}/team-members"
+    other.create(team, {"first_name": "Xanthippe", "email": "xan2@example.org", "permissions": ["no_access"]})
+    provider = other.create("/providers", {"entity_name": "Xanthippe", "abn": "26502811788"})
+    import_rows(other, "invoices", [{"invoice_number": "Xanthippe-1"}])
+    texts = ("Xanthippe", "Xanthipp", "Xantippe", "xan@", "xan", "x", "李", "439999999", "26502811788")
+    for text in (*texts, participant["id"], provider["id"]):
+        response = owner.get(PAGE, params={"q": text})
+        assert (response.status_code, 'class="results"' in response.text) == (200, False), text
+        assert owner.get(f"{PAGE}/suggest", params={"q": text}).json() == {"groups": []}
+        for kind in ("participant", "provider"):
+            assert owner.get(f"{PAGE}/suggest", params={"q": text, "kind": kind}).json() == {"candidates": []}
+
+
+@pytest.mark.parametrize(
+    "text", ["%", "_", "'", '"', "\\", "%%%", "___", "');--", "{}", "|", "\t", "@", "\U0010ffff", "x" * 255]
+)
+def test_special_characters_stand_for_themselves(owner: Browser, people: dict[str, str], text: str) -> None:
+    assert found(owner, text) == []
+    assert owner.get(f"{PAGE}/suggest", params={"q": text}).json() == {"groups": []}
+
+
+def test_a_text_with_nul_is_rejected(owner: Browser) -> None:
+    assert owner.get(f"{PAGE}?q=a%00b").status_code == 400
+
+
+def test_suggestions_are_the_best_results(owner: Browser, people: dict[str, str]) -> None:
+    kavanagh = {
+        "url": f"/console/participants/{people['Kavanagh']}",
+        "title": "Róisín Kavanagh",
+        "detail": "430 205 409 · 0491 571 266 · roisin.kavanagh@example.org",
+    }
+    assert owner.get(f"{PAGE}/suggest", params={"q": "kavan"}).json() == {
+        "groups": [{"heading": "Participants", "results": [kavanagh]}]
+    }
+    candidate = {"id": people["Kavanagh"], "label": "Róisín Kavanagh", "detail": "430205409", "is_similar": False}
+    parameters = {"q": "kavan", "kind": "participant"}
+    assert owner.get(f"{PAGE}/suggest", params=parameters).json() == {"candidates": [candidate]}
+
+
+def test_results_are_recorded_as_a_list(owner: Browser, people: dict[str, str]) -> None:
+    owner.get(PAGE, params={"q": "kavan"})
+    entry = f'Participants from {people["Kavanagh"]} to {people["Kavanagh"]} <span class="soft">(q=kavan)</span>'
+    assert wait_until(lambda: entry in owner.get("/console/settings/access").text)
