@@ -39,7 +39,7 @@ def shown(owner: Browser, count: int, query: str = "") -> list[str]:
 
 def test_views_lists_and_exports_are_recorded_with_the_person(owner: Browser, participant_id: str) -> None:
     page = f"/console/participants/{participant_id}"
-    for path in (page, f"{page}/edit", "/console/participants?q=ada", f"{page}/data.json"):
+    for path in (page, f"{page}/edit/person", "/console/participants?q=ada", f"{page}/data.json"):
         assert owner.get(path).status_code == 200
     assert owner.get(f"/console/participants/{uuid7()}").status_code == 404
     rows = shown(owner, 4)

@@ -9,9 +9,10 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from plankeeper.console.participant_forms import SECTIONS
 from support.client import PREFIX, Client
 from support.console import Account, Browser
-from support.form_helpers import event_summaries, form_fields
+from support.form_helpers import event_summaries, form_fields, require_linked_errors
 from support.server import RunningServer
 
 PAGE = "/console/participants"
@@ -21,7 +22,7 @@ FULL_PARTICIPANT = {
     "participant_number": "430123456", "email": "ann@example.com", "phone_number": "0400 000 000",
     "date_of_birth": "1990-02-03", "gender": "female", "pronouns": "she/her", "state": "TAS", "postcode": "7000",
     "address_line_1": "1 Example St", "address_line_2": "Unit 2", "city": "Hobart", "service_region_id": "remote",
-    "status": "Lead", "approval_required": True, "onboard_date": "2026-01-05", "date_ceased": "2026-11-01",
+    "status": "Inactive", "approval_required": True, "onboard_date": "2026-01-05", "date_ceased": "2026-11-01",
     "reason_for_leaving": "Moved\naway", "is_pace_plan": True, "plan_start_date": "2026-07-01",
     "plan_end_date": "2027-06-30", "postal_statement": True, "participant_receives_statements": True,
 }  # fmt: skip
@@ -62,13 +63,20 @@ def test_a_participant_is_added_with_every_field(server: RunningServer, owner: B
     assert event_summaries(server, new_id) == ["participant.created by user Robin Hale"]
 
 
-def test_an_empty_form_sets_nothing(owner: Browser, client: Client) -> None:
+def test_a_participant_without_a_name_or_a_number_is_rejected(owner: Browser, client: Client) -> None:
     response = owner.submit(PAGE, form_fields(owner, f"{PAGE}/new"))
+    assert (response.status_code, require_linked_errors(response.text)) == (422, ["first_name"])
+    assert "Enter a name or an NDIS number." in response.text
+    assert client.get("/participants").json()["data"] == []
+
+
+def test_a_form_with_only_a_name_sets_nothing_else(owner: Browser, client: Client) -> None:
+    response = owner.submit(PAGE, form_fields(owner, f"{PAGE}/new") | {"first_name": "Bo"})
     page = owner.get(response.headers["location"]).text
-    assert (response.status_code, "No name" in page) == (303, True)
-    assert "Add first name, middle name, last name, preferred name, NDIS number, date of birth, gender" in page
+    assert (response.status_code, "Bo added." in page) == (303, True)
+    assert "Add middle name, last name, preferred name, NDIS number, date of birth, gender" in page
     stored = client.get(f"/participants/{response.headers['location'].rpartition('/')[2]}?view=full").json()
-    assert (stored["status"], stored["first_name"], stored["postal_statement"]) == ("Active", None, False)
+    assert (stored["status"], stored["last_name"], stored["postal_statement"]) == ("Active", None, False)
 
 
 @pytest.mark.parametrize(
@@ -85,70 +93,108 @@ def test_an_empty_form_sets_nothing(owner: Browser, client: Client) -> None:
 def test_an_invalid_field_shows_the_form_again(
     owner: Browser, client: Client, participant_id: str, wrong: dict[str, str], message: str
 ) -> None:
-    for path, page in ((PAGE, f"{PAGE}/new"), (f"{PAGE}/{participant_id}/edit", f"{PAGE}/{participant_id}/edit")):
-        response = owner.submit(path, form_fields(owner, page) | {"city": "Devonport"} | wrong)
+    section = next(name for name, section in SECTIONS.items() if set(wrong) <= set(section.fields))
+    path = f"{PAGE}/{participant_id}/edit/{section}"
+    kept = "Devonport" if section == "address" else None
+    for action, page in ((PAGE, f"{PAGE}/new"), (path, path)):
+        response = owner.submit(action, form_fields(owner, page) | {"first_name": "Bo", "city": "Devonport"} | wrong)
         assert (response.status_code, message in response.text) == (422, True), response.text
-        assert 'name="city" type="text" value="Devonport"' in response.text
+        assert require_linked_errors(response.text) == list(wrong)
+        if action == PAGE or kept:
+            assert 'name="city" type="text" value="Devonport"' in response.text
     assert client.get("/participants").json()["pagination"]["total"] == 1
     assert client.get(f"/participants/{participant_id}?view=full").json()["city"] == "Hobart"
 
 
-def test_an_unchanged_form_changes_nothing(server: RunningServer, owner: Browser, participant_id: str) -> None:
-    response = owner.submit(f"{PAGE}/{participant_id}/edit", form_fields(owner, f"{PAGE}/{participant_id}/edit"))
-    assert response.headers["location"] == f"{PAGE}/{participant_id}"
+def test_the_first_section_is_the_way_to_all(owner: Browser, participant_id: str) -> None:
+    assert owner.get(f"{PAGE}/{participant_id}/edit").headers["location"] == f"{PAGE}/{participant_id}/edit/person"
+    page = owner.get(f"{PAGE}/{participant_id}/edit/person").text
+    for name in SECTIONS:
+        assert f'href="{PAGE}/{participant_id}/edit/{name}"' in page
+    assert owner.get(f"{PAGE}/{participant_id}/edit/nothing").status_code == 404
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_an_unchanged_form_changes_nothing(
+    server: RunningServer, owner: Browser, participant_id: str, section: str
+) -> None:
+    path = f"{PAGE}/{participant_id}/edit/{section}"
+    form = form_fields(owner, path)
+    assert set(form) - {"was"} <= set(SECTIONS[section].fields)
+    assert owner.submit(path, form).headers["location"] == f"{PAGE}/{participant_id}"
     assert [each.split()[0] for each in event_summaries(server, participant_id)] == ["participant.created"]
 
 
-def test_only_changed_fields_are_saved(
+def test_only_the_changed_fields_of_a_section_are_saved(
     server: RunningServer, owner: Browser, client: Client, participant_id: str
 ) -> None:
-    form = form_fields(owner, f"{PAGE}/{participant_id}/edit")
-    del form["postal_statement"]
-    response = owner.submit(
-        f"{PAGE}/{participant_id}/edit", form | {"city": " Launceston ", "gender": "", "plan_end_date": "2027-07-01"}
-    )
-    assert response.status_code == 303
+    changes: dict[str, dict[str, Any]] = {
+        "address": {"city": " Launceston "},
+        "person": {"gender": "", "date_of_birth": "4/3/1990", "participant_number": "430 123 457"},
+        "plan": {"plan_end_date": "1 July 2027"},
+        "contact": {},
+    }
+    for section, changed in changes.items():
+        path = f"{PAGE}/{participant_id}/edit/{section}"
+        form = form_fields(owner, path) | changed
+        form.pop("postal_statement", None)
+        assert owner.submit(path, form).status_code == 303
     after = client.get(f"/participants/{participant_id}?view=full").json()
-    changed = {"city": "Launceston", "gender": None, "plan_end_date": "2027-07-01", "postal_statement": False}
-    assert {name: after[name] for name in FULL_PARTICIPANT} == FULL_PARTICIPANT | changed
+    stored = {
+        "city": "Launceston", "gender": None, "date_of_birth": "1990-03-04", "participant_number": "430123457",
+        "plan_end_date": "2027-07-01", "postal_statement": False,
+    }  # fmt: skip
+    assert {name: after[name] for name in FULL_PARTICIPANT} == FULL_PARTICIPANT | stored
     assert "Changes saved." in owner.get(f"{PAGE}/{participant_id}").text
-    assert event_summaries(server, participant_id)[-1] == "participant.updated by user Robin Hale"
+    assert event_summaries(server, participant_id)[1:] == ["participant.updated by user Robin Hale"] * len(changes)
 
 
 def test_values_that_are_no_longer_valid_are_kept_when_unchanged(
     server: RunningServer, owner: Browser, client: Client, participant_id: str
 ) -> None:
-    old = "update participants set email = 'not an email', service_region_id = 'very_remote' where id = $1"
+    old = "update participants set email = 'not an email', phone_number = 'abc' where id = $1"
     server.run(server.db.execute(old, UUID(participant_id)))
-    response = owner.submit(
-        f"{PAGE}/{participant_id}/edit", form_fields(owner, f"{PAGE}/{participant_id}/edit") | {"city": "Burnie"}
-    )
-    assert response.status_code == 303
+    path = f"{PAGE}/{participant_id}/edit/contact"
+    form = form_fields(owner, path)
+    del form["postal_statement"]
+    assert owner.submit(path, form).status_code == 303
     # Not checked against the OpenAPI document, which promises an email address.
     after = client.http.get(f"{PREFIX}/participants/{participant_id}?view=full", headers=client.headers()).json()
-    assert (after["email"], after["city"]) == ("not an email", "Burnie")
+    assert (after["email"], after["phone_number"], after["postal_statement"]) == ("not an email", "abc", False)
 
 
-def test_a_concurrent_change_is_not_overwritten(
-    server: RunningServer, owner: Browser, client: Client, participant_id: str
+def test_a_concurrent_change_of_the_section_is_not_overwritten(
+    owner: Browser, client: Client, participant_id: str
 ) -> None:
-    form = form_fields(owner, f"{PAGE}/{participant_id}/edit")
-    client.put(f"/participants/{participant_id}", {"city": "Queenstown"})
-    rejected = owner.submit(f"{PAGE}/{participant_id}/edit", form | {"gender": "woman"})
+    path = f"{PAGE}/{participant_id}/edit/person"
+    form = form_fields(owner, path)
+    client.put(f"/participants/{participant_id}", {"preferred_name": "Queenie", "date_of_birth": "1990-02-04"})
+    rejected = owner.submit(path, form | {"gender": "woman"})
     assert (rejected.status_code, "Somebody else changed this" in rejected.text) == (409, True)
-    assert ("City: Queenstown" in rejected.text, 'name="gender" type="text" value="woman"' in rejected.text) == (
-        True,
-        True,
-    )
+    assert [
+        "Preferred name: Queenie" in rejected.text,
+        "Date of birth: 4 Feb 1990" in rejected.text,
+        'name="gender" type="text" value="woman"' in rejected.text,
+    ] == [True] * 3
     assert client.get(f"/participants/{participant_id}?view=full").json()["gender"] == "female"
     # Whoever has seen it may save all the same.
     mark = re.search(r'name="was" value="([^"]+)"', rejected.text)
     assert mark
-    again = owner.submit(f"{PAGE}/{participant_id}/edit", form | {"gender": "woman", "was": mark[1]})
-    assert again.status_code == 303
+    assert owner.submit(path, form | {"gender": "woman", "was": mark[1]}).status_code == 303
     after = client.get(f"/participants/{participant_id}?view=full").json()
-    assert (after["city"], after["gender"]) == ("Hobart", "woman")
-    assert owner.submit(f"{PAGE}/{participant_id}/edit", form | {"was": ""}).status_code == 409
+    assert (after["preferred_name"], after["gender"]) == ("Annie", "woman")
+    assert owner.submit(path, form | {"was": ""}).status_code == 409
+
+
+def test_a_concurrent_change_of_another_section_is_no_conflict(
+    owner: Browser, client: Client, participant_id: str
+) -> None:
+    path = f"{PAGE}/{participant_id}/edit/person"
+    form = form_fields(owner, path)
+    client.put(f"/participants/{participant_id}", {"city": "Queenstown"})
+    assert owner.submit(path, form | {"gender": "woman"}).status_code == 303
+    after = client.get(f"/participants/{participant_id}?view=full").json()
+    assert (after["city"], after["gender"]) == ("Queenstown", "woman")
 
 
 def test_references_are_chosen_by_name(
@@ -165,14 +211,16 @@ def test_references_are_chosen_by_name(
     ])  # fmt: skip
     client.put(f"/participants/{participant_id}", {"account_manager_id": gone})
     import_rows(client, "account-managers", [{"id": gone, "deleted": True}])
-    page = owner.get(f"{PAGE}/{participant_id}/edit").text
+    manager_path, exit_path = (f"{PAGE}/{participant_id}/edit/{name}" for name in ("manager", "exit"))
+    page = owner.get(manager_path).text
     assert ("Kim Ray (inactive)" in page, "In House" in page) == (True, False)
     assert f'<option value="{gone}" selected>Gus Out (not available any more)</option>' in page
-    form = form_fields(owner, f"{PAGE}/{participant_id}/edit")
-    assert owner.submit(f"{PAGE}/{participant_id}/edit", form | {"city": "Burnie"}).status_code == 303
-    form = form_fields(owner, f"{PAGE}/{participant_id}/edit")
-    form |= {"account_manager_id": kim, "exit_reason_category_id": category, "exit_reason_subcategory_id": detail}
-    assert owner.submit(f"{PAGE}/{participant_id}/edit", form).status_code == 303
+    assert owner.submit(manager_path, form_fields(owner, manager_path)).status_code == 303
+    form = form_fields(owner, manager_path) | {"account_manager_id": kim}
+    assert owner.submit(manager_path, form).status_code == 303
+    form = form_fields(owner, exit_path)
+    form |= {"exit_reason_category_id": category, "exit_reason_subcategory_id": detail}
+    assert owner.submit(exit_path, form).status_code == 303
     page = owner.get(f"{PAGE}/{participant_id}").text
     assert all(f"<dd>{name}</dd>" in page for name in ("Kim Ray", "Moved", "Abroad"))
     assert listed_names(owner, f"{PAGE}?account_manager={kim}") == ["Ann Lee"]
@@ -266,9 +314,10 @@ def test_a_viewer_cannot_change_participants(
         False,
         False,
     )
-    for path in (f"{PAGE}/new", f"{PAGE}/{participant_id}/edit", f"{PAGE}/{participant_id}/delete"):
+    sections = [f"{PAGE}/{participant_id}/edit/{name}" for name in SECTIONS]
+    for path in (f"{PAGE}/new", f"{PAGE}/{participant_id}/edit", *sections, f"{PAGE}/{participant_id}/delete"):
         assert viewer.get(path).status_code == 403
-    for path in (PAGE, f"{PAGE}/{participant_id}/edit", f"{PAGE}/{participant_id}/delete"):
+    for path in (PAGE, *sections, f"{PAGE}/{participant_id}/delete"):
         assert viewer.submit(path, {"city": "x"}).status_code == 403
     assert client.get(f"/participants/{participant_id}?view=full").json()["city"] == "Hobart"
 
@@ -278,9 +327,10 @@ def test_a_participant_of_another_plan_manager_is_not_found(
     client: Client, participant_id: str,
 ) -> None:  # fmt: skip
     other = new_browser(new_account("owner", new_plan_manager()))
-    for step in ("", "/edit", "/delete"):
+    sections = [f"/edit/{name}" for name in SECTIONS]
+    for step in ("", "/edit", *sections, "/delete"):
         assert other.get(f"{PAGE}/{participant_id}{step}").status_code == 404
-    for step in ("/edit", "/delete"):
+    for step in (*sections, "/delete"):
         assert other.submit(f"{PAGE}/{participant_id}{step}", {"was": "x", "city": "x"}).status_code == 404
     assert "Ann" not in other.get(PAGE, params={"q": "ann"}).text.replace("For example, Ann Le", "").replace(
         'value="ann"', ""
@@ -295,9 +345,11 @@ def test_texts_are_shown_verbatim(owner: Browser, client: Client) -> None:
     )  # fmt: skip
     body = dict.fromkeys(names, SCRIPT)
     made = client.create("/participants", body)["id"]
-    for path in (PAGE, f"{PAGE}?q=%3Cscript", f"{PAGE}/{made}", f"{PAGE}/{made}/edit", f"{PAGE}/{made}/delete"):
+    sections = [f"{PAGE}/{made}/edit/{name}" for name in SECTIONS]
+    for path in (PAGE, f"{PAGE}?q=%3Cscript", f"{PAGE}/{made}", *sections, f"{PAGE}/{made}/delete"):
         page = owner.get(path).text
         assert (SCRIPT in page, "&lt;script&gt;alert(1)&lt;/script&gt;" in page) == (False, True), path
-    assert owner.submit(f"{PAGE}/{made}/edit", form_fields(owner, f"{PAGE}/{made}/edit")).status_code == 303
+    for path in sections:
+        assert owner.submit(path, form_fields(owner, path)).status_code == 303
     stored = client.get(f"/participants/{made}?view=full").json()
     assert {name: stored[name] for name in names} == body

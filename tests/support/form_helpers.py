@@ -16,7 +16,7 @@ def form_fields(browser: Browser, path: str) -> dict[str, Any]:
     form: dict[str, Any] = {}
     for tag in re.findall(r"<input [^>]*>", page):
         name, value = re.search(r'name="([^"]+)"', tag), re.search(r'value="([^"]*)"', tag)
-        if name and ('type="checkbox"' not in tag or " checked" in tag):
+        if name and (not re.search('type="(checkbox|radio)"', tag) or " checked" in tag):
             form.setdefault(name[1], []).append(unescape(value[1]) if value else "on")
     for name, text in re.findall(r'<textarea [^>]*name="([^"]+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL):
         form[name] = [unescape(text).replace("\n", "\r\n")]
@@ -27,6 +27,18 @@ def form_fields(browser: Browser, path: str) -> dict[str, Any]:
         form[name] = [unescape(next(each for each in chosen.groups() if each is not None))] if chosen else []
     del form["csrf"]
     return form
+
+
+def save_anyway(browser: Browser, path: str, form: dict[str, Any]) -> Any:
+    """Submit a form whose values are probably wrong, and confirm what its page then shows."""
+    shown = browser.submit(path, form)
+    assert "<h2>Check these values</h2>" in shown.text
+    return browser.submit(path, form | {"save_anyway": "yes", "confirmed_warning": shown_warnings(shown.text)})
+
+
+def shown_warnings(page: str) -> list[str]:
+    """The hidden fields with which the form confirms the warnings that it shows."""
+    return re.findall(r'<input type="hidden" name="confirmed_warning" value="([0-9a-f]+)">', page)
 
 
 def event_summaries(server: RunningServer, resource_id: str) -> list[str]:

@@ -38,7 +38,12 @@ PHONE = "should have 8 to 15 digits, such as 0491 570 156"
         ({"plan_start_date": TODAY, "plan_end_date": TODAY}, []),
         (
             {"plan_start_date": TODAY, "plan_end_date": date(2020, 1, 1)},
-            [("plan_end_date", "is before the plan start date")],
+            [("plan_end_date", "is before the plan start date, 21 Nov 2026")],
+        ),
+        ({"date_ceased": TODAY, "status": "Inactive"}, []),
+        (
+            {"date_ceased": TODAY, "status": "Lead"},
+            [("status", "is Lead, although the participant has an exit date")],
         ),
         (
             {"first_name": None, "phone_number": "1", "postcode": "99"},

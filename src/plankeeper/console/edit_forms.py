@@ -1,7 +1,7 @@
 """Forms that edit a record: filling them, finding what was changed, and detecting concurrent edits."""
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import date
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ import asyncpg
 from msgspec import Struct
 
 from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
-from plankeeper.console.forms import Form
+from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.client import constraint_violation
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
@@ -68,6 +68,11 @@ def version_of(form: Form) -> str:
     return hashlib.blake2b(to_json(form.multi_items()).encode(), digest_size=16).hexdigest()
 
 
+def select_fields(form: Form, names: Collection[str]) -> Form:
+    """The fields of a form that a part of it has."""
+    return Form((name, text) for name, text in form.multi_items() if name in names)
+
+
 def require_unchanged(request: FormRequest, current: Form) -> None:
     """Raises EditConflictError if the record, which the caller has locked, has changed since the form was filled."""
     if request.form.text(VERSION_FIELD) != version_of(current):
@@ -82,15 +87,22 @@ def changes_in(struct_type: type[S], form: Form, before: Form) -> S:
     that an old value which is no longer valid does not prevent other changes.
     """
     change, errors = find_changes(struct_type, form, before)
-    if change is None:
+    if errors:
         raise ValidationError(*errors)
     return change
 
 
-def find_changes(struct_type: type[S], form: Form, before: Form) -> tuple[S | None, list[FieldError]]:
-    """The changed fields, or all errors. Dates are read as people type them."""
-    values, date_errors = dict[str, Any](), list[FieldError]()
+def find_changes(
+    struct_type: type[S], form: Form, before: Form, fields: Collection[str] | None = None
+) -> tuple[S, list[FieldError]]:
+    """The changed fields that are valid, and the errors of the others. Dates are read as people type them.
+
+    `fields` are those of a form that has only a part of the record; others stay unchanged.
+    """
+    values, errors = dict[str, Any](), list[FieldError]()
     for name, kind in _kinds(struct_type).items():
+        if fields is not None and name not in fields:
+            continue
         if kind in (bool, list):
             new, old = sorted(set(form.getlist(name))), sorted(before.getlist(name))
             if new != old:
@@ -99,9 +111,11 @@ def find_changes(struct_type: type[S], form: Form, before: Form) -> tuple[S | No
             try:
                 values[name] = _convert_text(kind, _normalized_text(form, name))
             except DateError as error:
-                date_errors.append(FieldError(name, str(error)))
-    change, errors = validate(struct_type, values)
-    return (None, date_errors + errors) if date_errors else (change, errors)
+                errors.append(FieldError(name, str(error)))
+    errors += validate(struct_type, values)[1]
+    invalid = {each.field.partition("[")[0] for each in errors}
+    valid = {name: value for name, value in values.items() if name not in invalid}
+    return validate_struct(struct_type, valid), errors
 
 
 def _comparable(form: Form, name: str, kind: type[Any]) -> str:
@@ -120,7 +134,10 @@ def _convert_text(kind: type[Any], text: str) -> object:
 
 
 def edit_context(request: PageRequest, struct_type: type[Struct], current: Form) -> dict[str, Any]:
-    """The context of an edit page: the submitted form or else the record, its version, and what changed in between."""
+    """The context of an edit page: the submitted form or else the record, its version, and what changed in between.
+
+    `current` has the fields of the form: all of the record, or a part of them.
+    """
     form, version = request.form or current, version_of(current)
     is_outdated = bool(request.form) and request.form.text(VERSION_FIELD) != version
     conflicts = {

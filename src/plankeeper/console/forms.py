@@ -1,6 +1,6 @@
 """Forms and queries as the browser sends them: names with their texts, and an uploaded file."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -157,6 +157,14 @@ def validate_struct(struct_type: type[S], values: Mapping[str, object]) -> S:
     if parsed is None:
         raise ValidationError(*errors)
     return parsed
+
+
+def without_spaces(form: Form, name: str, before: Form, is_valid: Callable[[str], bool]) -> Form:
+    """The form with a field's changed number without its spaces, if it is valid then."""
+    digits = form.text(name).replace(" ", "")
+    if form.text(name) == before.text(name) or not is_valid(digits):
+        return form
+    return Form((each, digits if each == name else text) for each, text in form.multi_items())
 
 
 def messages_of(error: ApiError) -> tuple[Mapping[str, str], Mapping[str, FieldWarning]]:

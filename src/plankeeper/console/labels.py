@@ -4,7 +4,7 @@
 FIELD_LABELS = {
     "abn": "ABN",
     "account_manager_id": "Account manager",
-    "approval_required": "Approves invoices",
+    "approval_required": "Invoices require approval",
     "badge_color": "Badge colour",
     "date_ceased": "Exit date",
     "entity_name": "Name",

@@ -34,6 +34,10 @@ class PlausibleFields(Protocol):
     def plan_start_date(self) -> date | None: ...
     @property
     def plan_end_date(self) -> date | None: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def date_ceased(self) -> date | None: ...
 
 
 def has_name(participant: PlausibleFields) -> bool:
@@ -69,4 +73,7 @@ def _find_implausible_person(participant: PlausibleFields, today: date) -> Itera
 def _find_implausible_plan(participant: PlausibleFields) -> Iterator[Implausible]:
     start, end = participant.plan_start_date, participant.plan_end_date
     if start and end and end < start:
-        yield Implausible("plan_end_date", "is before the plan start date")
+        yield Implausible("plan_end_date", f"is before the plan start date, {start.day} {start:%b %Y}")
+    if participant.date_ceased and participant.status != "Inactive":
+        message = f"is {participant.status}, although the participant has an exit date"
+        yield Implausible("status", message)

@@ -7,15 +7,19 @@ from msgspec import UNSET
 from stdnum.au import abn
 
 from plankeeper.bin import service as bin_service
-from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged
-from plankeeper.console.forms import Form
+from plankeeper.console.confirmations import new_implausible, require_confirmed
+from plankeeper.console.edit_forms import edit_context, find_changes, form_from, require_unchanged
+from plankeeper.console.formatting import format_abn
+from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.pages.bin_entries import bin_path, retention
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.schemas import STATE_CODES
+from plankeeper.http.schemas import STATE_CODES, apply_patch
+from plankeeper.plausibility import Implausible
 from plankeeper.providers import queries, service, store
+from plankeeper.providers.plausibility import find_implausible
 from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUpdate
 
 pages = Pages()
@@ -42,7 +46,8 @@ async def new(request: PageRequest) -> HtmlPage:
 
 @pages.post("/providers", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
-    created = await service.create(request.write_context, changes_in(ProviderUpdate, request.form, empty_form()))
+    change = await plausible_change(request, Provider(id=UUID(int=0), created_at=datetime.now(UTC)), is_new=True)
+    created = await service.create(request.write_context, change)
     return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
 
 
@@ -63,9 +68,9 @@ async def edit(request: PageRequest, provider_id: UUID) -> HtmlPage:
 @pages.post("/providers/{provider_id}/edit", role="manager", on_error=edit)
 async def update(request: FormRequest, provider_id: UUID) -> Redirect:
     rows = await store.select_for_update(request.tx, request.plan_manager_id, [provider_id])
-    current = provider_form(or_404(next(iter(rows), None)))
-    require_unchanged(request, current)
-    change = changes_in(ProviderUpdate, request.form, current)
+    before = or_404(next(iter(rows), None))
+    require_unchanged(request, provider_form(before))
+    change = await plausible_change(request, before)
     await service.update(request.write_context, provider_id, change)
     return Redirect(f"{PROVIDERS_URL}/{provider_id}", "Changes saved.")
 
@@ -84,6 +89,32 @@ async def delete(request: FormRequest, provider_id: UUID) -> Redirect:
 
 async def get_or_404(request: PageRequest, provider_id: UUID) -> Provider:
     return or_404(await store.get(request.db, request.plan_manager_id, provider_id))
+
+
+async def plausible_change(request: FormRequest, before: Provider, *, is_new: bool = False) -> ProviderUpdate:
+    """The change of a form; raises FormError for errors, and for probably wrong values that nobody has confirmed."""
+    current = provider_form(before)
+    form = without_spaces(request.form, "abn", current, abn.is_valid)
+    change, errors = find_changes(ProviderUpdate, form, current)
+    after = apply_patch(change, before)
+    implausible = new_implausible([] if is_new else find_implausible(before), find_implausible(after))
+    if after.abn and after.abn != before.abn:
+        implausible += await find_abn_holders(request, after.abn, before.id)
+    require_confirmed(request.form, implausible, errors, PROVIDERS_URL)
+    return change
+
+
+async def find_abn_holders(request: FormRequest, number: str, own_id: UUID) -> list[Implausible]:
+    """A warning about another provider with the same ABN, stored with or without spaces."""
+    for text in {number, format_abn(number)}:
+        query = ProviderListQuery(limit=2, abn=text)
+        rows = await queries.list_page(request.tx, request.plan_manager_id, query)
+        for other in rows:
+            if other.id != own_id:
+                return [
+                    Implausible("abn", f"is already the ABN of {other.entity_name or 'another provider'}", other.id)
+                ]
+    return []
 
 
 def empty_form() -> Form:

@@ -1,0 +1,44 @@
+"""Values that are probably wrong are shown before they are saved. The user corrects them, or saves them anyway."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from plankeeper.console.forms import FieldWarning, Form, FormError
+from plankeeper.http.errors import FieldError
+from plankeeper.http.json import to_json
+from plankeeper.plausibility import Implausible
+
+CONFIRMED_FIELD = "confirmed_warning"  # the hidden fields with the warnings that were shown
+SAVE_ANYWAY_FIELD = "save_anyway"  # the button that confirms them
+
+
+def require_confirmed(
+    form: Form, implausible: Iterable[Implausible], errors: Sequence[FieldError] = (), records_url: str = ""
+) -> None:
+    """Raises FormError for errors, and for probably wrong values unless the user has seen them and saves anyway.
+
+    A warning about another record links to it below `records_url`.
+    """
+    invalid = {each.field for each in errors}
+    warnings = dict[str, FieldWarning]()
+    for each in implausible:
+        if each.field not in invalid:
+            warnings[each.field] = _build_warning(form, each, warnings.get(each.field), records_url)
+    shown = set(form.getlist(CONFIRMED_FIELD)) if form.text(SAVE_ANYWAY_FIELD) else set[str]()
+    if errors or any(each.token not in shown for each in warnings.values()):
+        raise FormError(errors, warnings)
+
+
+def new_implausible(before: Iterable[Implausible], after: Iterable[Implausible]) -> list[Implausible]:
+    """What a change makes implausible: values that were so before are left alone."""
+    known = set(before)
+    return [each for each in after if each not in known]
+
+
+def _build_warning(form: Form, found: Implausible, earlier: FieldWarning | None, records_url: str) -> FieldWarning:
+    """The warning about a field, together with an earlier one about the same field."""
+    message = f"{earlier.message}, and {found.message}" if earlier else found.message
+    content = to_json([found.field, message, form.getlist(found.field)]).encode()
+    token = hashlib.blake2b(content, digest_size=16).hexdigest()
+    url = f"{records_url}/{found.record_id}" if found.record_id else earlier.url if earlier else ""
+    return FieldWarning(message, token, url, "View the other record" if url else "")

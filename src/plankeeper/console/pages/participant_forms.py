@@ -1,0 +1,113 @@
+"""Participants: create, and edit section by section."""
+
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+from plankeeper.console.confirmations import require_confirmed
+from plankeeper.console.edit_forms import (
+    edit_context,
+    find_changes,
+    require_unchanged,
+    select_fields,
+    translate_constraints,
+)
+from plankeeper.console.forms import without_spaces
+from plankeeper.console.pages.participants import PARTICIPANTS_URL, get_or_404
+from plankeeper.console.pages.team_members import display_name
+from plankeeper.console.participant_choices import form_choices
+from plankeeper.console.participant_forms import (
+    SECTIONS,
+    empty_form,
+    empty_row,
+    find_implausible_changes,
+    find_missing_identity,
+    participant_form,
+)
+from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.http.context import or_404
+from plankeeper.http.schemas import apply_patch
+from plankeeper.participants import service, store
+from plankeeper.participants.rules import is_scheme_number
+from plankeeper.participants.schemas import ParticipantUpdate
+
+pages = Pages()
+
+EDIT_PATH = "/participants/{participant_id}/edit"
+
+
+@pages.get("/participants/new", role="manager")
+async def new(request: PageRequest) -> HtmlPage:
+    form = request.form or empty_form()
+    exit_fields = SECTIONS["exit"].fields[1:]
+    context = {"form": form, "parts": list(SECTIONS), "has_exit": any(form.text(name) for name in exit_fields)}
+    return HtmlPage("participant_new.html", context | dict(await form_choices(request, None)))
+
+
+@pages.post("/participants", role="manager", on_error=new)
+async def create(request: FormRequest) -> Redirect:
+    form = without_spaces(request.form, "participant_number", empty_form(), is_scheme_number)
+    change, errors = find_changes(ParticipantUpdate, form, empty_form())
+    row = apply_patch(change, empty_row())
+    errors = errors or find_missing_identity(row)
+    implausible = await find_implausible_changes(request, None, row)
+    require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
+    async with translate_constraints(request, service.CONSTRAINT_ERRORS):
+        created = await service.create(request.write_context, change)
+    return Redirect(f"{PARTICIPANTS_URL}/{created.id}", f"{display_name(created)} added.")
+
+
+@pages.get(EDIT_PATH, role="manager")
+async def edit(request: PageRequest, participant_id: UUID) -> Redirect:
+    """The first section. Each section's page links to the others."""
+    await get_or_404(request, participant_id)
+    return Redirect(f"{PARTICIPANTS_URL}/{participant_id}/edit/{next(iter(SECTIONS))}")
+
+
+def edit_section(name: str) -> Callable[[PageRequest, UUID], Awaitable[HtmlPage]]:
+    """The handler of the page that edits a section."""
+
+    async def edit(request: PageRequest, participant_id: UUID) -> HtmlPage:
+        participant = await get_or_404(request, participant_id)
+        current = select_fields(participant_form(participant), SECTIONS[name].fields)
+        page_url = f"{PARTICIPANTS_URL}/{participant_id}"
+        context = {
+            "participant": participant,
+            "name": display_name(participant),
+            "page_url": page_url,
+            "part": name,
+            "parts": [name],
+            "title": SECTIONS[name].title,
+            "tabs": [(f"{page_url}/edit/{each}", section.title, None) for each, section in SECTIONS.items()],
+            **edit_context(request, ParticipantUpdate, current),
+        }
+        return HtmlPage("participant_edit.html", {**context, **await form_choices(request, participant)})
+
+    return edit
+
+
+def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirect]]:
+    """The handler that saves a section. A change of another section in the meantime is no conflict."""
+
+    async def update(request: FormRequest, participant_id: UUID) -> Redirect:
+        [before] = await store.select_for_update(request.tx, request.plan_manager_id, [participant_id]) or [None]
+        participant = or_404(await store.get(request.tx, request.plan_manager_id, participant_id))
+        section = SECTIONS[name]
+        current = participant_form(participant)
+        require_unchanged(request, select_fields(current, section.fields))
+        form = without_spaces(request.form, "participant_number", current, is_scheme_number)
+        change, errors = find_changes(ParticipantUpdate, form, current, section.fields)
+        after = apply_patch(change, or_404(before))
+        if name == "person":
+            errors = errors or find_missing_identity(after)
+        implausible = await find_implausible_changes(request, before, after)
+        require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
+        async with translate_constraints(request, service.CONSTRAINT_ERRORS):
+            await service.update(request.write_context, participant_id, change)
+        return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "Changes saved.")
+
+    return update
+
+
+for _name in SECTIONS:
+    _edit = pages.get(f"{EDIT_PATH}/{_name}", role="manager", discloses="participant")(edit_section(_name))
+    pages.post(f"{EDIT_PATH}/{_name}", role="manager", on_error=_edit)(update_section(_name))

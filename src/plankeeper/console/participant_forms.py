@@ -1,0 +1,108 @@
+"""The form of a participant, which is edited section by section."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from msgspec import UNSET
+
+from plankeeper.console.confirmations import new_implausible
+from plankeeper.console.edit_forms import form_from
+from plankeeper.console.formatting import format_ndis_number
+from plankeeper.console.forms import Form
+from plankeeper.console.pages.team_members import display_name
+from plankeeper.console.routing import FormRequest
+from plankeeper.http.errors import FieldError
+from plankeeper.participants import queries
+from plankeeper.participants.plausibility import find_implausible, has_name
+from plankeeper.participants.rows import ParticipantRow
+from plankeeper.participants.schemas import Participant, ParticipantListQuery, ParticipantUpdate
+from plankeeper.plausibility import Implausible
+
+
+class FormSection(NamedTuple):
+    """A part of the form: its title, and the fields that it has."""
+
+    title: str
+    fields: tuple[str, ...]
+
+
+SECTIONS = {
+    "person": FormSection(
+        "Person",
+        (
+            "first_name",
+            "middle_name",
+            "last_name",
+            "preferred_name",
+            "participant_number",
+            "date_of_birth",
+            "gender",
+            "pronouns",
+        ),
+    ),
+    "contact": FormSection("Contact", ("email", "phone_number", "postal_statement", "participant_receives_statements")),
+    "address": FormSection(
+        "Address", ("address_line_1", "address_line_2", "city", "state", "postcode", "service_region_id")
+    ),
+    "plan": FormSection(
+        "Plan", ("status", "plan_start_date", "plan_end_date", "onboard_date", "is_pace_plan", "approval_required")
+    ),
+    "manager": FormSection("Account manager", ("account_manager_id",)),
+    "exit": FormSection(
+        "Exit",
+        ("status", "date_ceased", "exit_reason_category_id", "exit_reason_subcategory_id", "reason_for_leaving"),
+    ),
+}
+
+
+def empty_row() -> ParticipantRow:
+    return ParticipantRow(id=UUID(int=0), created_at=datetime.now(UTC))
+
+
+def empty_form() -> Form:
+    """The form of a new participant with the default values."""
+    return form_from(ParticipantUpdate, empty_row())
+
+
+def participant_form(participant: Participant) -> Form:
+    """The form that edits a participant, filled with the current values."""
+    category, subcategory = participant.exit_reason_category, participant.exit_reason_subcategory
+    return form_from(
+        ParticipantUpdate,
+        participant,
+        account_manager_id=participant.account_manager.id,
+        exit_reason_category_id=None if category is UNSET else category.id,
+        exit_reason_subcategory_id=None if subcategory is UNSET else subcategory.id,
+    )
+
+
+def find_missing_identity(participant: ParticipantRow) -> list[FieldError]:
+    """The error of a participant whom nobody could find again."""
+    if has_name(participant) or participant.participant_number:
+        return []
+    return [FieldError("first_name", "Enter a name or an NDIS number")]
+
+
+async def find_implausible_changes(
+    request: FormRequest, before: ParticipantRow | None, after: ParticipantRow
+) -> list[Implausible]:
+    """The values that a change makes implausible, also because of other participants."""
+    today = datetime.now(request.settings.time_zone).date()
+    old = find_implausible(before, today) if before else []
+    found = new_implausible(old, find_implausible(after, today))
+    number = after.participant_number
+    if number and (before is None or number != before.participant_number):
+        found += await _find_number_holders(request, number, after.id)
+    return found
+
+
+async def _find_number_holders(request: FormRequest, number: str, own_id: UUID) -> list[Implausible]:
+    """A warning about another participant with the same number, stored with or without spaces."""
+    for text in {number, format_ndis_number(number)}:
+        query = ParticipantListQuery(limit=2, participant_number=text)
+        for other in await queries.list_page(request.tx, request.plan_manager_id, query):
+            if other.id != own_id:
+                message = f"is already the number of {display_name(other)}"
+                return [Implausible("participant_number", message, other.id)]
+    return []
