@@ -13,7 +13,7 @@ from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageReques
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES, StateFilter
-from plankeeper.participants import queries, service, store
+from plankeeper.participants import queries, store
 from plankeeper.participants.rules import is_scheme_number
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.team_members import store as team_store
