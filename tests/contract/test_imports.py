@@ -163,5 +163,5 @@ def test_only_entry_points_import_the_application() -> None:
 def test_the_console_imports_services_and_no_routes() -> None:
     console = [each for each in modules() if package_of(each.name) == "console"]
     used = {(module.name, name) for module in console for name in own_imports(module)}
-    assert ("console.pages.participants", "participants.service") in used
+    assert ("console.pages.participant_forms", "participants.service") in used
     assert {(module, name) for module, name in used if name.endswith(("routes", "_routes"))} == set()
