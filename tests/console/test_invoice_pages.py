@@ -129,8 +129,10 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
     page = owner.get(f"{INVOICES}/{ident}").text
     for text in (
         "Invoice INV-1", "1 Jan 2099", "Ann Lee", "Amber &amp; Sons", "Lawn mowing", "01_011_0107_1_1", "$617.255",
-        "$1,234.50", "$10.00", "On hold", "a/b.pdf", "Date needs checking", "outside the dates",
+        "$1,234.50", "$10.00", "On hold", "a/b.pdf", "Date needs checking", "days in the future.",
         "Amounts do not add up",
+        "Line 1: 2 × $617.255 is $1,234.51, the invoice says $1,234.50.", "Expected $1,234.51",
+        "Subtotal $1,234.50 plus tax $10.00 is $1,244.50, the invoice says $1,234.50.", "Expected $1,244.50",
     ):  # fmt: skip
         assert text in page
     assert "Possible duplicate" not in page
@@ -156,8 +158,8 @@ def test_a_warning_is_ignored_with_a_reason_and_restored(
     here = f"{INVOICES}/{ident}"
     step = f"{here}/warnings/check_dates"
     assert warning_state(api, ident) == (True, ["check_dates"], [])
-    assert f'href="{step}/ignore"' in manager.get(here).text
-    assert "outside the dates" in manager.get(f"{step}/ignore").text
+    assert f'action="{step}/ignore"' in manager.get(here).text
+    assert "days in the future." in manager.get(f"{step}/ignore").text
     assert (
         manager.submit(f"{step}/ignore", {"reason": f" Agreed with\r\nthe plan {SCRIPT} "}).headers["location"] == here
     )
@@ -326,3 +328,48 @@ def test_every_warning_of_the_catalogue_can_be_ignored(owner: Browser, api: Clie
     for code in codes:
         assert owner.submit(f"{INVOICES}/{ident}/warnings/{code}/ignore", {"reason": "x"}).status_code == 303
     assert warning_state(api, ident) == (False, codes, codes)
+
+
+def test_a_duplicate_is_compared_with_the_earlier_invoice(
+    owner: Browser, api: Client, import_invoice: Put, record_ids: dict[str, str]
+) -> None:
+    other = api.create("/participants", {"first_name": "Bo"})["id"]
+    first = import_invoice(claim_status="paid", created_at="2026-01-16T00:00:00Z", s3_key="2026/first.pdf")
+    same = import_invoice(created_at="2026-01-17T00:00:00Z", s3_key="2026/same.pdf")
+    changed = import_invoice(
+        created_at="2026-01-18T00:00:00Z", participant_id=other, total=1300, tax=65.5,
+        line_items=[LINE | {"description": "Care"}],
+    )  # fmt: skip
+    assert "Earlier invoice" not in owner.get(f"{INVOICES}/{first}").text
+    page = owner.get(f"{INVOICES}/{same}").text
+    assert "An earlier invoice of this provider has the number INV-1, too." in page
+    assert "Date, participant, amounts and lines are the same." in page
+    assert (f'href="{INVOICES}/{first}"' in page, ">differs<" in page) == (True, False)
+    assert compared_row(page, "Document") == ("same.pdf", "first.pdf")
+    assert compared_row(page, "Claim status") == ("New", "Paid")
+    page = owner.get(f"{INVOICES}/{changed}").text
+    assert (page.count('class="compared grid"'), "4 differences" in page) == (2, True)
+    assert compared_row(page, "Participant") == ("Bo", "Ann Lee")
+    assert compared_row(page, "Line 1") == (
+        "Care · 01_011_0107_1_1 · 2 × $617.25 · $1,234.50", "01_011_0107_1_1 · 2 × $617.25 · $1,234.50",
+    )  # fmt: skip
+    assert page.index(f'href="{INVOICES}/{same}"') < page.index(f'href="{INVOICES}/{first}"')
+
+
+def compared_row(page: str, label: str) -> tuple[str, ...]:
+    """The first row with a label in a comparison: the texts of both invoices."""
+    row = page.partition(f'<th scope="row">{label}')[2].partition("</tr>")[0]
+    return tuple(unescape(text) for text in re.findall(r'<span class="break">([^<]*)</span>', row))
+
+
+def test_a_warning_that_the_last_check_found_may_no_longer_apply(
+    owner: Browser, api: Client, import_invoice: Put, record_ids: dict[str, str]
+) -> None:
+    ident = import_invoice(invoice_date="2020-01-01", participant_id=record_ids["participant"])
+    assert warning_state(api, ident)[1] == []
+    api.put(f"/participants/{record_ids['participant']}", {"plan_start_date": "2025-07-01"})
+    import_invoice(id=ident, invoice_date="2020-01-01")
+    page = owner.get(f"{INVOICES}/{ident}").text
+    assert "The invoice is dated 1 Jan 2020, 2,008 days before the plan starts (1 Jul 2025)." in page
+    api.put(f"/participants/{record_ids['participant']}", {"plan_start_date": None})
+    assert "This was found by the last check, and no longer applies." in owner.get(f"{INVOICES}/{ident}").text

@@ -1,11 +1,12 @@
 """The checks of invoices in SQL: their input and their results."""
 
 from collections.abc import Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Transaction
+from plankeeper.database.client import Executor, Transaction
 from plankeeper.invoices.warnings import CheckInput
 
 
@@ -16,16 +17,19 @@ class InvoiceToCheck(CheckInput, frozen=True):
     ignored_error_codes: list[str]
 
 
-GET_MANY = """
-    select invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
-        participant.status as participant_status,
-        participant.plan_start_date, participant.plan_end_date, provider.id is not null as provider_exists,
-        exists (
-            select from invoices other
-            where other.plan_manager_id = $1 and other.pm_provider_id = invoice.pm_provider_id
-                and other.invoice_number = invoice.invoice_number and btrim(other.invoice_number) <> ''
-                and not other.is_deleted and (other.created_at, other.id) < (invoice.created_at, invoice.id)
-        ) as has_earlier_duplicate,
+IS_EARLIER_DUPLICATE: LiteralString = """other.plan_manager_id = $1
+            and other.pm_provider_id = invoice.pm_provider_id and other.invoice_number = invoice.invoice_number
+            and btrim(other.invoice_number) <> '' and not other.is_deleted
+            and (other.created_at, other.id) < (invoice.created_at, invoice.id)"""
+CHECKED_COLUMNS: LiteralString = """
+    invoice.invoice_number, invoice.invoice_date, invoice.total, invoice.tax, invoice.subtotal,
+    invoice.participant_id, participant.status as participant_status,
+    participant.plan_start_date, participant.plan_end_date, participant.date_ceased,
+    invoice.pm_provider_id, provider.id is not null as provider_exists
+"""
+GET_MANY = f"""
+    select {CHECKED_COLUMNS},
+        exists (select from invoices other where {IS_EARLIER_DUPLICATE}) as has_earlier_duplicate,
         coalesce((
             select json_agg(json_build_object('quantity', line.quantity, 'unit_price', line.unit_price,
                 'total_price', line.total_price, 'service_item_number', line.service_item_number,
@@ -42,8 +46,21 @@ GET_MANY = """
 """
 
 
-async def get_many(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceToCheck]:
-    return await tx.rows(InvoiceToCheck, GET_MANY, plan_manager_id, invoice_ids)
+async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceToCheck]:
+    return await db.rows(InvoiceToCheck, GET_MANY, plan_manager_id, invoice_ids)
+
+
+EARLIER_DUPLICATE_IDS = f"""
+    select other.id from invoices invoice join invoices other on {IS_EARLIER_DUPLICATE}
+    where invoice.plan_manager_id = $1 and invoice.id = $2
+    order by other.created_at desc, other.id desc
+    limit $3
+"""
+
+
+async def earlier_duplicate_ids(db: Executor, plan_manager_id: UUID, invoice_id: UUID, limit: int) -> list[UUID]:
+    """The ids of earlier invoices with the same provider and number, the latest of them first."""
+    return await db.rows(UUID, EARLIER_DUPLICATE_IDS, plan_manager_id, invoice_id, limit)
 
 
 SAME_NUMBER = """

@@ -72,12 +72,10 @@ class DisplayName(Struct):
 
 GET_DISPLAY_NAMES = """
     select id, nullif(btrim(concat_ws(' ', first_name, last_name)), '') as name
-    from participants
-    where plan_manager_id = $1 and id = any ($2)
+    from participants where plan_manager_id = $1 and id = any ($2)
     union all
     select id, nullif(btrim(entity_name), '') as name
-    from providers
-    where plan_manager_id = $1 and id = any ($3)
+    from providers where plan_manager_id = $1 and id = any ($3)
 """
 
 

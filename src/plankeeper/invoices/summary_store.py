@@ -14,6 +14,9 @@ from plankeeper.database.client import Executor
 from plankeeper.invoices.schemas import ClaimStatus, Invoice
 from plankeeper.invoices.store import FULL_COLUMNS
 
+OF_PARTICIPANT: LiteralString = "from invoices where plan_manager_id = $1 and participant_id = $2"
+OF_PROVIDER: LiteralString = "from invoices where plan_manager_id = $1 and pm_provider_id = $2"
+
 
 class ParticipantNumbers(Struct):
     """What the header of a participant's pages shows. `plan_total` is in dollars."""
@@ -35,8 +38,7 @@ GET_PARTICIPANT_NUMBERS = """
     from (
         select errors, total, coalesce($3::date, $4) is not null
             and invoice_date between coalesce($3, '-infinity') and coalesce($4::date, 'infinity') as is_in_plan
-        from invoices
-        where plan_manager_id = $1 and participant_id = $2 and not is_deleted
+        from invoices where plan_manager_id = $1 and participant_id = $2 and not is_deleted
     ) invoice
 """
 
@@ -62,20 +64,9 @@ SUM_COLUMNS: LiteralString = """
     date_trunc('month', invoice_date::timestamp)::date as month, claim_status, count(*) as count,
     coalesce(sum(total), 0) as total
 """
-SUMS_BY_MONTH_FOR_PARTICIPANT = f"""
-    select {SUM_COLUMNS}
-    from invoices
-    where plan_manager_id = $1 and participant_id = $2 and not is_deleted and invoice_date between $3 and $4
-    group by 1, 2
-    order by 1, 2
-"""
-SUMS_BY_MONTH_FOR_PROVIDER = f"""
-    select {SUM_COLUMNS}
-    from invoices
-    where plan_manager_id = $1 and pm_provider_id = $2 and not is_deleted and invoice_date between $3 and $4
-    group by 1, 2
-    order by 1, 2
-"""
+BY_MONTH: LiteralString = "and not is_deleted and invoice_date between $3 and $4 group by 1, 2 order by 1, 2"
+SUMS_BY_MONTH_FOR_PARTICIPANT = f"select {SUM_COLUMNS} {OF_PARTICIPANT} {BY_MONTH}"
+SUMS_BY_MONTH_FOR_PROVIDER = f"select {SUM_COLUMNS} {OF_PROVIDER} {BY_MONTH}"
 
 
 async def sums_by_month_for_participant(
@@ -124,20 +115,9 @@ async def top_providers(
     return await db.rows(ProviderSum, TOP_PROVIDERS, plan_manager_id, participant_id, first, last, limit)
 
 
-LATEST_FOR_PARTICIPANT = f"""
-    select {FULL_COLUMNS}
-    from invoices
-    where plan_manager_id = $1 and participant_id = $2
-    order by created_at desc, id desc
-    limit $3
-"""
-LATEST_FOR_PROVIDER = f"""
-    select {FULL_COLUMNS}
-    from invoices
-    where plan_manager_id = $1 and pm_provider_id = $2
-    order by created_at desc, id desc
-    limit $3
-"""
+NEWEST_FIRST: LiteralString = "order by created_at desc, id desc limit $3"
+LATEST_FOR_PARTICIPANT = f"select {FULL_COLUMNS} {OF_PARTICIPANT} {NEWEST_FIRST}"
+LATEST_FOR_PROVIDER = f"select {FULL_COLUMNS} {OF_PROVIDER} {NEWEST_FIRST}"
 
 
 async def latest_for_participant(

@@ -1,11 +1,12 @@
 """The warnings of an invoice, computed from its own values and those of its participant and provider."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from types import MappingProxyType
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -74,8 +75,8 @@ class CheckLine(Struct, frozen=True):
 class CheckInput(Struct, frozen=True):
     """The values that the checks use: of an invoice, its participant and its provider. Amounts are in dollars.
 
-    `participant_status` is null if the participant doesn't exist; the plan's dates are null if they are unknown.
-    `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
+    `participant_status` is null if the participant doesn't exist; the plan's dates and the exit date are null if they
+    are unknown. `has_earlier_duplicate`: an earlier invoice that isn't deleted has the same provider and number.
     """
 
     invoice_number: str | None
@@ -83,32 +84,126 @@ class CheckInput(Struct, frozen=True):
     total: Decimal | None
     tax: Decimal | None
     subtotal: Decimal | None
+    participant_id: UUID | None
     participant_status: str | None
     plan_start_date: date | None
     plan_end_date: date | None
+    date_ceased: date | None
+    pm_provider_id: UUID | None
     provider_exists: bool
     has_earlier_duplicate: bool
     lines: list[CheckLine]
 
 
+class MissingNumber(Struct, frozen=True):
+    """The invoice has no number; `found` is null, or a text of nothing but spaces."""
+
+    found: str | None
+
+
+class MissingRecord(Struct, frozen=True):
+    """The participant or provider that the invoice names doesn't exist; `id` is null if it names none."""
+
+    kind: Literal["participant", "provider"]
+    id: UUID | None
+
+
+class InactiveParticipant(Struct, frozen=True):
+    """The participant is inactive, since `exit_date` if it is known."""
+
+    exit_date: date | None
+
+
+class WrongLine(Struct, frozen=True):
+    """A line whose total isn't its quantity times its unit price. `line` counts from 1, with deleted lines.
+
+    Without `found`, the line has no amount; then `expected` is null.
+    """
+
+    line: int
+    quantity: Decimal | None
+    unit_price: Decimal | None
+    expected: Decimal | None
+    found: Decimal | None
+
+
+class WrongSubtotal(Struct, frozen=True):
+    """The lines don't add up to the subtotal, or to the total less tax if the invoice states no subtotal."""
+
+    expected: Decimal
+    found: Decimal
+    is_stated: bool
+
+
+class WrongTotal(Struct, frozen=True):
+    """The total isn't the subtotal plus tax. Without `found`, the invoice states amounts, but no total.
+
+    `subtotal` is that of the lines if the invoice states none, and null if a line has no amount.
+    """
+
+    subtotal: Decimal | None
+    tax: Decimal
+    expected: Decimal | None
+    found: Decimal | None
+
+
+class WrongDate(Struct, frozen=True):
+    """The invoice's date and what is wrong with it: `limit` is the day that it exceeds, by `days`."""
+
+    problem: Literal["missing", "in_future", "before_plan", "after_plan"]
+    found: date | None = None
+    limit: date | None = None
+    days: int = 0
+
+
+class WrongItemCode(Struct, frozen=True):
+    """A line without a support item number, or with one of another form. `line` counts from 1."""
+
+    line: int
+    found: str | None
+
+
+class EarlierDuplicate(Struct, frozen=True):
+    """An earlier invoice of the same provider has this number."""
+
+    number: str
+
+
+Fact = (
+    MissingNumber
+    | MissingRecord
+    | InactiveParticipant
+    | WrongLine
+    | WrongSubtotal
+    | WrongTotal
+    | WrongDate
+    | WrongItemCode
+    | EarlierDuplicate
+)
+
+
 def find_warnings(invoice: CheckInput, today: date) -> list[str]:
-    """Return the codes of an invoice's warnings, each once, in the order of `WARNINGS`.
+    """Return the codes of an invoice's warnings, each once, in the order of `WARNINGS`: those with facts.
 
     `today` is the date in the plan manager's time zone. Deleted lines don't count. A blank invoice number counts as
     missing. A participant with status Lead causes no warning: the first invoices often arrive before the agreement.
     """
-    lines = [line for line in invoice.lines if not line.is_deleted]
-    results = {
-        "missing_invoice_number": not (invoice.invoice_number or "").strip(),
-        "missing_participant": invoice.participant_status is None,
-        "missing_provider": not invoice.provider_exists,
-        "inactive_participant": invoice.participant_status == "Inactive",
-        "check_total": not _totals_match(invoice, lines),
-        "check_dates": not _is_within_plan(invoice, today),
-        "check_item_code": not all(is_item_code(line.service_item_number) for line in lines),
-        "possible_duplicate": invoice.has_earlier_duplicate,
+    return list(find_facts(invoice, today))
+
+
+def find_facts(invoice: CheckInput, today: date) -> dict[str, list[Fact]]:
+    """Return what each warning of an invoice has found, by the warning's code, in the order of `WARNINGS`."""
+    found: dict[str, list[Fact]] = {
+        "missing_invoice_number": list(_number_facts(invoice)),
+        "missing_participant": list(_participant_facts(invoice)),
+        "missing_provider": list(_provider_facts(invoice)),
+        "inactive_participant": list(_status_facts(invoice)),
+        "check_total": list(_amount_facts(invoice)),
+        "check_dates": list(_date_facts(invoice, today)),
+        "check_item_code": list(_item_code_facts(invoice)),
+        "possible_duplicate": list(_duplicate_facts(invoice)),
     }
-    return [code for code in WARNINGS if results[code]]
+    return {code: facts for code in WARNINGS if (facts := found[code])}
 
 
 def has_errors(codes: Iterable[str], ignored_codes: Iterable[str]) -> bool:
@@ -121,38 +216,96 @@ def is_item_code(text: str | None) -> bool:
     return text is not None and _ITEM_CODE.fullmatch(text) is not None
 
 
-def _is_within_plan(invoice: CheckInput, today: date) -> bool:
-    day = invoice.invoice_date
-    if day is None or day > today:
-        return False
-    starts, ends = invoice.plan_start_date, invoice.plan_end_date
-    return (starts is None or starts <= day) and (ends is None or day <= ends)
+def _number_facts(invoice: CheckInput) -> Iterator[Fact]:
+    if not (invoice.invoice_number or "").strip():
+        yield MissingNumber(invoice.invoice_number)
 
 
-def _totals_match(invoice: CheckInput, lines: Sequence[CheckLine]) -> bool:
+def _participant_facts(invoice: CheckInput) -> Iterator[Fact]:
+    if invoice.participant_status is None:
+        yield MissingRecord("participant", invoice.participant_id)
+
+
+def _provider_facts(invoice: CheckInput) -> Iterator[Fact]:
+    if not invoice.provider_exists:
+        yield MissingRecord("provider", invoice.pm_provider_id)
+
+
+def _status_facts(invoice: CheckInput) -> Iterator[Fact]:
+    if invoice.participant_status == "Inactive":
+        yield InactiveParticipant(invoice.date_ceased)
+
+
+def _duplicate_facts(invoice: CheckInput) -> Iterator[Fact]:
+    if invoice.has_earlier_duplicate:
+        yield EarlierDuplicate(invoice.invoice_number or "")
+
+
+def _item_code_facts(invoice: CheckInput) -> Iterator[Fact]:
+    for number, line in _counted_lines(invoice):
+        if not is_item_code(line.service_item_number):
+            yield WrongItemCode(number, line.service_item_number)
+
+
+def _date_facts(invoice: CheckInput, today: date) -> Iterator[Fact]:
+    day, starts, ends = invoice.invoice_date, invoice.plan_start_date, invoice.plan_end_date
+    if day is None:
+        yield WrongDate("missing")
+        return
+    if day > today:
+        yield WrongDate("in_future", day, today, (day - today).days)
+    if starts is not None and day < starts:
+        yield WrongDate("before_plan", day, starts, (starts - day).days)
+    if ends is not None and day > ends:
+        yield WrongDate("after_plan", day, ends, (day - ends).days)
+
+
+def _amount_facts(invoice: CheckInput) -> Iterator[Fact]:
     """Compare the stated amounts, as a person who pays the invoice would.
 
     Missing tax counts as zero. A missing subtotal is the total less tax, and a missing line total is quantity times
     unit price. If the invoice states any amount, it must state a total, every line must have an amount, and the lines
     must add up to the subtotal: an amount without a line cannot be claimed. An invoice without any amounts passes.
     """
-    tax = invoice.tax or Decimal(0)
-    amounts = [_amount(line) for line in lines]
-    if invoice.total is None:
-        return invoice.subtotal is None and not tax and all(amount is None for amount in amounts)
-    subtotal = invoice.total - tax if invoice.subtotal is None else invoice.subtotal
+    lines = _counted_lines(invoice)
+    amounts = [_amount(line) for _, line in lines]
     stated = [amount for amount in amounts if amount is not None]
-    return (
-        len(stated) == len(amounts)
-        and all(_line_total_matches(line) for line in lines)
-        and _is_close(invoice.total, subtotal + tax)
-        and _is_close(subtotal, sum(stated, Decimal(0)))
-    )
+    tax = invoice.tax or Decimal(0)
+    if invoice.total is None and invoice.subtotal is None and not tax and not stated:
+        return
+    yield from _line_facts(lines)
+    sum_of_lines = sum(stated, Decimal(0)) if len(stated) == len(amounts) else None
+    if invoice.total is None:
+        subtotal = sum_of_lines if invoice.subtotal is None else invoice.subtotal
+        yield WrongTotal(subtotal, tax, None if subtotal is None else subtotal + tax, None)
+        return
+    subtotal = invoice.total - tax if invoice.subtotal is None else invoice.subtotal
+    if sum_of_lines is not None and not _is_close(subtotal, sum_of_lines):
+        yield WrongSubtotal(sum_of_lines, subtotal, invoice.subtotal is not None)
+    if not _is_close(invoice.total, subtotal + tax):
+        yield WrongTotal(subtotal, tax, subtotal + tax, invoice.total)
+
+
+def _line_facts(lines: Sequence[tuple[int, CheckLine]]) -> Iterator[Fact]:
+    for number, line in lines:
+        if _amount(line) is None:
+            yield WrongLine(number, line.quantity, line.unit_price, None, None)
+        elif not _line_total_matches(line):
+            yield WrongLine(number, line.quantity, line.unit_price, _computed_total(line), line.total_price)
+
+
+def _counted_lines(invoice: CheckInput) -> list[tuple[int, CheckLine]]:
+    """The lines that aren't deleted, each with its number in the invoice."""
+    return [(number, line) for number, line in enumerate(invoice.lines, start=1) if not line.is_deleted]
 
 
 def _amount(line: CheckLine) -> Decimal | None:
-    if line.total_price is not None or line.quantity is None or line.unit_price is None:
-        return line.total_price
+    return _computed_total(line) if line.total_price is None else line.total_price
+
+
+def _computed_total(line: CheckLine) -> Decimal | None:
+    if line.quantity is None or line.unit_price is None:
+        return None
     # `quantize` raises an error for numbers with more digits than the context's precision.
     return (line.quantity * line.unit_price * 100).to_integral_value(ROUND_HALF_UP) / 100
 

@@ -48,6 +48,10 @@ PARTICIPANT_HEADER = {
     "progress": {"state": "undated", "percent": None, "days": None}, "contact": None, "contact_name": None,
     "numbers": NUMBERS,
 }  # fmt: skip
+COMPARISON = {
+    "other": {"id": "1", "claim_status": TEXT}, "difference_count": 1,
+    "values": [{"label": TEXT, "this": TEXT, "other": TEXT, "differs": True}],
+}  # fmt: skip
 
 # Macros that take text from users, each with arguments.
 CALLS: dict[str, dict[str, Any]] = {
@@ -113,7 +117,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/records.html csrf_and_version": {"csrf": TEXT, "version": TEXT, "conflicts": {"first_name": TEXT}},
     "macros/invoices.html claim_tag": {"status": TEXT},
     "macros/invoices.html approval_tag": {"status": TEXT},
-    "macros/invoices.html total_row": {"label": TEXT, "value": None},
+    "macros/invoices.html sum_row": {"label": TEXT, "value": None, "expected": None},
+    "macros/invoices.html comparison_table": {"comparison": COMPARISON},
 }
 
 # Macros that take no text from users, each with what it takes.
@@ -124,6 +129,7 @@ NO_TEXTS = {
     "macros/forms.html pager": "addresses that the console builds",
     "macros/forms.html described": "names of fields",
     "macros/forms.html invalid": "names of fields",
+    "macros/invoices.html difference_text": "a number of differences",
     "macros/participant.html more_actions": "links of the template",
     "macros/participant.html plan_bar": "dates",
     "macros/records.html detail_date": "a date",

@@ -1,5 +1,6 @@
 from datetime import date, timedelta
 from decimal import Decimal
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from plankeeper.invoices.warnings import WARNINGS, CheckInput, CheckLine, find_w
 
 TODAY = date(2026, 10, 30)
 ITEM = "01_011_0107_1_1"
+PARTICIPANT_ID, PROVIDER_ID = UUID(int=1), UUID(int=2)
 CENTS = st.integers(0, 10_000_000).map(lambda cents: Decimal(cents) / 100)
 
 
@@ -27,9 +29,12 @@ VALID_INVOICE = CheckInput(
     total=Decimal("110.00"),
     tax=Decimal("10.00"),
     subtotal=Decimal("100.00"),
+    participant_id=PARTICIPANT_ID,
     participant_status="Active",
     plan_start_date=date(2026, 1, 1),
     plan_end_date=date(2026, 12, 31),
+    date_ceased=None,
+    pm_provider_id=PROVIDER_ID,
     provider_exists=True,
     has_earlier_duplicate=False,
     lines=(line(),),
@@ -51,8 +56,11 @@ def test_a_valid_invoice_has_no_warnings() -> None:
 
 def test_every_warning_is_reported_once_in_catalogue_order() -> None:
     bad = CheckLine(Decimal(3), Decimal(5), Decimal(20), None, is_deleted=False)
-    facts = CheckInput(None, None, None, None, Decimal(1), None, None, None, False, True, (bad, bad))
-    assert find_warnings(facts, TODAY) == [code for code in WARNINGS if code != "inactive_participant"]
+    check_input = replace(
+        VALID_INVOICE, invoice_number=None, invoice_date=None, total=None, subtotal=Decimal(1),
+        participant_status=None, provider_exists=False, has_earlier_duplicate=True, lines=(bad, bad),
+    )  # fmt: skip
+    assert find_warnings(check_input, TODAY) == [code for code in WARNINGS if code != "inactive_participant"]
 
 
 @pytest.mark.parametrize("number", [None, "", "  \t"])
@@ -230,9 +238,12 @@ CHECK_INPUTS = st.builds(
     total=AMOUNT,
     tax=AMOUNT,
     subtotal=AMOUNT,
+    participant_id=st.none() | st.uuids(),
     participant_status=st.sampled_from([None, "Active", "Inactive", "Lead"]),
     plan_start_date=st.none() | st.dates(),
     plan_end_date=st.none() | st.dates(),
+    date_ceased=st.none() | st.dates(),
+    pm_provider_id=st.none() | st.uuids(),
     provider_exists=st.booleans(),
     has_earlier_duplicate=st.booleans(),
     lines=st.lists(LINES, max_size=4),

@@ -1,19 +1,19 @@
 """Invoices: list, details, ignoring a warning with a reason, restoring an ignored warning."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.console.forms import validate_struct
+from plankeeper.console.invoice_evidence import find_evidence
 from plankeeper.console.labels import humanize
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
+from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.pagination import PageRows
 from plankeeper.http.validation import allowed_values
 from plankeeper.invoices import ignored_warnings, ignored_warnings_store, queries, store
-from plankeeper.invoices.ignored_warnings_store import IgnoredWarning
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice, InvoiceListQuery, InvoiceWithLines
 from plankeeper.invoices.warnings import WARNINGS, InvoiceWarning
 
@@ -24,17 +24,6 @@ MAX_REASON_LENGTH = 1000
 FILTERS = ("invoice_number", "claim_status", "approval_status", "participant_id", "provider_id")
 CLAIM_STATUSES = {"": "Any"} | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {"": "Any"} | {each: humanize(each) for each in allowed_values(ApprovalStatus)}
-# An imported invoice can have a code that the catalogue lacks.
-UNKNOWN_WARNING = InvoiceWarning("invoice", "Unknown warning", "The error catalogue doesn’t have this code.")
-
-
-class ExplainedWarning(NamedTuple):
-    """A warning of an invoice with its explanation; `ignored` is null unless it was ignored in the console."""
-
-    code: str
-    title: str
-    description: str
-    ignored: IgnoredWarning | None
 
 
 @pages.get("/invoices", role="viewer")
@@ -63,32 +52,15 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("invoices.html", context, 422 if request.errors else 200)
 
 
-@pages.get("/invoices/{invoice_id}", role="viewer", discloses="invoice")
-async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
-    invoice = await get_or_404(request, invoice_id)
-    state = invoice.state_management
-    reasons = (
-        await ignored_warnings_store.list_for_invoice(request.db, request.plan_manager_id, invoice_id)
-        if state.ignored_errors
-        else []
-    )
-    context = {
-        "invoice": invoice,
-        "names": await record_names(request, [invoice]),
-        "warnings": [explain_warning(code) for code in active_warnings(invoice)],
-        "ignored": [explain_warning(code, reasons) for code in state.ignored_errors],
-    }
-    return HtmlPage("invoice.html", context)
-
-
 @pages.get("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", discloses="invoice")
 async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage | Redirect:
     get_warning(code)
     invoice = await get_or_404(request, invoice_id)
     if code not in active_warnings(invoice):
         return warning_gone(invoice_id)
+    evidence = await find_evidence(request, invoice, today_in(request))
     return HtmlPage(
-        "invoice_ignore.html", {"invoice": invoice, "warning": explain_warning(code), "max_length": MAX_REASON_LENGTH}
+        "invoice_ignore.html", {"invoice": invoice, "warning": evidence.card(code), "max_length": MAX_REASON_LENGTH}
     )
 
 
@@ -108,7 +80,7 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
 async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     if not await ignored_warnings.restore(request.write_context, invoice_id, code):
         return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{explain_warning(code).title}” restored.")
+    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{WARNINGS[code].title if code in WARNINGS else code}” restored.")
 
 
 async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines:
@@ -133,12 +105,6 @@ def get_warning(code: str) -> InvoiceWarning:
     if code not in WARNINGS:
         raise NotFound
     return WARNINGS[code]
-
-
-def explain_warning(code: str, reasons: Iterable[IgnoredWarning] = ()) -> ExplainedWarning:
-    warning = WARNINGS.get(code, UNKNOWN_WARNING)
-    ignored_warning = next((each for each in reasons if each.error_code == code), None)
-    return ExplainedWarning(code, warning.title, warning.description, ignored_warning)
 
 
 async def record_names(request: PageRequest, invoices: Iterable[Invoice]) -> dict[UUID, str | None]:

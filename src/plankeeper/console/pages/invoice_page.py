@@ -1,0 +1,60 @@
+"""The page of one invoice: status, lines, dates, and its warnings with their evidence."""
+
+from typing import Any
+from uuid import UUID
+
+from plankeeper.console.invoice_comparison import compare_invoices, file_name
+from plankeeper.console.invoice_evidence import Evidence, find_evidence
+from plankeeper.console.pages.invoices import MAX_REASON_LENGTH, active_warnings, record_names
+from plankeeper.console.participant_context import today_in
+from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
+from plankeeper.console.routing import HtmlPage, PageRequest, Pages
+from plankeeper.events import store as event_store
+from plankeeper.events.schemas import EventFilter
+from plankeeper.http.context import or_404
+from plankeeper.invoices import ignored_warnings_store, store
+from plankeeper.invoices.schemas import InvoiceWithLinesDetails
+from plankeeper.providers import store as provider_store
+
+pages = Pages()
+
+LATEST_EVENTS = 4
+
+
+@pages.get("/invoices/{invoice_id}", role="viewer", discloses="invoice")
+async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
+    place = (request.db, request.plan_manager_id)
+    invoice = or_404(await store.get_details(*place, invoice_id))
+    state, today = invoice.state_management, today_in(request)
+    evidence = await find_evidence(request, invoice, today)
+    names = await record_names(request, [invoice, *evidence.earlier])
+    reasons = await ignored_warnings_store.list_for_invoice(*place, invoice_id) if state.ignored_errors else []
+    providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
+    context: dict[str, Any] = {
+        "invoice": invoice,
+        "names": names,
+        "provider": next(iter(providers), None),
+        "evidence": evidence,
+        "warnings": [evidence.card(code) for code in active_warnings(invoice)],
+        "ignored": [evidence.card(code, reasons) for code in state.ignored_errors],
+        "comparisons": [
+            compare_invoices(invoice, each, names, request.settings.time_zone) for each in evidence.earlier
+        ],
+        "plan_strip": plan_strip(invoice, evidence),
+        "document_name": file_name(invoice.s3_key),
+        "max_length": MAX_REASON_LENGTH,
+        "events": await event_store.latest_for_resource(
+            *place, None, EventFilter(), str(invoice_id), LATEST_EVENTS + 1
+        ),
+        "max_events": LATEST_EVENTS,
+    }
+    return HtmlPage("invoice.html", context)
+
+
+def plan_strip(invoice: InvoiceWithLinesDetails, evidence: Evidence) -> dict[str, float] | None:
+    """Where the plan and the invoice's date lie on the strip; null without a date or without a complete plan."""
+    start, end, day = evidence.checked.plan_start_date, evidence.checked.plan_end_date, invoice.invoice_date
+    if start is None or end is None or day is None or end < start:
+        return None
+    positions = {"start": strip_position(start, start, end), "end": strip_position(end, start, end)}
+    return positions | {"day": strip_position(day, start, end), "width": STRIP_WIDTH}
