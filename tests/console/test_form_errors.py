@@ -24,6 +24,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/participants/{participant_id}/hold/release": "a button",
     "POST /console/settings/people/invitations/{invitation_id}/again": "a button",
     "POST /console/import/files/{file_id}": "a button",
+    "POST /console/bin/{entry_id}/restore": "a button",
     # The tests of these pages look at their errors.
     "POST /console/single-sign-on": "a server with single sign-on shows it",
     "POST /console/forgot-password": "a server that sends mails shows it",

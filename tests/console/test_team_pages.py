@@ -10,7 +10,7 @@ import pytest
 
 from support.client import Client
 from support.console import Account, Browser
-from support.form_helpers import event_summaries, form_fields
+from support.form_helpers import event_summaries, form_fields, require_linked_errors
 from support.server import RunningServer
 
 SCRIPT = "<script>alert(1)</script>"
@@ -90,7 +90,8 @@ def test_a_member_is_added_with_every_field(
 
 def test_a_member_without_an_email_has_no_access(owner: Browser, page_path: str, team_api: Any) -> None:
     response = owner.submit(f"{page_path}/team-members", {"last_name": "Ray", "permissions": "view_budget"})
-    assert (response.status_code, "Permissions require an email" in response.text) == (422, True)
+    assert (response.status_code, require_linked_errors(response.text)) == (422, ["email"])
+    assert "Email is required for permissions other than “No access”." in response.text
     assert 'value="view_budget" checked' in response.text
     assert owner.submit(f"{page_path}/team-members", {"last_name": "Ray"}).status_code == 303
     (member,) = team_api()
@@ -104,9 +105,9 @@ def test_a_member_without_an_email_has_no_access(owner: Browser, page_path: str,
 @pytest.mark.parametrize(
     "form, message",
     [
-        ({}, "At least one of"),
+        ({}, "Enter a first name, a last name or an email."),
         ({"email": "x"}, "Email must be an email address"),
-        ({"email": "ANN@example.com"}, "Email must differ from the participant&#39;s own email"),
+        ({"email": "ANN@example.com"}, "Email must differ from the participant’s own email"),
         ({"first_name": "x", "contact_priority": "3"}, "Contact priority must be one of 1, 2"),
         ({"first_name": "x", "state": "tas"}, "State must be one of ACT"),
         ({"email": "b@example.com", "permissions": ["view_all"]}, "must be one of view_budget"),
@@ -121,11 +122,51 @@ def test_an_invalid_field_shows_the_form_again(
     assert team_api() == []
 
 
-def test_no_access_overrides_other_permissions(owner: Browser, page_path: str, team_api: Any) -> None:
-    form = {"email": "pat@example.com", "permissions": ["view_budget", "no_access"]}
-    assert owner.submit(f"{page_path}/team-members", form).status_code == 303
+def test_no_access_is_an_alternative_to_permissions(owner: Browser, page_path: str, team_api: Any) -> None:
+    path, pat = f"{page_path}/team-members", {"email": "pat@example.com"}
+    contradiction = owner.submit(path, pat | {"access": "none", "permissions": ["view_budget"]})
+    assert (contradiction.status_code, require_linked_errors(contradiction.text)) == (422, ["access"])
+    nothing = owner.submit(path, pat | {"access": "some"})
+    assert (nothing.status_code, require_linked_errors(nothing.text)) == (422, ["permissions"])
+    assert team_api() == []
+    assert owner.submit(path, pat | {"access": "none"}).status_code == 303
     assert permission_names(team_api()[0]) == ["no_access"]
-    assert "overrides the other permissions" in owner.get(f"{page_path}/team-members/new").text
+    edit_path = f"{path}/{team_api()[0]['id']}/edit"
+    form = form_fields(owner, edit_path)
+    assert form["access"] == ["none"]
+    assert owner.submit(edit_path, form | {"access": "some", "permissions": ["view_budget"]}).status_code == 303
+    assert permission_names(team_api()[0]) == ["view_budget"]
+    assert form_fields(owner, edit_path)["access"] == ["some"]
+
+
+def test_all_faults_are_shown_at_once(owner: Browser, page_path: str, team_api: Any) -> None:
+    team_api(**FULL_MEMBER)
+    form = {
+        "email": "PAT@example.com", "contact_priority": "1", "access": "some", "state": "XX",
+        "phone_number": "abc", "secondary_email": "nobody",
+    }  # fmt: skip
+    response = owner.submit(f"{page_path}/team-members", form)
+    assert response.status_code == 422
+    assert require_linked_errors(response.text) == ["email", "contact_priority", "permissions", "state"]
+    assert [f'<a href="#{name}">' in response.text for name in ("phone_number", "secondary_email")] == [True, True]
+    assert 'value="PAT@example.com"' in response.text
+
+
+def test_roles_are_suggested(owner: Browser, page_path: str, team_api: Any) -> None:
+    team_api(first_name="Bo", role="Kinship <carer>")
+    page = owner.get(f"{page_path}/team-members/new").text
+    assert 'list="role-suggestions"' in page
+    for role in ("Plan nominee", "Kinship &lt;carer&gt;"):
+        assert f'<option value="{role}"></option>' in page
+
+
+def test_a_right_to_approve_without_effect_is_pointed_out(
+    owner: Browser, client: Client, page_path: str, participant_id: str
+) -> None:
+    path, note = f"{page_path}/team-members/new", "“Approve invoices” has no effect now"
+    assert note in owner.get(path).text
+    client.put(f"/participants/{participant_id}", {"approval_required": True})
+    assert note not in owner.get(path).text
 
 
 def test_permissions_and_priority_are_edited(
@@ -137,6 +178,7 @@ def test_permissions_and_priority_are_edited(
         "permissions": ["view_documents", "approve_invoices"],
         "contact_priority": "",
         "city": "",
+        "access": "some",
     }
     assert owner.submit(path, form).status_code == 303
     (member,) = team_api()
@@ -146,37 +188,35 @@ def test_permissions_and_priority_are_edited(
     assert [each.split(" by ")[0] for each in event_summaries(server, member["id"])] == [
         "team_member.created", "team_member.updated",
     ]  # fmt: skip
-    form = form_fields(owner, path)
+    form = form_fields(owner, path) | {"access": "none"}
     del form["permissions"]
     assert owner.submit(path, form).status_code == 303
     assert permission_names(team_api()[0]) == ["no_access"]
 
 
 def test_a_taken_priority_names_its_holder(owner: Browser, page_path: str, team_api: Any) -> None:
-    pat, kim = team_api(**FULL_MEMBER), team_api(first_name="Kim", last_name="<i>Ray")
+    """For a form that was filled before the priority was given away."""
+    kim = team_api(first_name="Kim", last_name="<i>Ray")
+    path, new_path = f"{page_path}/team-members/{kim}/edit", f"{page_path}/team-members"
+    form, new_form = form_fields(owner, path), form_fields(owner, f"{new_path}/new")
+    team_api(**FULL_MEMBER)
     team_api(email="sam@example.com", contact_priority=2)
-    path = f"{page_path}/team-members/{kim}/edit"
-    response = owner.submit(path, form_fields(owner, path) | {"contact_priority": "1", "role": "Aunt"})
-    assert (response.status_code, "Contact priority is already used by Pat Lee" in response.text) == (409, True)
-    assert (pat in response.text, 'value="Aunt"' in response.text) == (False, True)
-    response = owner.submit(f"{page_path}/team-members", {"first_name": "Lou", "contact_priority": "2"})
-    assert (response.status_code, "Contact priority is already used by sam@example.com" in response.text) == (
-        409,
-        True,
-    )
-    assert '<option value="2" selected>' in response.text
-    assert [(each["first_name"], each["contact_priority"]) for each in team_api()] == [
-        ("Pat", 1),
-        ("Kim", None),
-        (None, 2),
-    ]
+    response = owner.submit(path, form | {"contact_priority": "1", "role": "Aunt"})
+    assert (response.status_code, require_linked_errors(response.text)) == (422, ["contact_priority"])
+    assert "Contact priority is used by Pat Lee now: check the choice, and save again." in response.text
+    assert ('value="Aunt"' in response.text, "Primary contact, instead of Pat Lee" in response.text) == (True, True)
+    response = owner.submit(new_path, new_form | {"first_name": "Lou", "contact_priority": "2"})
+    assert (response.status_code, "Contact priority is used by sam@example.com now" in response.text) == (422, True)
+    assert 'value="2" checked' in response.text
+    names = [(each["first_name"], each["contact_priority"]) for each in team_api()]
+    assert names == [("Kim", None), ("Pat", 1), (None, 2)]
 
 
 def test_an_email_already_on_the_team_names_its_member(owner: Browser, page_path: str, team_api: Any) -> None:
     team_api(**FULL_MEMBER)
     response = owner.submit(f"{page_path}/team-members", {"email": "PAT@example.com", "first_name": "Patricia"})
     assert (response.status_code, "Email is already used by Pat Lee on this team" in response.text) == (
-        409,
+        422,
         True,
     )
     assert len(team_api()) == 1

@@ -4,9 +4,10 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from plankeeper.console.pages.team_members import display_name, member_name
+from plankeeper.console.names import display_name
 from plankeeper.console.plan_dates import PlanProgress, age_on, plan_progress
 from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.console.team_forms import member_name
 from plankeeper.http.context import or_404
 from plankeeper.invoices import summary_store
 from plankeeper.invoices.summary_store import ParticipantNumbers

@@ -10,7 +10,7 @@ from plankeeper.console.confirmations import new_implausible
 from plankeeper.console.edit_forms import form_from
 from plankeeper.console.formatting import format_ndis_number
 from plankeeper.console.forms import Form
-from plankeeper.console.pages.team_members import display_name
+from plankeeper.console.names import display_name
 from plankeeper.console.routing import FormRequest
 from plankeeper.http.errors import FieldError
 from plankeeper.participants import queries

@@ -1,4 +1,4 @@
-"""The meaning of a set of permissions."""
+"""The meaning of a set of permissions, and of contact priorities."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -19,3 +19,8 @@ def effective_permissions(slugs: Iterable[PermissionSlug]) -> list[PermissionSlu
 def requires_email(slugs: Sequence[PermissionSlug]) -> bool:
     """Whether a list contains a permission that requires an email, even together with `no_access`."""
     return any(slug != NO_ACCESS for slug in slugs)
+
+
+def other_priority(priority: int) -> int:
+    """The secondary contact for the primary one, and the reverse."""
+    return 3 - priority

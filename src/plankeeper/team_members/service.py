@@ -14,7 +14,7 @@ from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch, unset_to_none
 from plankeeper.participants.store import select_for_share
 from plankeeper.team_members import store
-from plankeeper.team_members.rules import effective_permissions, requires_email
+from plankeeper.team_members.rules import effective_permissions, other_priority, requires_email
 from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberRow, TeamMemberUpdate
 from plankeeper.users.store import get_or_create as get_or_create_user
 
@@ -53,7 +53,10 @@ async def select_for_update(ctx: WriteContext, participant_id: UUID, team_member
     return rows[0] if rows else None
 
 
-async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate) -> TeamMember:
+async def create(
+    ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate, *, displaces: bool = False
+) -> TeamMember:
+    """Add a member; raises NotFound. With `displaces`, another holder of the contact priority gives it up."""
     participant = or_404(await select_for_share(ctx.tx, ctx.plan_manager_id, participant_id))
     email = unset_to_none(new.email)
     if not any((unset_to_none(new.first_name), unset_to_none(new.last_name), email)):
@@ -70,6 +73,8 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     )
     row = apply_patch(new, defaults)
     row.permissions = effective_permissions(permissions)
+    if displaces:
+        await _displace_holder(ctx, row, None)
     await store.insert(ctx.tx, ctx.plan_manager_id, to_json([row]))
     await store.grant_permissions(ctx.tx, ctx.plan_manager_id, to_json([row]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, row.id))
@@ -77,8 +82,20 @@ async def create(ctx: WriteContext, participant_id: UUID, new: TeamMemberCreate)
     return after
 
 
-async def update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID, change: TeamMemberUpdate) -> TeamMember:
-    """Apply the members that are set; raises NotFound."""
+async def update(
+    ctx: WriteContext,
+    participant_id: UUID,
+    team_member_id: UUID,
+    change: TeamMemberUpdate,
+    *,
+    displaces: bool = False,
+) -> TeamMember:
+    """Apply the members that are set; raises NotFound.
+
+    With `displaces`, another holder of the contact priority gives it up, and gets the one that becomes free.
+    """
+    if displaces:  # all of the team in order, so that two such updates never wait for each other
+        await store.select_ids_for_update(ctx.tx, ctx.plan_manager_id, participant_id)
     old = or_404(await select_for_update(ctx, participant_id, team_member_id))
     if change.permissions is not UNSET and old.email is None and requires_email(change.permissions):
         raise ApiError("permission_requires_email")
@@ -87,12 +104,35 @@ async def update(ctx: WriteContext, participant_id: UUID, team_member_id: UUID, 
     before = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, team_member_id))
     if not is_changed(old, new):
         return before
+    if displaces:
+        await _displace_holder(ctx, new, old.contact_priority)
     await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
     if new.permissions != old.permissions:
         await store.set_permissions(ctx.tx, ctx.plan_manager_id, to_json([new]))
     after = or_404(await store.get(ctx.tx, ctx.plan_manager_id, participant_id, new.id))
     await record_event(ctx, "team_member.updated", before, after)
     return after
+
+
+async def _displace_holder(ctx: WriteContext, new: TeamMemberRow, old_priority: int | None) -> None:
+    """Take the contact priority that a member is about to get from its holder, and record the holder's event.
+
+    The holder gets the member's old priority, or else the other one if nobody has it.
+    """
+    participant_id, priority = UUID(str(new.participant_id)), new.contact_priority
+    place = (ctx.tx, ctx.plan_manager_id, participant_id)
+    holder_id = await store.get_priority_holder(*place, priority) if priority else None
+    if priority is None or holder_id is None or str(holder_id) == str(new.id):
+        return
+    holder = or_404(await select_for_update(ctx, participant_id, holder_id))
+    before = or_404(await store.get(*place, holder_id))
+    is_other_taken = await store.get_priority_holder(*place, other_priority(priority)) is not None
+    holder.contact_priority = old_priority or (None if is_other_taken else other_priority(priority))
+    # The priorities of a team are unique at every moment: both members give up theirs first.
+    await store.clear_changed_priorities(ctx.tx, ctx.plan_manager_id, to_json([holder, new]))
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([holder]))
+    after = or_404(await store.get(*place, holder_id))
+    await record_event(ctx, "team_member.updated", before, after)
 
 
 async def delete(ctx: WriteContext, participant_id: UUID, team_member_id: UUID) -> None:

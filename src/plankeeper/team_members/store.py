@@ -153,6 +153,47 @@ async def get_primary_contact(db: Executor, plan_manager_id: UUID, participant_i
     return await db.one_or_none(TeamMember, GET_PRIMARY_CONTACT, plan_manager_id, participant_id)
 
 
+GET_BY_EMAIL: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_MEMBERS}
+    where member.plan_manager_id = $1 and member.participant_id = $2 and lower(users.email) = lower($3)
+"""
+
+
+async def get_by_email(db: Executor, plan_manager_id: UUID, participant_id: UUID, email: str) -> TeamMember | None:
+    """The member of a team with an email, ignoring case."""
+    return await db.one_or_none(TeamMember, GET_BY_EMAIL, plan_manager_id, participant_id, email)
+
+
+LIST_PRIORITY_HOLDERS: LiteralString = f"""
+    select {COLUMNS}
+    {FROM_MEMBERS}
+    where member.plan_manager_id = $1 and member.participant_id = $2 and member.contact_priority is not null
+    order by member.contact_priority
+"""
+
+
+async def list_priority_holders(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> list[TeamMember]:
+    """The primary and the secondary contact, as far as there are any."""
+    return await db.rows(TeamMember, LIST_PRIORITY_HOLDERS, plan_manager_id, participant_id)
+
+
+# Of the newest participants, which an index finds: all members would be too many to read.
+LIST_RECENT_ROLES = """
+    select distinct role
+    from (
+        select role from team_members
+        where plan_manager_id = $1 and role is not null
+        order by participant_id desc limit 300
+    ) recent
+    order by role limit $2
+"""
+
+
+async def list_recent_roles(db: Executor, plan_manager_id: UUID, limit: int) -> list[str]:
+    return await db.rows(str, LIST_RECENT_ROLES, plan_manager_id, limit)
+
+
 INSERT: LiteralString = f"""
     insert into team_members (plan_manager_id, {TABLE_COLUMNS})
     select $1, {TABLE_COLUMNS}

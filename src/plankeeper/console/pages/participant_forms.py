@@ -12,8 +12,8 @@ from plankeeper.console.edit_forms import (
     translate_constraints,
 )
 from plankeeper.console.forms import without_spaces
+from plankeeper.console.names import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL, get_or_404
-from plankeeper.console.pages.team_members import display_name
 from plankeeper.console.participant_choices import form_choices
 from plankeeper.console.participant_forms import (
     SECTIONS,

@@ -3,11 +3,12 @@
 from uuid import UUID
 
 from plankeeper.console.pages.invoices import record_names
-from plankeeper.console.pages.team_members import PERMISSIONS, team_context
+from plankeeper.console.pages.team_members import team_context
 from plankeeper.console.pagination import with_query
 from plankeeper.console.participant_context import participant_context
 from plankeeper.console.participant_sections import participant_sections
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.team_forms import PERMISSIONS
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import EventFilter
 from plankeeper.http.context import or_404

@@ -5,8 +5,8 @@ from uuid import UUID
 from msgspec import UNSET
 
 from plankeeper.bin import service as bin_service
+from plankeeper.console.names import display_name
 from plankeeper.console.pages.bin_entries import bin_path, retention
-from plankeeper.console.pages.team_members import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.participant_choices import STATUSES, manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect

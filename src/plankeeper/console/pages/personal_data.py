@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from plankeeper.accounts.policy import single_line
+from plankeeper.console.names import display_name
 from plankeeper.console.pages.participants import PARTICIPANTS_URL
-from plankeeper.console.pages.team_members import display_name
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.errors import ApiError, NotFound, ValidationError
 from plankeeper.participants import store as participant_store

@@ -2,47 +2,29 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from plankeeper.console.edit_forms import changes_in, edit_context, form_from, require_unchanged, translate_constraints
-from plankeeper.console.forms import Form
+from plankeeper.console.edit_forms import edit_context, require_unchanged, translate_constraints
+from plankeeper.console.names import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.team_forms import PRIORITIES, form_context, member_form, member_name, require_valid_member
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ApiError, FieldError
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.http.schemas import STATE_CODES
 from plankeeper.participants.store import get_summary
 from plankeeper.team_members import service, store
-from plankeeper.team_members.schemas import TeamMember, TeamMemberCreate, TeamMemberListQuery, TeamMemberUpdate
+from plankeeper.team_members.schemas import TeamMember, TeamMemberListQuery, TeamMemberUpdate
 
 pages = Pages()
 
 TEAM_PATH = "/participants/{participant_id}/team-members"
-PERMISSIONS = {
-    "view_budget": "View budget",
-    "view_invoices": "View invoices",
-    "approve_invoices": "Approve invoices",
-    "email_statements": "Email statements",
-    "view_documents": "View documents",
-    "no_access": "No access",
+CONSTRAINT_FIELDS: dict[str, FieldError] = {
+    "permission_requires_email": FieldError("email", "is required for permissions other than “No access”"),
+    "contact_priority_taken": FieldError("contact_priority", "was given to another member at this moment: save again"),
+    "team_member_exists": FieldError("email", "is already used by another member of this team"),
 }
-PRIORITIES = {"": "None", "1": "Primary contact", "2": "Secondary contact"}
-CHOICES = {
-    "permissions": PERMISSIONS,
-    "priorities": PRIORITIES,
-    "states": {"": "Not set", **{each: each for each in STATE_CODES}},
-}
-
-
-class HasPersonName(Protocol):
-    """A person with an optional first and last name."""
-
-    @property
-    def first_name(self) -> str | None: ...
-    @property
-    def last_name(self) -> str | None: ...
 
 
 async def team_context(request: PageRequest, participant_id: UUID, page_url: str) -> dict[str, Any]:
@@ -59,28 +41,31 @@ async def team_context(request: PageRequest, participant_id: UUID, page_url: str
 
 @pages.get(TEAM_PATH + "/new", role="manager")
 async def new(request: PageRequest, participant_id: UUID) -> HtmlPage:
-    return HtmlPage("team_member_new.html", {**await member_context(request, participant_id), "form": request.form})
+    context = await member_context(request, participant_id)
+    return HtmlPage("team_member_new.html", context | await form_context(request, participant_id, None))
 
 
 @pages.post(TEAM_PATH, role="manager", on_error=new)
 async def create(request: FormRequest, participant_id: UUID) -> Redirect:
-    change = changes_in(TeamMemberCreate, request.form, Form())
-    async with translate_errors(request, participant_id):
-        member = await service.create(request.write_context, participant_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}/team", f"{member_name(member)} added to the team.")
+    change, displaces = await require_valid_member(request, participant_id, None)
+    async with translate_errors(request):
+        member = await service.create(request.write_context, participant_id, change, displaces=displaces)
+    contacts = await describe_contacts(request, participant_id) if displaces else ""
+    return Redirect(team_url(participant_id), f"{member_name(member)} added to the team.{contacts}")
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}", role="viewer", discloses="participant")
 async def get(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
-    return HtmlPage("team_member.html", await member_context(request, participant_id, team_member_id))
+    context = await member_context(request, participant_id, team_member_id)
+    return HtmlPage("team_member.html", {**context, "priorities": PRIORITIES})
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}/edit", role="manager", discloses="participant")
 async def edit(request: PageRequest, participant_id: UUID, team_member_id: UUID) -> HtmlPage:
     context = await member_context(request, participant_id, team_member_id)
-    return HtmlPage(
-        "team_member_edit.html", context | edit_context(request, TeamMemberUpdate, member_form(context["member"]))
-    )
+    member: TeamMember = context["member"]
+    context |= await form_context(request, participant_id, member)
+    return HtmlPage("team_member_edit.html", context | edit_context(request, TeamMemberUpdate, member_form(member)))
 
 
 @pages.post(TEAM_PATH + "/{team_member_id}/edit", role="manager", on_error=edit)
@@ -88,10 +73,33 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
     await service.select_for_update(request.write_context, participant_id, team_member_id)
     current = or_404(await store.get(request.tx, request.plan_manager_id, participant_id, team_member_id))
     require_unchanged(request, member_form(current))
-    change = changes_in(TeamMemberUpdate, request.form, member_form(current))
-    async with translate_errors(request, participant_id):
-        member = await service.update(request.write_context, participant_id, team_member_id, change)
-    return Redirect(f"{PREFIX}/participants/{participant_id}/team", f"Changes to {member_name(member)} saved.")
+    valid, displaces = await require_valid_member(request, participant_id, current)
+    change = TeamMemberUpdate(**{name: getattr(valid, name) for name in TeamMemberUpdate.__struct_fields__})
+    async with translate_errors(request):
+        member = await service.update(
+            request.write_context, participant_id, team_member_id, change, displaces=displaces
+        )
+    contacts = await describe_contacts(request, participant_id) if displaces else ""
+    return Redirect(team_url(participant_id), f"Changes to {member_name(member)} saved.{contacts}")
+
+
+@pages.post(TEAM_PATH + "/{team_member_id}/make-primary", role="manager")
+async def make_primary(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
+    """The primary contact until now becomes the secondary one, or what the new primary contact was."""
+    change = TeamMemberUpdate(contact_priority=1)
+    await service.update(request.write_context, participant_id, team_member_id, change, displaces=True)
+    return Redirect(team_url(participant_id), (await describe_contacts(request, participant_id)).strip())
+
+
+async def describe_contacts(request: FormRequest, participant_id: UUID) -> str:
+    """A sentence about each contact, with a space before it."""
+    holders = await store.list_priority_holders(request.tx, request.plan_manager_id, participant_id)
+    sentences = [
+        f"{member_name(each)} is now the {PRIORITIES[each.contact_priority].lower()}."
+        for each in holders
+        if each.contact_priority
+    ]
+    return "".join(f" {each}" for each in sentences)
 
 
 @pages.get(TEAM_PATH + "/{team_member_id}/remove", role="manager", discloses="participant")
@@ -103,7 +111,7 @@ async def remove_form(request: PageRequest, participant_id: UUID, team_member_id
 async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     member = (await member_context(request, participant_id, team_member_id))["member"]
     await service.delete(request.write_context, participant_id, team_member_id)
-    return Redirect(f"{PREFIX}/participants/{participant_id}/team", f"{member_name(member)} removed from the team.")
+    return Redirect(team_url(participant_id), f"{member_name(member)} removed from the team.")
 
 
 async def member_context(
@@ -111,7 +119,7 @@ async def member_context(
 ) -> dict[str, Any]:
     """The context of a team member's pages: the participant, the member, the options of the form."""
     participant = or_404(await get_summary(request.db, request.plan_manager_id, participant_id))
-    context: dict[str, Any] = {"participant": participant, "name": display_name(participant), **CHOICES}
+    context: dict[str, Any] = {"participant": participant, "name": display_name(participant), "form": request.form}
     if team_member_id:
         member = or_404(await store.get(request.db, request.plan_manager_id, participant_id, team_member_id))
         context["member"] = member
@@ -119,59 +127,17 @@ async def member_context(
     return context
 
 
-def member_form(member: TeamMember) -> Form:
-    """The form that edits a member, filled with the current values."""
-    permissions = [each.name for each in member.permissions]
-    return form_from(TeamMemberUpdate, member, permissions=permissions)
-
-
-def member_name(member: TeamMember) -> str:
-    return display_name(member, member.email)
-
-
-def display_name(person: HasPersonName, default: str | None = None) -> str:
-    """A person's first and last name, or else the default."""
-    names = [each.strip() for each in (person.first_name, person.last_name) if each and each.strip()]
-    return " ".join(names) or default or "No name"
+def team_url(participant_id: UUID) -> str:
+    return f"{PREFIX}/participants/{participant_id}/team"
 
 
 @asynccontextmanager
-async def translate_errors(request: FormRequest, participant_id: UUID) -> AsyncGenerator[None]:
-    """Assigns the API's errors to the form's field, naming the conflicting member."""
+async def translate_errors(request: FormRequest) -> AsyncGenerator[None]:
+    """Assigns the API's errors to the form's fields. Other requests of the same moment cause them."""
     try:
         async with translate_constraints(request, service.CONSTRAINT_ERRORS):
             yield
     except ApiError as error:
-        field_error = await _field_error(request, participant_id, error.code)
-        if field_error:
-            error.errors = [field_error]
+        if error.code in CONSTRAINT_FIELDS:
+            error.errors = [CONSTRAINT_FIELDS[error.code]]
         raise
-
-
-async def _field_error(request: FormRequest, participant_id: UUID, code: str) -> FieldError | None:
-    if code == "permission_requires_email":
-        return FieldError("permissions", "require an email: without one, only “No access” is possible")
-    if code == "contact_priority_taken":
-        name = await _priority_holder_name(request, participant_id)
-        return FieldError(
-            "contact_priority", f"is already used by {name}: each participant has one contact of each priority"
-        )
-    if code == "team_member_exists":
-        name = await _name_of_email_holder(request, participant_id)
-        return FieldError("email", f"is already used by {name} on this team")
-    return None
-
-
-async def _priority_holder_name(request: FormRequest, participant_id: UUID) -> str:
-    priority = int(request.form.text("contact_priority"))
-    holder_id = await store.get_priority_holder(request.tx, request.plan_manager_id, participant_id, priority)
-    if holder_id is None:
-        return "Another team member"
-    holder = await store.get(request.tx, request.plan_manager_id, participant_id, holder_id)
-    return member_name(holder) if holder else "Another team member"
-
-
-async def _name_of_email_holder(request: FormRequest, participant_id: UUID) -> str:
-    query, email = TeamMemberListQuery(limit=1000), request.form.text("email").lower()
-    members = await store.list_page(request.tx, request.plan_manager_id, participant_id, query)
-    return next((member_name(each) for each in members if (each.email or "").lower() == email), "Another team member")
