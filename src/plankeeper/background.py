@@ -16,6 +16,7 @@ from plankeeper.bin.retention import BinRetention
 from plankeeper.database.client import Database, is_unavailable
 from plankeeper.events.retention import EventRetention
 from plankeeper.events.sequencer import Sequencer
+from plankeeper.form_drafts import service as form_drafts
 from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
 from plankeeper.invoice_view_sessions import service as viewing
@@ -106,6 +107,7 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
     purges: list[PeriodicTask] = [
         RequestLogRetention(settings.request_log_retention or 0),
         lambda db: purge_import_files(db, hours),
+        form_drafts.purge,
     ]
     if settings.event_retention:
         purges.append(EventRetention(settings.event_retention))

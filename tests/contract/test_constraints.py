@@ -63,7 +63,7 @@ UNBREAKABLE = {
             "account_password_resets_token_hash_key", "outgoing_mails_pkey",
             "api_request_batches_pkey", "api_request_batches_plan_manager_id_fkey", "invoice_ignored_warnings_pkey",
             "import_files_pkey", "import_files_plan_manager_id_fkey", "bin_pkey", "bin_plan_manager_id_fkey",
-            "bin_kind_check",
+            "bin_kind_check", "form_drafts_pkey",
             "invoice_ignored_warnings_plan_manager_id_invoice_id_fkey",
             "account_roles_pkey", "account_sessions_pkey", "accounts_email_key", "account_invitations_email_key",
             "account_recovery_codes_account_id_fkey", "account_roles_account_id_fkey",

@@ -19,10 +19,13 @@ def new_csrf_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def verify_csrf(request: Request, form_token: str, expected_token: str, form_origins: Sequence[str]) -> None:
-    """Raises CsrfError unless the form has one of the origins and the expected token."""
+def verify_origin(request: Request, form_origins: Sequence[str]) -> None:
+    """Raises CsrfError unless the form has one of the origins."""
     origins = request.headers.getlist("origin")
     if len(origins) != 1 or origins[0] not in form_origins:
         raise CsrfError
-    if not expected_token or not hmac.compare_digest(form_token.encode(), expected_token.encode()):
-        raise CsrfError
+
+
+def is_current_token(form_token: str, expected_token: str) -> bool:
+    """Whether the form is of the session. A form of an earlier session of the browser isn't."""
+    return bool(expected_token) and hmac.compare_digest(form_token.encode(), expected_token.encode())

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -15,7 +14,7 @@ from plankeeper.accounts import devices, sessions
 from plankeeper.accounts.schemas import Session
 from plankeeper.console.concurrency import ConcurrencyLimit, CredentialCheckLimit, DownloadLimit
 from plankeeper.console.cookies import Cookies
-from plankeeper.console.csrf import verify_csrf
+from plankeeper.console.csrf import CsrfError, is_current_token, verify_origin
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.error_pages import RoleRequiredError, error_headers, error_page
 from plankeeper.console.forms import (
@@ -28,6 +27,8 @@ from plankeeper.console.forms import (
     read_upload,
 )
 from plankeeper.console.origin import Origin
+from plankeeper.console.outdated_forms import OUTDATED, kept_form, resume, sign_in_redirect
+from plankeeper.console.required_pages import SIGN_IN, required_redirect
 from plankeeper.console.responses import (
     add_common_headers,
     download_response,
@@ -58,8 +59,6 @@ from plankeeper.http.requests import RequestState
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
-SIGN_IN, TWO_FACTOR, CHOOSE_PLAN_MANAGER = f"{PREFIX}/sign-in", f"{PREFIX}/two-factor", f"{PREFIX}/plan-managers"
-ENABLE_TWO_FACTOR = f"{PREFIX}/account/two-factor"
 EMAIL_FORM_PATHS = {SIGN_IN, f"{PREFIX}/forgot-password"}  # before sign-in, with the email that is acted on
 CLIENT_CLOSED_REQUEST = 499  # the logged status of a request whose client has closed the connection
 FORM_ERROR_STATUSES = {400: 422, 409: 409, 412: 409}  # errors that show the form again, with the status of its page
@@ -121,15 +120,11 @@ class PageEndpoint:
             if user.session:
                 state.plan_manager_id, state.account_id = user.session.plan_manager_id, user.session.account_id
             route = self._select_route(request)
-            if route.method == "POST":
-                verify_csrf(request, form.raw("csrf"), user.csrf_token, origin.form_origins)
-            redirect = _required_redirect(route, user.session, request)
-            if redirect:
-                return redirect_response(redirect, user)
-            if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
-                raise RoleRequiredError
             page_request = self._build_page_request(request, state, user, form, origin)
             path_params = _parse_path_params(route, request)
+            response = await self._respond_before(route, page_request, path_params, request, user, origin)
+            if response:
+                return response
             if not route.checks_credentials and not route.calls_provider:
                 result = await self._run_handler(route, page_request, path_params)
                 return self._build_response(result, request, page_request, user)
@@ -148,6 +143,53 @@ class PageEndpoint:
                 await self._deps.admission.limit_all_login_attempts(known_device=device is not None)
             result = await self._run_handler(route, page_request, path_params)
             return self._build_response(result, request, page_request, user)
+
+    async def _respond_before(
+        self,
+        route: PageRoute,
+        page_request: PageRequest,
+        path_params: Mapping[str, Any],
+        request: Request,
+        user: CurrentUser,
+        origin: Origin,
+    ) -> Response | None:
+        """The response to a request that its handler doesn't get: the user has to sign in first, or to check a form.
+
+        Raises CsrfError and RoleRequiredError.
+        """
+        is_form = route.method == "POST"
+        if is_form:
+            verify_origin(request, origin.form_origins)
+        is_outdated = is_form and not is_current_token(page_request.form.raw("csrf"), user.csrf_token)
+        redirect = required_redirect(route, user.session, request)
+        if redirect and is_outdated:
+            redirect = await sign_in_redirect(route, page_request, path_params, request)
+        if redirect:
+            return redirect_response(redirect, user)
+        if route.role in ("viewer", "manager", "owner") and not user.has_role(route.role):
+            raise RoleRequiredError
+        if is_outdated:
+            return await self._show_again(route, page_request, path_params, request, user)
+        redirect = await resume(page_request, request.scope["path"], user.session) if user.session else None
+        return redirect_response(redirect, user) if redirect else None
+
+    async def _show_again(
+        self,
+        route: PageRoute,
+        page_request: PageRequest,
+        path_params: Mapping[str, Any],
+        request: Request,
+        user: CurrentUser,
+    ) -> Response:
+        """The form of an earlier session, for the user to send again; raises CsrfError if no page shows it."""
+        is_kept = route.form_path and route.role != "anyone" and not route.checks_credentials and not route.upload
+        if not is_kept or route.on_error is None:
+            raise CsrfError
+        page_request.form, page_request.errors = kept_form(page_request.form), {"form": OUTDATED}
+        result = await route.on_error(page_request, **path_params)
+        if isinstance(result, HtmlPage):
+            result = replace(result, status=403)
+        return self._build_response(result, request, page_request, user)
 
     async def _known_device(self, route: PageRoute, request: PageRequest, session: Session | None) -> str | None:
         """The token of the device if it is known to the account of the session, or to the one that signs in.
@@ -257,21 +299,3 @@ def _parse_path_params(route: PageRoute, request: Request) -> dict[str, Any]:
     if None in parsed.values():
         raise NotFound
     return parsed
-
-
-def _required_redirect(route: PageRoute, session: Session | None, request: Request) -> Redirect | None:
-    """The page that the user has to visit first, such as the sign-in page; null if there is none."""
-    if route.role == "anyone":
-        return None
-    if session is None:
-        query = request.scope["query_string"].decode("latin-1")
-        target = request.scope["path"] + (f"?{query}" if query else "")
-        is_default = target == PREFIX or route.method != "GET"
-        return Redirect(SIGN_IN if is_default else f"{SIGN_IN}?next={quote(target, safe='/')}")
-    if route.role == "password_verified":
-        return None
-    if session.two_factor_pending:
-        return Redirect(TWO_FACTOR)
-    if route.role != "signed_in" and session.plan_manager_id not in session.roles:
-        return Redirect(ENABLE_TWO_FACTOR if session.two_factor_required_by else CHOOSE_PLAN_MANAGER)
-    return None

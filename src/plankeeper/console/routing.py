@@ -196,6 +196,7 @@ class PageRoute:
     writes: bool  # whether the handler takes a FormRequest
     path_params: Mapping[str, type[UUID | str]]
     on_error: Handler | None  # the page that shows the form again with its errors
+    form_path: str | None = None  # of that page
     checks_credentials: bool = (
         False  # whether the handler checks a password or a code, which is slow and could be guessed
     )
@@ -249,7 +250,11 @@ class Pages:
                 raise TypeError(f"{handler}: the path has {placeholders}, the signature {set(path_params)}")
             if writes and method == "GET":
                 raise TypeError(f"{handler}: a GET handler cannot take a FormRequest")
-            route = PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, **flags)
+            form_path = next(
+                (each.path for each in self.routes if on_error and each.handler is on_error and each.method == "GET"),
+                None,
+            )
+            route = PageRoute(method, PREFIX + path, role, handler, writes, path_params, on_error, form_path, **flags)
             self.routes.append(route)
             return handler
 

@@ -37,6 +37,7 @@ TABLE_PRIVILEGES = {
     "event_types": "select, insert",
     "events": "select, insert",
     "exit_reasons": "select, insert, update",
+    "form_drafts": "select, insert, delete",
     "grants_version": "select, update",
     "idempotency_records": "select, insert, update, delete",
     "import_files": "select, insert, delete",

@@ -7,6 +7,7 @@ from uuid import UUID
 from plankeeper.accounts import invitations, sessions
 from plankeeper.accounts.schemas import LoginResult, OpenInvitation, Session
 from plankeeper.accounts.throttling import LoginError
+from plankeeper.console.outdated_forms import DRAFT_PARAM
 from plankeeper.console.responses import is_local_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -34,7 +35,11 @@ async def sign_in_page(request: PageRequest, next_path: str, error: LoginError |
     providers = await single_sign_on.list_first(request.db, 1) if request.settings.public_url else []
     if error:
         request.errors = {"password": f"Wrong email or password.{wait_sentence(error)}"}
-    context = {"next": next_path, "has_single_sign_on": bool(providers)}
+    context = {
+        "next": next_path,
+        "has_single_sign_on": bool(providers),
+        "is_resuming": f"?{DRAFT_PARAM}=" in next_path and is_local_path(next_path),
+    }
     return HtmlPage("sign_in.html", context, 401 if error else 200)
 
 
@@ -130,7 +135,12 @@ async def sign_out(request: PageRequest) -> Redirect:
 
 @pages.get("/plan-managers", role="signed_in")
 async def choose_form(request: PageRequest) -> HtmlPage:
-    return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)})
+    return choose_page(request)
+
+
+def choose_page(request: PageRequest, status: int = 200) -> HtmlPage:
+    next_path = request.query.text("next") or request.form.text("next")
+    return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account), "next": next_path}, status)
 
 
 @pages.post("/plan-managers", role="signed_in", on_error=choose_form)
@@ -138,9 +148,11 @@ async def choose(request: FormRequest) -> HtmlPage | Redirect:
     plan_manager_id = parse_uuid(request.form.text("plan_manager_id"))
     if plan_manager_id is None or plan_manager_id not in request.account.roles:
         # The response does not reveal whether a plan manager of others exists.
-        return HtmlPage("plan_managers.html", {"choices": plan_manager_choices(request.account)}, 422)
+        return choose_page(request, 422)
     await sessions.switch_plan_manager(request.tx, request.settings, request.account, plan_manager_id)
-    return Redirect(HOME_URL, f"Switched to {request.account.plan_manager_names[plan_manager_id]}.")
+    return Redirect(
+        next_url(request.form.text("next")), f"Switched to {request.account.plan_manager_names[plan_manager_id]}."
+    )
 
 
 def signed_in_redirect(path: str, result: LoginResult, flash: str | None = None) -> Redirect:

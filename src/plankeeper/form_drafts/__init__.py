@@ -1,0 +1,1 @@
+"""Forms whose session ended before they were sent."""
