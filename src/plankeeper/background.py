@@ -19,6 +19,7 @@ from plankeeper.events.sequencer import Sequencer
 from plankeeper.form_drafts import service as form_drafts
 from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
+from plankeeper.imports.retention import ImportRetention
 from plankeeper.invoice_view_sessions import service as viewing
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.participants.store import compact_counts
@@ -108,6 +109,7 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
         RequestLogRetention(settings.request_log_retention or 0),
         lambda db: purge_import_files(db, hours),
         form_drafts.purge,
+        ImportRetention(hours, settings.rejected_row_retention, settings.import_record_retention),
     ]
     if settings.event_retention:
         purges.append(EventRetention(settings.event_retention))

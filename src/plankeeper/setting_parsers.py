@@ -51,6 +51,11 @@ def setting(name: str, default: str, parse: Callable[[str], Any], meaning: str, 
     return field(metadata=metadata)
 
 
+def retention(name: str, default: str, meaning: str) -> Any:
+    """A setting with a number of days, at least one, or `off`."""
+    return setting(name, default, parse_at_least_a_day, meaning)
+
+
 def parse_text(value: str) -> str:
     return value
 

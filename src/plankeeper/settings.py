@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from plankeeper import setting_parsers as parsers
-from plankeeper.setting_parsers import SettingError, SmtpServer, setting
+from plankeeper.setting_parsers import SettingError, SmtpServer, retention, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,37 +212,39 @@ class Settings:
         parsers.parse_days,
         "The retention period of deliveries, such as `30d`, or `off` to keep them forever.",
     )
-    request_log_retention: int | None = setting(
+    request_log_retention: int | None = retention(
         "PLANKEEPER_REQUEST_LOG_RETENTION",
         "7d",
-        parsers.parse_at_least_a_day,
         "The retention period of the console's API request log, such as `7d`, or `off` to disable the log. At most"
         " the latest 10,000 requests per plan manager are kept.",
     )
-    session_retention: int | None = setting(
+    session_retention: int | None = retention(
         "PLANKEEPER_SESSION_RETENTION",
         "30d",
-        parsers.parse_at_least_a_day,
         "The retention period of the console's sessions after their end, such as `30d`, or `off` to keep them forever.",
     )
-    access_record_retention: int | None = setting(
+    access_record_retention: int | None = retention(
         "PLANKEEPER_ACCESS_RECORD_RETENTION",
         "730d",
-        parsers.parse_at_least_a_day,
         "The retention period of [access records](operations.md#who-read-what): `730d`, or `off` to keep them forever.",
     )
-    bin_retention: int | None = setting(
+    bin_retention: int | None = retention(
         "PLANKEEPER_BIN_RETENTION",
         "30d",
-        parsers.parse_at_least_a_day,
-        "How long participants and providers that were deleted in the console can be restored: `30d`, or `off` to keep"
-        " them until an owner deletes them permanently.",
+        "How long participants and providers that the console deleted can be restored: `30d`, or `off` for no limit.",
     )
     import_file_retention: int = setting(
-        "PLANKEEPER_IMPORT_FILE_RETENTION",
-        "1h",
-        parsers.parse_hours,
-        "How long a checked file waits for its import: `1h`.",
+        "PLANKEEPER_IMPORT_FILE_RETENTION", "1h", parsers.parse_hours, "How long an uploaded file waits: `1h`."
+    )
+    rejected_row_retention: int | None = retention(
+        "PLANKEEPER_REJECTED_ROW_RETENTION",
+        "7d",
+        "How long the rejected rows of an import in the console are kept: `7d`, or `off` for as long as its record.",
+    )
+    import_record_retention: int | None = retention(
+        "PLANKEEPER_IMPORT_RECORD_RETENTION",
+        "365d",
+        "How long the record of an import in the console is kept, and can be undone: `365d`, or `off` for no limit.",
     )
     operator_name: str = setting(
         "PLANKEEPER_OPERATOR_NAME",

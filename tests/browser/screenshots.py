@@ -202,14 +202,12 @@ def imports(page: Any, folder: Path) -> None:
         "import-faults": "note_type,badge_color\n,teal\nSchool visit,red\n",
         "import-preview": "note_type,badge_color\nSchool visit,teal\nCourt,#7c3aed\n",
     }.items():
-        page.goto("/console/import")
+        page.goto("/console/imports/new")
         page.get_by_label("Record type").select_option("note-types")
         file = {"name": "note-types.csv", "mimeType": "text/csv", "buffer": content.encode()}
         page.get_by_label("File", exact=True).set_input_files(file)
         page.get_by_role("button", name="Check file").click()
         save_screenshot(page, folder, name)
-    page.goto(page.locator("form[action*='/import/files/']").first.get_attribute("action"))
-    save_screenshot(page, folder, "import-files-one")
     page.get_by_role("button", name="Import").click()
     save_screenshot(page, folder, "import-done")
 

@@ -142,7 +142,7 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
             submit(page, button)
         found += violations(page)
     for content in ("note_type,badge_color\n,teal\n", "note_type\nCourt\n"):
-        page.goto("/console/import")
+        page.goto("/console/imports/new")
         page.get_by_label("Record type").select_option("note-types")
         page.get_by_label("File", exact=True).set_input_files(file | {"buffer": content.encode()})
         submit(page, "Check file")

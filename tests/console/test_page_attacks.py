@@ -126,6 +126,7 @@ CUT_SHORT = (
     "line.payment_ref",
     "line.service_item_number",
     "file.first_name",
+    "imported.rejected",
     "request.request_id",
 )
 
@@ -150,7 +151,7 @@ def adversarial_pages(server: RunningServer) -> tuple[SeededPlanManager, dict[st
     for event in seeded.event_ids():
         shape = pages[f"event {event}"] = PageParser()
         shape.feed(browser.get(f"/console/activity/{event}").text)
-    shape = pages["POST /console/import"] = PageParser()
+    shape = pages["POST /console/imports"] = PageParser()
     shape.feed(seeded.preview)
     browser.http.close()
     seeded.client.http.close()

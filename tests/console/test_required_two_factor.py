@@ -49,7 +49,7 @@ def test_a_member_without_it_reaches_only_the_page_that_turns_it_on(
     enable_two_factor(owner)
     owner.submit(f"{PEOPLE}/two-factor", {"required": "yes"})
     # An open session too, from the next request on.
-    for path in ("/console/participants", "/console/activity.csv", "/console/settings/keys", "/console/import"):
+    for path in ("/console/participants", "/console/activity.csv", "/console/settings/keys", "/console/imports"):
         assert before.get(path).headers["location"] == ENABLE
     assert before.submit("/console/note-types", {"note_type": "x"}).headers["location"] == ENABLE
     after = new_browser()

@@ -21,6 +21,8 @@ OTHER_FILES = {
     "src/plankeeper/console/templates/macros/participant.html": "the header shows only what people look for first",
     "src/plankeeper/personal_data/hold_store.py": "the name beside a legal hold",
     "src/plankeeper/personal_data/texts.py": "an erasure removes every field that is not listed there",
+    "src/plankeeper/import_export/columns.py": "a column with the name of a field needs no alias",
+    "src/plankeeper/import_export/row_warnings.py": "what the rules about implausible values look at",
     "src/plankeeper/participants/plausibility.py": "a rule about the names of a person",
     "src/plankeeper/search/conditions.py": "the search looks at names and numbers only",
     "src/plankeeper/search/schemas.py": "results show what tells people apart",

@@ -25,6 +25,7 @@ from plankeeper.plan_managers import store as plan_managers
 from support.client import Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
+from support.imports import confirm, import_path, upload
 from support.server import RunningServer, wait_until
 
 PROVIDER_EMAIL = "billing@example.com"
@@ -170,8 +171,9 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     event = "select id from events where plan_manager_id = $1 and type = 'participant.created' and resource_id = $2"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_bin(server, plan_manager_id, texts)))
+    ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
-    ids["file_id"] = re.findall(r"/console/import/files/([0-9a-f-]{36})", preview)[0]
+    ids["file_id"] = re.findall(r"/console/imports/([0-9a-f-]{36})/columns", preview)[0]
     return replace(seeded, preview=preview)
 
 
@@ -285,17 +287,28 @@ async def _is_log_complete(server: RunningServer, plan_manager_id: UUID) -> bool
 
 
 def _upload_file(seeded: SeededPlanManager, texts: _TextRecorder) -> str:
-    """A file is sent for import, and waits: the page that answers."""
+    """A file is sent for import, and waits: the page with its check."""
     browser = seeded.browser()
     names = texts.fields("file", "first_name")
-    form = {"csrf": browser.csrf(), "resource": "participants"}
     content = to_json({"id": seeded.ids["participant_id"], **names}) + "\n"
-    response = browser.http.post(
-        "/console/import", data=form, files={"file": (texts.text("file.name"), content.encode())},
-        headers={"Origin": browser.url},
-    )  # fmt: skip
+    response = upload(browser, content.encode(), "participants", texts.text("file.name"))
     browser.http.close()
     return response.text
+
+
+def _import_file(seeded: SeededPlanManager, texts: _TextRecorder) -> str:
+    """The id of an import that changed nothing, and rejected a row."""
+    browser = seeded.browser()
+    names = texts.fields("imported", "rejected")
+    rows = [{"id": seeded.ids["participant_id"]}, {"first_name": names["rejected"], "state": "nowhere"}]
+    content = "id,first_name,state\n" + "".join(
+        f'{row.get("id", "")},"{row.get("first_name", "").replace(chr(34), chr(34) * 2)}",{row.get("state", "")}\n'
+        for row in rows
+    )
+    path = import_path(upload(browser, content.encode(), "participants", texts.text("imported.file_name")))
+    assert confirm(browser, path).status_code == 200
+    browser.http.close()
+    return path.rpartition("/")[2]
 
 
 async def _create_accounts(

@@ -12,6 +12,7 @@ FIELD_LABELS = {
     "exit_reason_category_id": "Exit reason",
     "exit_reason_subcategory_id": "Specific exit reason",
     "highlight_color": "Highlight colour",
+    "id": "ID",
     "is_pace_plan": "PACE plan",
     "lasts": "Expires",
     "ndis_provider_number": "NDIS provider number",

@@ -51,7 +51,7 @@ SUBMENU = {
         "note_types": SettingsPage("/console/note-types", "Note types", "Types of notes, with their colours", "viewer"),
     },
     "Data": {
-        "import": SettingsPage("/console/import", "Import", "Add and update records from files", "manager"),
+        "import": SettingsPage("/console/imports", "Imports", "Add and update records from files", "manager"),
         "bin": SettingsPage("/console/bin", "Bin", "Deleted participants and providers that can be restored", "viewer"),
         "access": SettingsPage("/console/settings/access", "Access", "Who viewed or exported which record", "owner"),
         "legal_holds": SettingsPage(

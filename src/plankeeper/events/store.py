@@ -267,18 +267,42 @@ async def latest_for_resource(
     )
 
 
-UPDATES_BY_IMPORT: LiteralString = f"""
+LIST_BY_IMPORT: LiteralString = f"""
     select {COLUMNS}
     from events
-    where plan_manager_id = $1 and import_id = $2 and previous is not null
+    where plan_manager_id = $1 and import_id = $2 and id > $3
     order by id
-    limit $3
 """
 
 
-async def updates_by_import(tx: Transaction, plan_manager_id: UUID, import_id: UUID, limit: int) -> list[Event]:
-    """The first updates that an import has recorded, before their positions are assigned."""
-    return await tx.rows(Event, UPDATES_BY_IMPORT, plan_manager_id, import_id, limit)
+async def list_by_import(tx: Transaction, plan_manager_id: UUID, import_id: UUID, after: UUID) -> list[Event]:
+    """The events that an import has recorded after another one, before their positions are assigned."""
+    return await tx.rows(Event, LIST_BY_IMPORT, plan_manager_id, import_id, after)
+
+
+GET_MANY: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and id = any ($2)"
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, event_ids: Sequence[UUID]) -> list[Event]:
+    """The events with these ids, in any order; those that the retention has deleted are missing."""
+    return await db.rows(Event, GET_MANY, plan_manager_id, event_ids)
+
+
+# Of events with the same id of a resource, the last one: ids of events are in order of time.
+LATEST_OF_RESOURCES: LiteralString = f"""
+    select distinct on (resource_id) {COLUMNS}
+    from events
+    where plan_manager_id = $1 and resource_kind = $2 and resource_id = any ($3::text[])
+        and import_id is distinct from $4
+    order by resource_id, id desc
+"""
+
+
+async def latest_of_resources(
+    db: Executor, plan_manager_id: UUID, kind: str, resource_ids: Sequence[str], except_import_id: UUID
+) -> list[Event]:
+    """The last event of each resource that an import didn't record."""
+    return await db.rows(Event, LATEST_OF_RESOURCES, plan_manager_id, kind, resource_ids, except_import_id)
 
 
 GET: LiteralString = f"select {COLUMNS} from events where plan_manager_id = $1 and id = $2"

@@ -24,7 +24,8 @@ _CONSTRAINT_VIOLATIONS = (asyncpg.IntegrityConstraintViolationError, asyncpg.Car
 class ImportReport:
     """The result of an import. With any error, nothing is written.
 
-    Without `is_complete`, the import stopped looking for constraint violations, so there may be more errors.
+    Without `is_complete`, the import stopped looking for constraint violations, so there may be more errors: it does
+    so after `max_reported` errors.
     """
 
     counts: ImportCounts = field(default_factory=ImportCounts)
@@ -35,17 +36,18 @@ class ImportReport:
     is_complete: bool = True
     warnings: list[RowError] = field(default_factory=list[RowError])
     warning_count: int = 0
+    max_reported: int = MAX_REPORTED
 
     def add_error(self, error: RowError) -> None:
         self.rejected_lines.add(error.line_number)
         self.error_count += 1
-        if len(self.errors) < MAX_REPORTED:
+        if len(self.errors) < self.max_reported:
             self.errors.append(error)
 
     def add_warning(self, row: ImportRow[Any], warning: str | None) -> None:
         if warning:
             self.warning_count += 1
-            if len(self.warnings) < MAX_REPORTED:
+            if len(self.warnings) < self.max_reported:
                 self.warnings.append(RowError(row.line_number, "", warning))
 
 
@@ -75,18 +77,18 @@ async def import_file(
         report.add_warning(row, resource.check(row.values))
         batch.append(row)
         if len(batch) == BATCH_SIZE:
-            await _upsert_batch(ctx, resource, batch, constraint_errors, report)
+            await upsert_batch(ctx, resource, batch, constraint_errors, report)
             progress(report.row_count)
             batch = []
             if report.row_count == BATCH_SIZE:
                 await ctx.tx.analyze(*resource.tables, wait=exclusive)
     if batch:
-        await _upsert_batch(ctx, resource, batch, constraint_errors, report)
+        await upsert_batch(ctx, resource, batch, constraint_errors, report)
         progress(report.row_count)
     return report
 
 
-async def _upsert_batch(
+async def upsert_batch(
     ctx: WriteContext,
     resource: Resource,
     batch: Sequence[ImportRow[Any]],
@@ -103,11 +105,11 @@ async def _upsert_batch(
         # The other rows are imported as well, to find all errors in the file.
         remaining = [row for row in batch if row.line_number not in report.rejected_lines]
         if remaining:
-            await _upsert_batch(ctx, resource, remaining, constraint_errors, report)
+            await upsert_batch(ctx, resource, remaining, constraint_errors, report)
     except _CONSTRAINT_VIOLATIONS as error:
         if len(batch) == 1:
             report.add_error(await _row_error(ctx, batch[0], error, constraint_errors))
-        elif len(report.errors) < MAX_REPORTED:
+        elif len(report.errors) < report.max_reported:
             await _upsert_one_by_one(ctx, resource, batch, constraint_errors, report)
         else:
             report.is_complete = False
@@ -128,7 +130,7 @@ async def _upsert_one_by_one(
         errors = []
         for row in pending:
             attempt = ImportReport()
-            await _upsert_batch(ctx, resource, [row], constraint_errors, attempt)
+            await upsert_batch(ctx, resource, [row], constraint_errors, attempt)
             report.counts.add(attempt.counts)
             if attempt.errors:
                 failed.append(row)

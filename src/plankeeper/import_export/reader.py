@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, datetime
 from decimal import Decimal
 from functools import cache, partial
@@ -43,6 +43,13 @@ class ImportRow(NamedTuple, Generic[S]):
     values: S
 
 
+class CsvRow(NamedTuple):
+    """A line of a CSV file: its number from 1, and its cells."""
+
+    line_number: int
+    cells: list[str]
+
+
 class UnreadableFileError(Exception):
     """The whole file is unreadable; the message says why."""
 
@@ -61,7 +68,7 @@ def read_rows(file: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] |
     lines = chain(head, remaining)
     is_json = bool(head) and head[-1].lstrip().startswith(b"{")
     for row in _read_json_lines(lines, schema) if is_json else _read_csv(lines, schema):
-        invalid_field = _out_of_range_datetime(row.values) if isinstance(row, ImportRow) else None
+        invalid_field = out_of_range_datetime(row.values) if isinstance(row, ImportRow) else None
         yield (
             RowError(row.line_number, invalid_field, "must be a datetime in the years 2 to 9998")
             if invalid_field
@@ -83,7 +90,7 @@ def _read_json_lines(lines: Iterable[bytes], schema: type[S]) -> Iterator[Import
             yield RowError(line_number, "", error.detail)
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
     """A column: its field, whether an empty cell means null or absent, and the parser of other cells."""
 
     name: str
@@ -92,31 +99,40 @@ class _Column(NamedTuple):
 
 
 def _read_csv(lines: Iterable[bytes], schema: type[S]) -> Iterator[ImportRow[S] | RowError]:
-    # Invalid UTF-8 becomes lone surrogates, so that _parse_csv_row can report the line and the field.
+    rows = read_cells(lines)
+    header = next(rows, CsvRow(1, []))
+    if isinstance(header, RowError):
+        raise UnreadableFileError(f"line 1: {header.message}")
+    columns = _parse_header(header.cells, schema)
+    for row in rows:
+        if isinstance(row, RowError):
+            yield row._replace(message=f"{row.message}; the rest of the file was not read")
+        else:
+            yield from parse_csv_row(row.line_number, columns, row.cells, schema)
+
+
+def read_cells(lines: Iterable[bytes], delimiter: str = ",") -> Iterator[CsvRow | RowError]:
+    """Yield the cells of each line of a CSV file that isn't empty; an error ends the file."""
+    # Invalid UTF-8 becomes lone surrogates, so that parse_csv_row can report the line and the field.
     text = (part.decode("utf-8", "surrogateescape") for line in lines for part in line.splitlines(keepends=True))
-    rows = csv.reader(text, strict=True)
-    columns = _parse_header(rows, schema)
-    line_number = rows.line_num + 1
+    rows = csv.reader(text, strict=True, delimiter=delimiter)
+    line_number = 1
     while True:
         try:
             cells = next(rows, None)
         except csv.Error as error:
-            yield RowError(line_number, "", f"not valid CSV: {error}; the rest of the file was not read")
+            yield RowError(line_number, "", f"not valid CSV: {error}")
             return
         if cells is None:
             return
         if cells:
-            yield from _parse_csv_row(line_number, columns, cells, schema)
+            yield CsvRow(line_number, cells)
         line_number = rows.line_num + 1
 
 
-def _parse_header(rows: Iterator[list[str]], schema: type[Struct]) -> list[_Column]:
+def _parse_header(names: Sequence[str], schema: type[Struct]) -> list[Column]:
     """The columns of a CSV file. Raises UnreadableFileError."""
     field_types = {field.encode_name: field.type for field in fields(schema)}
-    try:
-        names: list[str] = next(filter(None, rows), list[str]())
-    except csv.Error as error:
-        raise UnreadableFileError(f"line 1: not valid CSV: {error}") from None
     unknown = [repr(name.encode("utf-8", "replace").decode()) for name in names if name not in field_types]
     if unknown:
         raise UnreadableFileError(
@@ -125,14 +141,13 @@ def _parse_header(rows: Iterator[list[str]], schema: type[Struct]) -> list[_Colu
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise UnreadableFileError(f"line 1: repeated columns: {', '.join(repeated)}; each column must appear once")
-    return [
-        _Column(name, is_nullable(field_types[name]), _cell_parser(unwrap_type(field_types[name]))) for name in names
-    ]
+    return [Column(name, is_nullable(field_types[name]), cell_parser(field_types[name])) for name in names]
 
 
-def _parse_csv_row(
-    line_number: int, columns: list[_Column], cells: list[str], schema: type[S]
+def parse_csv_row(
+    line_number: int, columns: Sequence[Column], cells: list[str], schema: type[S]
 ) -> Iterator[ImportRow[S] | RowError]:
+    """The row with these cells, or its errors."""
     if len(cells) != len(columns):
         yield RowError(line_number, "", f"has {len(cells)} cells, but the header has {len(columns)}")
         return
@@ -165,8 +180,9 @@ def is_nullable(annotation: Any) -> bool:
     )
 
 
-def _cell_parser(type_: type) -> Callable[[str], Any]:
+def cell_parser(annotation: Any) -> Callable[[str], Any]:
     """The parser of a cell. Texts of an even number of quotes lose two of them; lists are separated by `;`."""
+    type_ = unwrap_type(annotation)
     if type_ is list:
         return lambda cell: _parse_json_cell(cell) if cell.startswith("[") else cell.split(";")
     if issubclass(type_, Struct):
@@ -196,7 +212,7 @@ def _datetime_fields(schema: type[Struct]) -> list[str]:
     return [field.name for field in fields(schema) if unwrap_type(field.type) in (datetime, list)]
 
 
-def _out_of_range_datetime(values: Struct) -> str | None:
+def out_of_range_datetime(values: Struct) -> str | None:
     """The first field whose datetime might be out of PostgreSQL's or Python's range in UTC; None without one."""
     for name in _datetime_fields(type(values)):
         value = getattr(values, name)
@@ -204,6 +220,6 @@ def _out_of_range_datetime(values: Struct) -> str | None:
             return name
         items: Any = cast("Any", value) if isinstance(value, list) else ()
         for index, item in enumerate(items):
-            if isinstance(item, Struct) and (inner := _out_of_range_datetime(item)):
+            if isinstance(item, Struct) and (inner := out_of_range_datetime(item)):
                 return f"{name}[{index}].{inner}"
     return None

@@ -78,6 +78,8 @@ async def upsert(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> Impo
     new_users = {member.user_id: User(member.user_id, member.email) for member in without_user}
     await upsert_users(ctx.tx, ctx.plan_manager_id, to_json(list(new_users.values())))
     await _save(ctx, created, changed)
+    for row, identity in zip(rows, identities, strict=True):
+        row.values.participant_id, row.values.id = identity.participant_id, identity.id
     return ImportCounts(len(created), len(changed), len(existing) - len(changed))
 
 

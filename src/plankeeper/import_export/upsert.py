@@ -71,6 +71,7 @@ class RecordUpserter:
 
     `save` writes records as JSON; with `insert`, it writes only existing ones. `get_many` returns the records as the
     API shows them, for the events; without it, `select_for_update` does. `event_type` gets a record before and after.
+    Imported rows without an id get one.
     """
 
     record_type: type[Struct]
@@ -108,6 +109,8 @@ class RecordUpserter:
             await self.save(ctx.tx, ctx.plan_manager_id, to_json(saved))
         pairs = [(before.get(normalize_id(record.id)), record) for record in await self._get_many(ctx, changed)]
         await record_events(ctx, [(self.event_type(*pair), *pair) for pair in pairs])
+        for row, id_ in zip(rows, ids, strict=True):
+            row.values.id = id_
         return ImportCounts(len(created), len(updated), len(rows) - len(changed))
 
     async def _get_many(self, ctx: WriteContext, records: Sequence[Any]) -> Sequence[Any]:

@@ -7,20 +7,11 @@ from msgspec import Struct
 
 
 class ImportFile(Struct):
-    """A checked file. `created_by` is the account that uploaded it; only this account may import it."""
+    """An uploaded file; its id is that of its import. `created_by` is the account, which alone may import it."""
 
     id: UUID
     resource: str
     name: str
     content: bytes
     created_by: UUID
-    created_at: datetime
-
-
-class ImportFileSummary(Struct):
-    """A checked file without its content."""
-
-    id: UUID
-    resource: str
-    name: str
     created_at: datetime

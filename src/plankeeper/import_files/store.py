@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.import_files.schemas import ImportFile, ImportFileSummary
+from plankeeper.import_files.schemas import ImportFile
 
 TRY_LOCK_IMPORT = "select pg_try_advisory_xact_lock(hashtextextended('import ' || $1::uuid::text, 0))"
 
@@ -25,32 +25,24 @@ async def insert(tx: Transaction, plan_manager_id: UUID, file: ImportFile) -> No
     )
 
 
-GET_SUMMARY = """
-    select id, resource, name, created_at
+GET_CONTENT = """
+    select content
     from import_files
     where plan_manager_id = $1 and id = $2 and created_by = $3
         and created_at > statement_timestamp() - $4 * interval '1 hour'
 """
 
 
-async def get_summary(
-    db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID, hours: int
-) -> ImportFileSummary | None:
-    """A file that an account uploaded within the last hours."""
-    return await db.one_or_none(ImportFileSummary, GET_SUMMARY, plan_manager_id, file_id, account_id, hours)
+async def get_content(db: Executor, plan_manager_id: UUID, file_id: UUID, account_id: UUID, hours: int) -> bytes | None:
+    """The content of a file that an account uploaded within the last hours."""
+    return await db.one_or_none(bytes, GET_CONTENT, plan_manager_id, file_id, account_id, hours)
 
 
-POP = """
-    delete from import_files
-    where plan_manager_id = $1 and id = $2 and created_by = $3
-        and created_at > statement_timestamp() - $4 * interval '1 hour'
-    returning id, resource, name, content, created_by, created_at
-"""
+DELETE = "delete from import_files where plan_manager_id = $1 and id = $2"
 
 
-async def pop(tx: Transaction, plan_manager_id: UUID, file_id: UUID, account_id: UUID, hours: int) -> ImportFile | None:
-    """Delete a file that is not older than some hours, and return it with its content: it is imported only once."""
-    return await tx.one_or_none(ImportFile, POP, plan_manager_id, file_id, account_id, hours)
+async def delete(tx: Transaction, plan_manager_id: UUID, file_id: UUID) -> None:
+    await tx.execute(DELETE, plan_manager_id, file_id)
 
 
 DELETE_ALL_BUT_NEWEST = """

@@ -1,5 +1,6 @@
 """Operations on participants that the API and the console share."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -74,6 +75,13 @@ async def delete(ctx: WriteContext, participant_id: UUID) -> int:
     await record_events(ctx, [("team_member.deleted", member, None) for member in team])
     await record_event(ctx, "participant.deleted", before, None)
     return len(team)
+
+
+async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> None:
+    """Delete participants that the caller has locked, and that have no team. Their invoices are kept."""
+    before = await store.get_many(ctx.tx, ctx.plan_manager_id, participant_ids)
+    await store.delete_many(ctx.tx, ctx.plan_manager_id, participant_ids)
+    await record_events(ctx, [("participant.deleted", each, None) for each in before])
 
 
 async def with_reference_names(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:

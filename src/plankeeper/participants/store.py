@@ -191,6 +191,20 @@ async def delete(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -
     await tx.execute(DELETE, plan_manager_id, participant_id)
 
 
+DELETE_MANY = """
+    with deleted as (
+        delete from participants where plan_manager_id = $1 and id = any ($2) returning status, state
+    )
+    insert into participant_counts (plan_manager_id, status, state, amount)
+    select $1, status, coalesce(state, ''), -count(*) from deleted group by status, coalesce(state, '')
+"""
+
+
+async def delete_many(tx: Transaction, plan_manager_id: UUID, participant_ids: Sequence[UUID]) -> None:
+    """Delete participants that have no team."""
+    await tx.execute(DELETE_MANY, plan_manager_id, participant_ids)
+
+
 EXPORT = f"select id, {COLUMNS} from participants where plan_manager_id = $1 order by id"
 
 

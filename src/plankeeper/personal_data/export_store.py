@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Raw, Struct
 
 from plankeeper.database.client import Executor
-from plankeeper.personal_data.store import IS_OF_PARTICIPANT
+from plankeeper.personal_data.store import IS_IMPORT_ROW, IS_OF_PARTICIPANT
 from plankeeper.request_log.schemas import RequestBatch
 
 
@@ -118,6 +118,19 @@ LIST_REQUEST_BATCHES = """
     where plan_manager_id = $1 and strpos(requests::text, $2) > 0
     order by id
 """
+
+
+# With the file and the person who imported it; a record's id stays after the person was deleted.
+LIST_IMPORT_ROWS: LiteralString = (
+    f"{ROW} (select own.*, file_name, created_by, created_by_name, created_at, imported_at, state"
+    f" from (select * from import_rows where {IS_IMPORT_ROW}) own"
+    " join imports on imports.plan_manager_id = $1 and imports.id = own.import_id) r order by import_id, line_number"
+)
+
+
+async def list_import_rows(db: Executor, plan_manager_id: UUID, participant_id: UUID, pattern: str) -> list[Raw]:
+    """The rows of imports about the participant, or with texts that match a pattern."""
+    return _contents(await db.rows(StoredRow, LIST_IMPORT_ROWS, plan_manager_id, str(participant_id), pattern))
 
 
 async def list_users(db: Executor, plan_manager_id: UUID, user_ids: Sequence[UUID]) -> list[Raw]:

@@ -1,6 +1,7 @@
 """Everything that is held about one person, as a JSON document and as a page to read."""
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -69,6 +70,7 @@ class PersonExport(Struct):
     webhook_deliveries: list[Raw]
     stored_responses: list[StoredResponseExport]
     uploaded_files: list[FileLines]
+    import_rows: list[Raw]
     requests: list[RequestExport]
     access_records: list[Raw]
 
@@ -88,6 +90,7 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
         events += await export_store.list_events_of_view_sessions(tx, plan_manager_id, session_ids)
         decoded = [_decode(each) for each in events]
         invoices = await export_store.list_invoices(*values)
+        pattern = _file_pattern(participant_id, people)
         own_ids = [participant_id, *(UUID(_decode(each)["id"]) for each in invoices)]
         event_ids = [UUID(each["id"]) for each in decoded]
         return PersonExport(
@@ -106,7 +109,8 @@ async def export_person(db: Database, plan_manager_id: UUID, participant_id: UUI
             events=events,
             webhook_deliveries=await export_store.list_deliveries(tx, plan_manager_id, event_ids),
             stored_responses=[_response(each) for each in await store.list_responses(*values)],
-            uploaded_files=await _file_lines(tx, plan_manager_id, participant_id, people),
+            uploaded_files=await _file_lines(tx, plan_manager_id, pattern),
+            import_rows=await export_store.list_import_rows(*values, pattern.pattern),
             requests=await _requests(tx, plan_manager_id, participant_id),
             access_records=await export_store.list_access_records(tx, plan_manager_id, own_ids),
         )
@@ -142,13 +146,14 @@ def _response(record: ResponseRecord) -> StoredResponseExport:
     return StoredResponseExport(record.path, record.idempotency_key, body)
 
 
-async def _file_lines(
-    db: Executor, plan_manager_id: UUID, participant_id: UUID, people: Iterable[JsonObject]
-) -> list[FileLines]:
+def _file_pattern(participant_id: UUID, people: Iterable[JsonObject]) -> re.Pattern[str]:
     texts = PersonTexts()
     for each in people:
         texts.add(each)
-    pattern = texts.file_pattern(participant_id)
+    return texts.file_pattern(participant_id)
+
+
+async def _file_lines(db: Executor, plan_manager_id: UUID, pattern: re.Pattern[str]) -> list[FileLines]:
     found: list[FileLines] = []
     for each in await store.list_files(db, plan_manager_id):
         lines = [line for line in each.content.decode(errors="replace").splitlines() if pattern.search(line)]

@@ -78,6 +78,8 @@ COUNT_LABELS = {
     "events": ("event de-identified", "events de-identified"),
     "responses": ("stored response de-identified or deleted", "stored responses de-identified or deleted"),
     "import_files": ("uploaded file deleted", "uploaded files deleted"),
+    "import_rows": ("rejected row or check of an import deleted", "rejected rows or checks of imports deleted"),
+    "import_texts": ("name of a file or column erased", "names of files or columns erased"),
 }
 
 

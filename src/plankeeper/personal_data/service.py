@@ -99,7 +99,7 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     counts |= await _erase_texts(ctx, participant_id, texts.pattern)
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
-    counts["import_files"] = await _delete_files(ctx, participant_id, texts)
+    counts |= await _erase_imports(ctx, participant_id, texts)
     mentions = await _list_mentions(ctx, participant_id, texts, search_events=search_events)
     report = ErasureReport(counts, mentions[:MAX_MENTIONS], len(mentions) > MAX_MENTIONS)
     if not report.is_empty:
@@ -226,13 +226,17 @@ def _erased_body(body: bytes | None, participant_id: UUID) -> bytes | None:
     return body if erased == value else msgspec.json.encode(erased)
 
 
-async def _delete_files(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> int:
+async def _erase_imports(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> dict[str, int]:
     pattern = texts.file_pattern(participant_id)
     files = await store.list_files(ctx.tx, ctx.plan_manager_id)
     found = [each.id for each in files if pattern.search(each.content.decode(errors="replace"))]
     if found:
         await store.delete_files(ctx.tx, ctx.plan_manager_id, found)
-    return len(found)
+    rows = await store.erase_import_rows(ctx.tx, ctx.plan_manager_id, participant_id, pattern.pattern, found)
+    names = (
+        await store.erase_import_texts(ctx.tx, ctx.plan_manager_id, texts.pattern, texts.folded) if texts.pattern else 0
+    )
+    return {"import_files": len(found), "import_rows": rows, "import_texts": names}
 
 
 async def _list_mentions(

@@ -61,6 +61,12 @@ class PersonTexts:
         texts = sorted(self.names | self.identifiers, key=lambda each: (-len(each), each))
         return "|".join(map(_word, texts)) or None
 
+    @property
+    def folded(self) -> list[str]:
+        """The texts in lower case with only their letters and digits, as the names of columns are remembered."""
+        texts = {"".join(filter(str.isalnum, each.casefold())) for each in self.names | self.identifiers}
+        return sorted(texts - {""})
+
     def file_pattern(self, participant_id: UUID) -> re.Pattern[str]:
         """Matches a file with the id or one of the identifiers, or with first and last name beside each other."""
         words = [_word(each) for each in (str(participant_id), *sorted(self.identifiers))]

@@ -66,3 +66,9 @@ async def delete(ctx: WriteContext, provider_id: UUID) -> None:
     """Delete a provider; raises NotFound. Its invoices are kept."""
     before = or_404(await store.delete(ctx.tx, ctx.plan_manager_id, provider_id))
     await record_event(ctx, "provider.deleted", before, None)
+
+
+async def delete_many(ctx: WriteContext, provider_ids: Sequence[UUID]) -> None:
+    """Delete those of the providers that exist. Their invoices are kept."""
+    before = await store.delete_many(ctx.tx, ctx.plan_manager_id, provider_ids)
+    await record_events(ctx, [("provider.deleted", each, None) for each in before])

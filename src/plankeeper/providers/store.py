@@ -81,6 +81,14 @@ async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> P
     return await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
 
 
+DELETE_MANY = f"delete from providers where plan_manager_id = $1 and id = any ($2) returning id, {COLUMNS}"
+
+
+async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
+    """Delete providers and return their last states."""
+    return await tx.rows(Provider, DELETE_MANY, plan_manager_id, provider_ids)
+
+
 EXPORT = f"select id, {COLUMNS} from providers where plan_manager_id = $1 order by id"
 
 

@@ -115,6 +115,29 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/records.html abn": {"value": TEXT, "is_valid": False},
     "macros/records.html status_tag": {"value": TEXT},
     "macros/records.html csrf_and_version": {"csrf": TEXT, "version": TEXT, "conflicts": {"first_name": TEXT}},
+    "macros/imports.html outcome_filters": {
+        "path": "/console/imports/1",
+        "filters": {"created": [TEXT, 1]},
+        "show": "created",
+        "total": 1,
+    },
+    "macros/imports.html row_list": {
+        "rows": [
+            {
+                "row": {"line_number": 2, "outcome": "rejected", "has_warnings": False, "event_id": None},
+                "name": TEXT,
+                "url": "/console/participants/1",
+                "problems": [{"field": "first_name", "value": TEXT, "message": TEXT, "is_warning": False}],
+                "changes": [{"label": TEXT, "before": None, "after": TEXT}],
+            }
+        ]
+    },
+    "macros/imports.html change_list": {
+        "each": {
+            "row": {"outcome": "changed"},
+            "changes": [{"label": TEXT, "before": TEXT, "after": TEXT}],
+        }
+    },
     "macros/invoices.html claim_tag": {"status": TEXT},
     "macros/invoices.html approval_tag": {"status": TEXT},
     "macros/invoices.html sum_row": {"label": TEXT, "value": None, "expected": None},
@@ -124,6 +147,8 @@ CALLS: dict[str, dict[str, Any]] = {
 # Macros that take no text from users, each with what it takes.
 NO_TEXTS = {
     "macros/charts.html textures": "tones of series",
+    "macros/imports.html outcome_tag": "codes of the console",
+    "macros/imports.html state_tag": "codes of the console",
     "macros/icons.html icon": "a name of the console",
     "macros/forms.html time_tag": "a datetime",
     "macros/forms.html pager": "addresses that the console builds",

@@ -1,95 +1,284 @@
-"""Import: upload a file, preview its changes, then confirm the import."""
+"""Imports: upload a file, map its columns, look at the check, import the good rows, undo."""
 
-from datetime import UTC, datetime
+import hashlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+import msgspec
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.edit_forms import EditConflictError
-from plankeeper.console.pages.import_preview import MAX_LINES, preview_import
-from plankeeper.console.routing import Download, FormRequest, HtmlPage, PageRequest, Pages
+from plankeeper.console.csv_export import csv_row
+from plankeeper.console.exports import csv_chunks
+from plankeeper.console.pages.import_columns import (
+    IMPORT_KINDS,
+    choose_options,
+    columns_context,
+    options_for,
+    require_valid_mapping,
+)
+from plankeeper.console.pages.import_rows import PAGE_SIZE, name_of, record_url, show_rows
+from plankeeper.console.pages.import_runs import MAX_LINES, check_file, lock_imports, open_upload, run_import
+from plankeeper.console.pagination import with_query
+from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.events import store as event_store
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import NotFound, ValidationError
+from plankeeper.http.parsing import parse_uuid
+from plankeeper.import_export.columns import PROBLEM_COLUMN
 from plankeeper.import_export.csv_templates import csv_template
-from plankeeper.import_files import store
+from plankeeper.import_export.import_undo import can_be_undone
+from plankeeper.import_files import store as files
 from plankeeper.import_files.schemas import ImportFile
+from plankeeper.imports import store
+from plankeeper.imports.schemas import Import, ImportedRow, Problem
 
 pages = Pages()
 
 MAX_FILES = 4  # files of one account
-# Ordered by their references to each other, with the columns that identify a record.
-IMPORT_KINDS = {
-    "exit-reasons": ("Exit reasons", "id"),
-    "account-managers": ("Account managers", "ID or email"),
-    "participants": ("Participants", "id"),
-    "providers": ("Providers", "id"),
-    "note-types": ("Note types", "id"),
-    "team-members": ("Team members", "participant and email, or ID"),
-    "invoices": ("Invoices", "id"),
+LIST_SIZE = 40
+EXPORT_BATCH_SIZE = 500
+OUTCOMES = {
+    "created": "New",
+    "changed": "Changed",
+    "unchanged": "Unchanged",
+    "skipped": "Skipped",
+    "rejected": "Faulty",
+    "warnings": "With warnings",
 }
 
 
 @pages.get("/import", role="manager")
+async def old_path(_request: PageRequest) -> Redirect:
+    return Redirect(f"{PREFIX}/imports/new")
+
+
+@pages.get("/imports", role="manager")
+async def list_(request: PageRequest) -> HtmlPage:
+    before = parse_uuid(request.query.text("before"))
+    rows = await store.list_page(request.db, request.plan_manager_id, before, request.account.account_id, LIST_SIZE + 1)
+    older = with_query(f"{PREFIX}/imports", {"before": str(rows[LIST_SIZE - 1].id)}) if len(rows) > LIST_SIZE else None
+    return HtmlPage(
+        "imports.html",
+        {"imports": rows[:LIST_SIZE], "kinds": IMPORT_KINDS, "older": older, "before": before},
+    )
+
+
+@pages.get("/imports/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
-    selected = request.form.text("resource") or request.query.text("resource")
-    return HtmlPage("import.html", {"kinds": IMPORT_KINDS, "selected": selected, "max_lines": MAX_LINES})
+    selected = request.form.text("resource") or request.query.text("kind")
+    choices = {"": "Guess from the columns", **{name: kind.label for name, kind in IMPORT_KINDS.items()}}
+    return HtmlPage(
+        "import_new.html", {"kinds": IMPORT_KINDS, "choices": choices, "selected": selected, "max_lines": MAX_LINES}
+    )
 
 
-@pages.get("/import/{name}", role="manager")
+@pages.get("/imports/templates/{name}", role="manager")
 async def template(_request: PageRequest, name: str) -> Download:
     resource = name.removesuffix(".csv")
-    if resource not in IMPORT_KINDS or name == resource:
-        raise NotFound
+    or_404(IMPORT_KINDS.get(resource) if name != resource else None)
     return Download.of_bytes(name, "text/csv; charset=utf-8", csv_template(resource).encode())
 
 
-@pages.post("/import", role="manager", on_error=new, upload=True)
-async def check(request: FormRequest) -> HtmlPage:
-    resource, upload = request.form.text("resource"), request.form.upload
-    if resource not in IMPORT_KINDS:
+@pages.post("/imports", role="manager", on_error=new, upload=True)
+async def upload(request: FormRequest) -> Redirect:
+    resource, uploaded = request.form.text("resource"), request.form.upload
+    if resource and resource not in IMPORT_KINDS:
         raise ValidationError(resource="must be one of the options")
-    if upload is None:
+    if uploaded is None:
         raise ValidationError(file="is required")
-    await _lock_imports(request)
-    preview = await preview_import(request, resource, upload.content, commit=False)
-    file = ImportFile(uuid7(), resource, upload.name, upload.content, request.account.account_id, datetime.now(UTC))
-    if preview.has_changes:
-        await store.insert(request.tx, request.plan_manager_id, file)
-        await store.delete_all_but_newest(request.tx, request.plan_manager_id, request.account.account_id, MAX_FILES)
-    return HtmlPage(
-        "import_preview.html",
-        {
-            "file": file,
-            "kind": IMPORT_KINDS[resource][0],
-            "preview": preview,
-            "is_stale": False,
-            "hours": request.settings.import_file_retention,
-        },
+    await lock_imports(request)
+    file = open_upload(uploaded.content)
+    options, is_certain = await options_for(request, file, resource)
+    record = Import(
+        id=uuid7(),
+        resource=options.resource,
+        file_name=uploaded.name,
+        digest=hashlib.sha256(uploaded.content).hexdigest(),
+        existing=options.existing,
+        clears_empty=options.clears_empty,
+        notify=False,
+        state="uploaded",
+        created_by=request.account.account_id,
+        created_by_name=request.account.name,
+        created_at=datetime.now(UTC),
+        imported_at=None,
+        undone_at=None,
+        undone_by_name=None,
+        columns=file.columns,
+        mapping=options.mapping,
+    )
+    await store.insert(request.tx, request.plan_manager_id, record)
+    stored = ImportFile(
+        record.id, record.resource, record.file_name, uploaded.content, record.created_by, record.created_at
+    )
+    await files.insert(request.tx, request.plan_manager_id, stored)
+    await files.delete_all_but_newest(request.tx, request.plan_manager_id, record.created_by, MAX_FILES)
+    if not is_certain:
+        return Redirect(f"{PREFIX}/imports/{record.id}/columns")
+    await check_file(request, record, file, options)
+    return Redirect(f"{PREFIX}/imports/{record.id}")
+
+
+@pages.get("/imports/{file_id}/columns", role="manager")
+async def columns(request: PageRequest, file_id: UUID) -> HtmlPage:
+    record = await _get_own(request, file_id)
+    file = open_upload(await _get_content(request, record))
+    options, _ = await choose_options(request, record, file)
+    return HtmlPage("import_columns.html", columns_context(record, file, options))
+
+
+@pages.post("/imports/{file_id}/columns", role="manager", on_error=columns)
+async def save_columns(request: FormRequest, file_id: UUID) -> Redirect:
+    record = await _get_own(request, file_id)
+    await lock_imports(request)
+    file = open_upload(await _get_content(request, record))
+    options, choices = await choose_options(request, record, file)
+    require_valid_mapping(options, file.columns)
+    if choices:
+        await store.upsert_mappings(request.tx, request.plan_manager_id, options.resource, choices)
+    await check_file(request, record, file, options)
+    return Redirect(f"{PREFIX}/imports/{file_id}")
+
+
+@pages.get("/imports/{import_id}", role="manager")
+async def get(request: PageRequest, import_id: UUID) -> HtmlPage | Redirect:
+    record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
+    is_finished = record.state in ("imported", "undone")
+    if not is_finished:
+        _require_own(request, record)
+    if record.state == "uploaded":
+        return Redirect(f"{PREFIX}/imports/{import_id}/columns")
+    same_file = None if is_finished else await store.get_same_file(request.db, request.plan_manager_id, record.digest)
+    context = await _rows_context(request, record) | {
+        "record": record,
+        "kind": IMPORT_KINDS[record.resource].label,
+        "same_file": same_file,
+        "hours": request.settings.import_file_retention,
+        "rejected_days": request.settings.rejected_row_retention,
+        "can_be_undone": record.state == "imported" and can_be_undone(record.resource) and record.written_count > 0,
+    }
+    return HtmlPage("import_done.html" if is_finished else "import_check.html", context)
+
+
+@pages.post("/imports/{import_id}", role="manager", on_error=get)
+async def confirm(request: FormRequest, import_id: UUID) -> Redirect:
+    await lock_imports(request)
+    record = or_404(await store.select_for_update(request.tx, request.plan_manager_id, import_id))
+    if record.state != "checked":
+        raise NotFound
+    _require_own(request, record)
+    content = await _get_content(request, record)
+    same_file = await store.get_same_file(request.tx, request.plan_manager_id, record.digest)
+    if same_file and not request.form.text("again"):
+        raise ValidationError(again="must be ticked to import the same file another time")
+    if await run_import(request, record, open_upload(content), notify=bool(request.form.text("notify"))):
+        return Redirect(f"{PREFIX}/imports/{import_id}", _done_message(record))
+    return Redirect(
+        f"{PREFIX}/imports/{import_id}",
+        "Nothing was imported, because other data has changed since the file was checked. This is the new check.",
     )
 
 
-@pages.get("/import/files/{file_id}", role="manager")
-async def confirm_form(request: PageRequest, file_id: UUID) -> HtmlPage:
-    key = (request.plan_manager_id, file_id, request.account.account_id)
-    file = or_404(await store.get_summary(request.db, *key, request.settings.import_file_retention))
-    return HtmlPage("import_waiting.html", {"file": file, "kind": IMPORT_KINDS[file.resource][0]})
+@pages.get("/imports/{import_id}/rejected.csv", role="manager")
+async def rejected(request: PageRequest, import_id: UUID) -> Download:
+    """The faulty rows with their original columns and what is wrong with them."""
+    record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
+    if record.state not in ("imported", "undone"):
+        _require_own(request, record)
+    names = record.columns or ["Line of the file"]
+    batches = _rejected_batches(request, record, len(names))
+    chunks = csv_chunks(request, "rejected rows", f"import={import_id}", [*names, PROBLEM_COLUMN], batches)
+    return Download("rejected-rows.csv", "text/csv; charset=utf-8", chunks)
 
 
-@pages.post("/import/files/{file_id}", role="manager", on_error=confirm_form)
-async def run_import(request: FormRequest, file_id: UUID) -> HtmlPage:
-    await _lock_imports(request)
-    key = (request.plan_manager_id, file_id, request.account.account_id)
-    file = or_404(await store.pop(request.tx, *key, request.settings.import_file_retention))
-    preview = await preview_import(
-        request, file.resource, file.content, commit=True, notify=bool(request.form.text("notify"))
+async def _rejected_batches(request: PageRequest, record: Import, width: int) -> AsyncIterator[list[bytes]]:
+    after = 0
+    while rows := await store.list_rows(
+        request.db, request.plan_manager_id, record.id, after, "rejected", EXPORT_BATCH_SIZE
+    ):
+        yield [_rejected_row(each, width) for each in rows]
+        after = rows[-1].line_number
+
+
+def _rejected_row(row: ImportedRow, width: int) -> bytes:
+    cells = [*(row.cells or []), *[""] * width][:width]
+    problems = msgspec.json.decode(row.problems, type=list[Problem]) if row.problems else []
+    texts = [f"{each.field}: {each.message}" if each.field else each.message for each in problems]
+    return csv_row([*cells, "; ".join(texts)])
+
+
+async def _get_own(request: PageRequest, import_id: UUID) -> Import:
+    """An unfinished import of the account; raises NotFound."""
+    record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
+    _require_own(request, record)
+    return record
+
+
+def _require_own(request: PageRequest, record: Import) -> None:
+    """Raises NotFound unless the import waits for this account to confirm it."""
+    is_open = record.state in ("uploaded", "checked") and record.created_by == request.account.account_id
+    age = datetime.now(UTC) - record.created_at
+    if not is_open or age > timedelta(hours=request.settings.import_file_retention):
+        raise NotFound
+
+
+async def _get_content(request: PageRequest, record: Import) -> bytes:
+    """The file of an import; raises NotFound after its retention."""
+    key = (request.plan_manager_id, record.id, request.account.account_id)
+    return or_404(await files.get_content(request.db, *key, request.settings.import_file_retention))
+
+
+async def _rows_context(request: PageRequest, record: Import) -> dict[str, Any]:
+    """The rows that the filter selects, the filters with their counts, and the links to other pages."""
+    show = request.query.text("show")
+    show = show if show in OUTCOMES else ""
+    after = request.query.text("after")
+    start = int(after) if after.isascii() and after.isdecimal() and len(after) < 9 else 0
+    outcome = None if show in ("", "warnings") else show
+    rows = await store.list_rows(
+        request.db,
+        request.plan_manager_id,
+        record.id,
+        start,
+        outcome,
+        PAGE_SIZE + 1,
+        with_warnings=show == "warnings",
     )
-    context = {"file": file, "kind": IMPORT_KINDS[file.resource][0], "preview": preview, "is_stale": True, "hours": 1}
-    if preview.report.rejected_lines:
-        # Other data has changed since the preview, so the file must be checked again.
-        return HtmlPage("import_preview.html", context, 409)
-    return HtmlPage("import_done.html", context)
+    names = await _names(request, rows)
+    shown = [
+        each._replace(name=each.name or names.get(each.row.event_id, ""))
+        for each in show_rows(record, rows[:PAGE_SIZE])
+    ]
+    _record_access(request, record, rows)
+    path = f"{PREFIX}/imports/{record.id}"
+    has_more = len(rows) > len(shown)
+    last = str(shown[-1].row.line_number) if shown else ""
+    counts = {name: getattr(record, f"{'warning' if name == 'warnings' else name}_count") for name in OUTCOMES}
+    return {
+        "rows": shown,
+        "show": show,
+        "outcomes": OUTCOMES,
+        "filters": {name: (label, counts[name]) for name, label in OUTCOMES.items() if counts[name] or name == show},
+        "next": with_query(path, {"show": show, "after": last}) if has_more else None,
+        "first": with_query(path, {"show": show}) if start else None,
+        "record_url": record_url,
+    }
 
 
-async def _lock_imports(request: FormRequest) -> None:
-    if not await store.try_lock_import(request.tx, request.plan_manager_id):
-        raise EditConflictError("Another import is running for this plan manager. Try again when it is finished.")
+async def _names(request: PageRequest, rows: list[ImportedRow]) -> dict[UUID | None, str]:
+    """The names of imported records, from their events."""
+    ids = [each.event_id for each in rows if each.event_id]
+    events = await event_store.get_many(request.db, request.plan_manager_id, ids) if ids else []
+    return {each.id: name_of(msgspec.json.decode(each.data or b"{}")) for each in events}
+
+
+def _record_access(request: PageRequest, record: Import, rows: list[ImportedRow]) -> None:
+    if record.resource in ("participants", "invoices"):
+        ids = [UUID(each.record_id) for each in rows if each.record_id and each.outcome != "created"]
+        request.record_list("participant" if record.resource == "participants" else "invoice", ids, {})
+
+
+def _done_message(record: Import) -> str:
+    return f"{record.written_count:,} row{'s' if record.written_count != 1 else ''} imported."

@@ -1,0 +1,126 @@
+"""Checks a file and imports it. A check is a complete import that is rolled back."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from plankeeper.console.edit_forms import EditConflictError
+from plankeeper.console.routing import FormRequest
+from plankeeper.http.context import WriteContext
+from plankeeper.http.errors import ValidationError
+from plankeeper.import_export.mapped_import import count_outcomes, import_mapped, to_record
+from plankeeper.import_export.reader import UnreadableFileError
+from plankeeper.import_export.source_files import SourceFile, open_source
+from plankeeper.import_files import store as files
+from plankeeper.imports import store
+from plankeeper.imports.schemas import Import, ImportOptions, OutcomeCounts
+
+MAX_LINES = 60_000
+MAX_SECONDS = 60
+_MAX_MESSAGE = 2000
+
+
+class _RollbackError(Exception):
+    """Rolls back a check, or an import that differs from its check."""
+
+
+def open_upload(content: bytes) -> SourceFile:
+    """The file with its columns. Raises ValidationError for a file that isn't text, is empty, or has too many lines."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValidationError(file="is encoded in UTF-16: save it as CSV UTF-8")
+    if content.startswith(b"PK\x03\x04"):
+        raise ValidationError(file="is a spreadsheet: save it as CSV UTF-8")
+    if not content.removeprefix(b"\xef\xbb\xbf").strip():
+        raise ValidationError(file="is empty")
+    lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
+    if lines > MAX_LINES:
+        raise ValidationError(
+            file=f"has more than {MAX_LINES:,} lines: split it, or ask the operator to run plankeeper import"
+        )
+    try:
+        return open_source(content)
+    except UnreadableFileError as error:
+        raise ValidationError(file=str(error)[:_MAX_MESSAGE]) from None
+
+
+async def lock_imports(request: FormRequest) -> None:
+    """Raises EditConflictError if another import of the plan manager is running."""
+    if not await files.try_lock_import(request.tx, request.plan_manager_id):
+        raise EditConflictError("Another import is running for this plan manager. Try again when it is finished.")
+
+
+async def check_file(request: FormRequest, record: Import, file: SourceFile, options: ImportOptions) -> None:
+    """Save what an import would do with each row. Raises ValidationError if it takes too long."""
+    counts, ctx = OutcomeCounts(), replace(request.write_context, import_id=record.id)
+    await store.delete_rows(request.tx, request.plan_manager_id, record.id)
+    try:
+        with request.import_limit, _error_of_timeout():
+            async with asyncio.timeout(MAX_SECONDS), request.db.transaction() as tx:
+                await _check_rows(request, replace(ctx, tx=tx, notify=False), file, options, counts)
+    except _RollbackError:
+        pass
+    await store.update_checked(request.tx, request.plan_manager_id, record.id, options, counts)
+
+
+async def _check_rows(
+    request: FormRequest, ctx: WriteContext, file: SourceFile, options: ImportOptions, counts: OutcomeCounts
+) -> None:
+    """Raises _RollbackError. The results are saved in the request's own transaction, which stays."""
+    async for results in import_mapped(ctx, file, options):
+        count_outcomes(counts, results)
+        await store.insert_many(request.tx, [to_record(ctx, each, is_check=True) for each in results])
+    raise _RollbackError
+
+
+async def run_import(request: FormRequest, record: Import, file: SourceFile, *, notify: bool) -> bool:
+    """Import a file as it was checked. False if other data has changed since: then it's only checked again."""
+    options = ImportOptions(record.resource, record.mapping, record.existing, record.clears_empty)
+    ctx = replace(request.write_context, import_id=record.id, notify=notify)
+    try:
+        with request.import_limit, _error_of_timeout():
+            async with asyncio.timeout(MAX_SECONDS), request.tx.savepoint():
+                await _import_rows(ctx, record, file, options)
+    except _RollbackError:
+        ctx.tx.changed_feeds.discard(ctx.plan_manager_id)
+        await check_file(request, record, file, options)
+        return False
+    await store.update_imported(ctx.tx, ctx.plan_manager_id, record.id, datetime.now(UTC), notify=notify)
+    await files.delete(ctx.tx, ctx.plan_manager_id, record.id)
+    return True
+
+
+async def _import_rows(ctx: WriteContext, record: Import, file: SourceFile, options: ImportOptions) -> None:
+    """Raises _RollbackError if the result isn't that of the check."""
+    counts = OutcomeCounts()
+    await store.delete_rows(ctx.tx, ctx.plan_manager_id, record.id)
+    async for results in import_mapped(ctx, file, options):
+        count_outcomes(counts, results)
+        await store.insert_many(ctx.tx, [to_record(ctx, each, is_check=False) for each in results])
+    if _outcomes(counts) != _outcomes(record):
+        raise _RollbackError
+
+
+def _outcomes(counts: OutcomeCounts) -> tuple[int, ...]:
+    return (
+        counts.created_count,
+        counts.changed_count,
+        counts.unchanged_count,
+        counts.skipped_count,
+        counts.rejected_count,
+    )
+
+
+@contextmanager
+def _error_of_timeout() -> Generator[None]:
+    """Raises ValidationError if the import took too long."""
+    started = asyncio.get_running_loop().time()
+    try:
+        yield
+    except TimeoutError:
+        if asyncio.get_running_loop().time() - started < MAX_SECONDS:
+            raise
+        raise ValidationError(
+            file=f"takes longer than {MAX_SECONDS} seconds: ask the operator to run plankeeper import"
+        ) from None

@@ -1,0 +1,146 @@
+"""Matches rows without an id to participants by their number, and to providers by their ABN."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from msgspec import UNSET
+from uuid_utils.compat import uuid7
+
+from plankeeper.http.context import WriteContext
+from plankeeper.import_export.cell_values import plain_number
+from plankeeper.import_export.reader import ImportRow
+from plankeeper.imports import store
+from plankeeper.imports.schemas import ExistingRecords, NumberHolder, Problem
+
+MAX_NAMES = 3
+_GROUPS = {9: (3, 3, 3), 11: (2, 3, 3, 3)}  # digits of an NDIS number and of an ABN
+
+
+class Numbered(NamedTuple):
+    """A resource whose records have a number: the field, what people call it, and who has a number on record."""
+
+    field: str
+    label: str
+    noun: str
+    list_holders: Callable[[Any, UUID, Sequence[str]], Awaitable[list[NumberHolder]]]
+
+
+NUMBERED = {
+    "participants": Numbered("participant_number", "NDIS number", "participants", store.list_participants_by_number),
+    "providers": Numbered("abn", "ABN", "providers", store.list_providers_by_abn),
+}
+
+
+@dataclass(slots=True)
+class MatchResult:
+    """The rows to write, the faults and warnings by line, and the ids of the records of skipped lines."""
+
+    rows: list[ImportRow[Any]] = field(default_factory=list[ImportRow[Any]])
+    faults: dict[int, Problem] = field(default_factory=dict[int, Problem])
+    warnings: dict[int, Problem] = field(default_factory=dict[int, Problem])
+    skipped: dict[int, str] = field(default_factory=dict[int, str])
+
+
+class Matcher:
+    """Matches the rows of one file, batch by batch. It remembers the line of each number and of each id."""
+
+    def __init__(self, resource: str, existing: ExistingRecords) -> None:
+        self._numbered = NUMBERED.get(resource)
+        self._existing: ExistingRecords = existing
+        self._lines_by_number: dict[str, int] = {}
+        self._lines_by_id: dict[str, int] = {}
+
+    async def match(self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]) -> MatchResult:
+        """Give each row of a known number the id of its record, as the import's option says."""
+        result = MatchResult()
+        holders = await self._list_holders(ctx, rows)
+        for row in rows:
+            number = self._number(row)
+            if number and self._numbered:
+                self._match_row(row, number, holders[number], self._numbered, result)
+            if self._is_rejected_or_skipped(row, result) or self._repeats_id(row, result):
+                continue
+            result.rows.append(row)
+        return result
+
+    def _is_rejected_or_skipped(self, row: ImportRow[Any], result: MatchResult) -> bool:
+        return row.line_number in result.faults or row.line_number in result.skipped
+
+    def _repeats_id(self, row: ImportRow[Any], result: MatchResult) -> bool:
+        id_ = row.values.id
+        if id_ is UNSET or id_ is None or hasattr(row.values, "permissions"):  # a person can be on several teams
+            return False
+        first = self._lines_by_id.setdefault(str(id_).lower(), row.line_number)
+        if first != row.line_number:
+            message = f"line {first:,} is about the same record: keep one of the lines"
+            result.faults[row.line_number] = Problem("id", str(id_), message)
+        return first != row.line_number
+
+    def _number(self, row: ImportRow[Any]) -> str | None:
+        value = getattr(row.values, self._numbered.field) if self._numbered else None
+        return plain_number(value) if isinstance(value, str) and value.strip() else None
+
+    async def _list_holders(
+        self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]
+    ) -> defaultdict[str, list[NumberHolder]]:
+        """The records of each number in the rows. On record, a number may be grouped with spaces."""
+        numbers = {number for row in rows if (number := self._number(row))}
+        holders = defaultdict[str, list[NumberHolder]](list)
+        if numbers and self._numbered:
+            spellings = sorted(numbers | {_group(each) for each in numbers})
+            for each in await self._numbered.list_holders(ctx.tx, ctx.plan_manager_id, spellings):
+                holders[plain_number(each.number)].append(each)
+        return holders
+
+    def _match_row(
+        self,
+        row: ImportRow[Any],
+        number: str,
+        holders: Sequence[NumberHolder],
+        numbered: Numbered,
+        result: MatchResult,
+    ) -> None:
+        first = self._lines_by_number.setdefault(number, row.line_number)
+        own_id = None if row.values.id is UNSET else str(row.values.id).lower()
+        others = [each for each in holders if str(each.id) != own_id]
+        matches = own_id is None and self._existing != "create"
+        if first != row.line_number:
+            problem = Problem(numbered.field, number, f"line {first:,} has the same {numbered.label}")
+            (result.faults if matches else result.warnings)[row.line_number] = problem
+        elif len(others) > 1 and matches:
+            message = f"{_names(others)} have this {numbered.label}: add the ID of one of them"
+            result.faults[row.line_number] = Problem(numbered.field, number, message)
+        elif others and not matches:
+            verb = "has" if len(others) == 1 else "have"
+            message = f"{_names(others)} {verb} this {numbered.label} already"
+            result.warnings[row.line_number] = Problem(numbered.field, number, message)
+        elif others and self._existing == "skip":
+            result.skipped[row.line_number] = str(others[0].id)
+        elif others:
+            row.values.id = str(others[0].id)
+
+
+def assign_ids(resource: str, rows: Sequence[ImportRow[Any]]) -> None:
+    """Give new records their ids, except those whose ids depend on other records or come from a sequence."""
+    if resource in ("note-types", "team-members", "account-managers"):
+        return
+    for row in rows:
+        if row.values.id is UNSET:
+            row.values.id = str(uuid7())
+
+
+def _names(holders: Sequence[NumberHolder]) -> str:
+    names = [each.name or str(each.id) for each in holders]
+    if len(names) > MAX_NAMES:
+        return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _group(number: str) -> str:
+    """The usual grouping of an NDIS number or ABN: `430 205 409`."""
+    sizes = _GROUPS.get(len(number), (len(number),))
+    starts = [sum(sizes[:at]) for at in range(len(sizes))]
+    return " ".join(number[start : start + size] for start, size in zip(starts, sizes, strict=True))

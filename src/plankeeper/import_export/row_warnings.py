@@ -1,0 +1,56 @@
+"""Warnings about the records of an import: values that are accepted but probably wrong."""
+
+from datetime import date
+
+import msgspec
+from msgspec import Raw, Struct
+
+from plankeeper.imports.schemas import Problem
+from plankeeper.participants import plausibility as participant_rules
+from plankeeper.plausibility import Implausible
+from plankeeper.providers import plausibility as provider_rules
+
+
+class ParticipantFacts(Struct):
+    """What the rules look at, from the record of an event."""
+
+    first_name: str | None = None
+    last_name: str | None = None
+    preferred_name: str | None = None
+    participant_number: str | None = None
+    date_of_birth: date | None = None
+    phone_number: str | None = None
+    postcode: str | None = None
+    state: str | None = None
+    plan_start_date: date | None = None
+    plan_end_date: date | None = None
+    status: str = ""
+    date_ceased: date | None = None
+
+
+class ProviderFacts(Struct):
+    """Likewise of a provider."""
+
+    entity_name: str | None = None
+    abn: str | None = None
+    primary_phone_number: str | None = None
+    postcode: str | None = None
+    state: str | None = None
+
+
+def find_warnings(resource: str, record: Raw, today: date) -> list[Problem]:
+    """The warnings about a record as its event shows it."""
+    if resource == "participants":
+        participant = msgspec.json.decode(record, type=ParticipantFacts)
+        return [_warning(each, participant) for each in participant_rules.find_implausible(participant, today)]
+    if resource == "providers":
+        provider = msgspec.json.decode(record, type=ProviderFacts)
+        return [_warning(each, provider) for each in provider_rules.find_implausible(provider)]
+    return []
+
+
+def _warning(implausible: Implausible, record: Struct) -> Problem:
+    value = getattr(record, implausible.field)
+    # A message in upper case stands alone.
+    field = "" if implausible.message[:1].isupper() else implausible.field
+    return Problem(field, str(value) if value and field else "", implausible.message, is_warning=True)

@@ -1,0 +1,305 @@
+"""Imports, their rows and the mapped columns in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import LiteralString
+from uuid import UUID
+
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.imports.schemas import (
+    ColumnMapping,
+    Import,
+    ImportedRow,
+    ImportOptions,
+    ImportRowRecord,
+    NumberHolder,
+    OutcomeCounts,
+)
+
+COUNTS: LiteralString = """
+    created_count, changed_count, unchanged_count, skipped_count, rejected_count, warning_count
+"""
+COLUMNS: LiteralString = f"""
+    {COUNTS}, id, resource, file_name, digest, existing, clears_empty, notify, state, created_by, created_by_name,
+    created_at, imported_at, undone_at, undone_by_name, columns, mapping
+"""
+INSERT = """
+    insert into imports (
+        plan_manager_id, id, resource, file_name, digest, columns, mapping, created_by, created_by_name, created_at
+    )
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+"""
+
+
+async def insert(tx: Transaction, plan_manager_id: UUID, new: Import) -> None:
+    """Insert an import whose file has been uploaded."""
+    await tx.execute(
+        INSERT,
+        plan_manager_id,
+        new.id,
+        new.resource,
+        new.file_name,
+        new.digest,
+        new.columns,
+        new.mapping,
+        new.created_by,
+        new.created_by_name,
+        new.created_at,
+    )
+
+
+GET = f"select {COLUMNS} from imports where plan_manager_id = $1 and id = $2"
+
+
+async def get(db: Executor, plan_manager_id: UUID, import_id: UUID) -> Import | None:
+    return await db.one_or_none(Import, GET, plan_manager_id, import_id)
+
+
+SELECT_FOR_UPDATE = GET + " for update"
+
+
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, import_id: UUID) -> Import | None:
+    """An import, locked until the transaction ends."""
+    return await tx.one_or_none(Import, SELECT_FOR_UPDATE, plan_manager_id, import_id)
+
+
+LIST_PAGE = f"""
+    select {COLUMNS}
+    from imports
+    where plan_manager_id = $1 and ($2::uuid is null or id < $2)
+        and (state in ('imported', 'undone') or created_by = $3)
+    order by id desc
+    limit $4
+"""
+
+
+async def list_page(
+    db: Executor, plan_manager_id: UUID, before: UUID | None, account_id: UUID, limit: int
+) -> list[Import]:
+    """The newest imports first, with the unfinished ones of an account."""
+    return await db.rows(Import, LIST_PAGE, plan_manager_id, before, account_id, limit)
+
+
+GET_SAME_FILE = f"""
+    select {COLUMNS}
+    from imports
+    where plan_manager_id = $1 and digest = $2 and state = 'imported'
+    order by id desc
+    limit 1
+"""
+
+
+async def get_same_file(db: Executor, plan_manager_id: UUID, digest: str) -> Import | None:
+    """The last import of a file with this content that was not undone."""
+    return await db.one_or_none(Import, GET_SAME_FILE, plan_manager_id, digest)
+
+
+UPDATE_CHECKED = """
+    update imports set
+        state = 'checked', resource = $3, mapping = $4, existing = $5, clears_empty = $6,
+        created_count = $7, changed_count = $8, unchanged_count = $9, skipped_count = $10, rejected_count = $11,
+        warning_count = $12
+    where plan_manager_id = $1 and id = $2
+"""
+
+
+async def update_checked(
+    tx: Transaction, plan_manager_id: UUID, import_id: UUID, options: ImportOptions, counts: OutcomeCounts
+) -> None:
+    """Save the result of a check."""
+    await tx.execute(
+        UPDATE_CHECKED,
+        plan_manager_id,
+        import_id,
+        options.resource,
+        options.mapping,
+        options.existing,
+        options.clears_empty,
+        counts.created_count,
+        counts.changed_count,
+        counts.unchanged_count,
+        counts.skipped_count,
+        counts.rejected_count,
+        counts.warning_count,
+    )
+
+
+UPDATE_IMPORTED = """
+    update imports set state = 'imported', imported_at = $3, notify = $4 where plan_manager_id = $1 and id = $2
+"""
+
+
+async def update_imported(
+    tx: Transaction, plan_manager_id: UUID, import_id: UUID, imported_at: datetime, *, notify: bool
+) -> None:
+    await tx.execute(UPDATE_IMPORTED, plan_manager_id, import_id, imported_at, notify)
+
+
+UPDATE_UNDONE = """
+    update imports set state = 'undone', undone_at = $3, undone_by_name = $4 where plan_manager_id = $1 and id = $2
+"""
+
+
+async def update_undone(
+    tx: Transaction, plan_manager_id: UUID, import_id: UUID, undone_at: datetime, undone_by_name: str | None
+) -> None:
+    await tx.execute(UPDATE_UNDONE, plan_manager_id, import_id, undone_at, undone_by_name)
+
+
+DELETE = "delete from imports where plan_manager_id = $1 and id = $2"
+
+
+async def delete(tx: Transaction, plan_manager_id: UUID, import_id: UUID) -> None:
+    """Delete an import with its rows."""
+    await tx.execute(DELETE, plan_manager_id, import_id)
+
+
+async def insert_many(tx: Transaction, rows: Sequence[ImportRowRecord]) -> None:
+    await tx.insert_rows("import_rows", ImportRowRecord, rows)
+
+
+DELETE_ROWS = "delete from import_rows where plan_manager_id = $1 and import_id = $2"
+
+
+async def delete_rows(tx: Transaction, plan_manager_id: UUID, import_id: UUID) -> None:
+    await tx.execute(DELETE_ROWS, plan_manager_id, import_id)
+
+
+ROW_COLUMNS: LiteralString = """
+    line_number, outcome, has_warnings, record_id, event_id, cells, before, after, problems
+"""
+LIST_ROWS = f"""
+    select {ROW_COLUMNS}
+    from import_rows
+    where plan_manager_id = $1 and import_id = $2 and line_number > $3
+        and ($4::text is null or outcome = $4) and (not $5 or has_warnings)
+    order by line_number
+    limit $6
+"""
+
+
+async def list_rows(
+    db: Executor,
+    plan_manager_id: UUID,
+    import_id: UUID,
+    after: int,
+    outcome: str | None,
+    limit: int,
+    *,
+    with_warnings: bool = False,
+) -> list[ImportedRow]:
+    """The rows after a line, of one outcome or all, or only those with warnings."""
+    return await db.rows(ImportedRow, LIST_ROWS, plan_manager_id, import_id, after, outcome, with_warnings, limit)
+
+
+LIST_MAPPINGS = "select resource, column_name, field from import_mappings where plan_manager_id = $1"
+
+
+async def list_mappings(db: Executor, plan_manager_id: UUID) -> dict[str, dict[str, str]]:
+    """The fields that people chose earlier, by resource and by the folded names of the columns."""
+    mappings: dict[str, dict[str, str]] = {}
+    for each in await db.rows(ColumnMapping, LIST_MAPPINGS, plan_manager_id):
+        mappings.setdefault(each.resource, {})[each.column_name] = each.field
+    return mappings
+
+
+UPSERT_MAPPINGS = """
+    insert into import_mappings (plan_manager_id, resource, column_name, field)
+    select $1, $2, column_name, field
+    from unnest($3::text[], $4::text[]) as chosen (column_name, field)
+    on conflict (plan_manager_id, resource, column_name) do update set field = excluded.field
+"""
+
+
+async def upsert_mappings(tx: Transaction, plan_manager_id: UUID, resource: str, mappings: dict[str, str]) -> None:
+    """Remember the fields of columns, by the folded names of the columns."""
+    await tx.execute(UPSERT_MAPPINGS, plan_manager_id, resource, list(mappings), list(mappings.values()))
+
+
+LIST_PARTICIPANTS_BY_NUMBER = """
+    select participant_number as number, id, concat_ws(' ', first_name, last_name) as name
+    from participants
+    where plan_manager_id = $1 and participant_number = any ($2)
+    order by id
+"""
+LIST_PROVIDERS_BY_ABN = """
+    select abn as number, id, coalesce(entity_name, '') as name
+    from providers
+    where plan_manager_id = $1 and abn = any ($2)
+    order by id
+"""
+
+
+async def list_participants_by_number(
+    db: Executor, plan_manager_id: UUID, numbers: Sequence[str]
+) -> list[NumberHolder]:
+    """All participants with one of the numbers; several may share a number."""
+    return await db.rows(NumberHolder, LIST_PARTICIPANTS_BY_NUMBER, plan_manager_id, numbers)
+
+
+async def list_providers_by_abn(db: Executor, plan_manager_id: UUID, numbers: Sequence[str]) -> list[NumberHolder]:
+    """All providers with one of the ABNs; several may share one."""
+    return await db.rows(NumberHolder, LIST_PROVIDERS_BY_ABN, plan_manager_id, numbers)
+
+
+# The records that refer to a created record, by kind. They prevent that it is deleted again.
+OF_PARTICIPANTS: LiteralString = "where plan_manager_id = $1 and participant_id = any ($2::text[]::uuid[])"
+LIST_TEAM_OF_PARTICIPANTS: LiteralString = f"select distinct participant_id::text from team_members {OF_PARTICIPANTS}"
+LIST_INVOICED_PARTICIPANTS: LiteralString = f"select distinct participant_id::text from invoices {OF_PARTICIPANTS}"
+LIST_INVOICED_PROVIDERS = """
+    select distinct pm_provider_id::text from invoices
+    where plan_manager_id = $1 and pm_provider_id = any ($2::text[]::uuid[])
+"""
+
+
+async def list_participants_with_team(db: Executor, plan_manager_id: UUID, ids: Sequence[str]) -> list[str]:
+    return await db.rows(str, LIST_TEAM_OF_PARTICIPANTS, plan_manager_id, ids)
+
+
+async def list_participants_with_invoices(db: Executor, plan_manager_id: UUID, ids: Sequence[str]) -> list[str]:
+    return await db.rows(str, LIST_INVOICED_PARTICIPANTS, plan_manager_id, ids)
+
+
+async def list_providers_with_invoices(db: Executor, plan_manager_id: UUID, ids: Sequence[str]) -> list[str]:
+    return await db.rows(str, LIST_INVOICED_PROVIDERS, plan_manager_id, ids)
+
+
+# One task deletes the expired rows and imports of all plan managers.
+PURGE_UPLOADED = """
+    delete from imports
+    where state in ('uploaded', 'checked') and created_at < statement_timestamp() - $1 * interval '1 hour'
+"""
+PURGE_REJECTED = """
+    delete from import_rows
+    using imports
+    where imports.plan_manager_id = import_rows.plan_manager_id and imports.id = import_rows.import_id
+        and outcome = 'rejected' and columns is not null
+        and imported_at < statement_timestamp() - $1 * interval '1 day'
+"""
+CLEAR_COLUMNS = """
+    update imports set columns = null, mapping = null
+    where columns is not null and imported_at < statement_timestamp() - $1 * interval '1 day'
+"""
+PURGE_IMPORTED = """
+    delete from imports where imported_at < statement_timestamp() - $1 * interval '1 day'
+"""
+
+
+async def purge_uploaded(db: Executor, hours: int) -> None:
+    """Delete the imports that nobody confirmed within some hours, with their rows."""
+    await db.execute(PURGE_UPLOADED, hours)
+
+
+async def purge_rejected(db: Executor, days: int) -> None:
+    """Delete the rejected rows of imports that are older than some days."""
+    await db.execute(PURGE_REJECTED, days)
+
+
+async def clear_columns(db: Executor, days: int) -> None:
+    """Delete the names of the columns of imports whose rejected rows have been deleted."""
+    await db.execute(CLEAR_COLUMNS, days)
+
+
+async def purge_imported(db: Executor, days: int) -> None:
+    """Delete the records of imports that are older than some days."""
+    await db.execute(PURGE_IMPORTED, days)

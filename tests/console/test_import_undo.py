@@ -1,0 +1,171 @@
+"""Undoing an import: what it restores, and what prevents it."""
+
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import pytest
+from msgspec import Struct
+
+from support.client import Client
+from support.console import Browser
+from support.importing import import_records
+from support.imports import confirm, import_path, upload
+from support.server import RunningServer
+
+
+class EventRow(Struct):
+    """An event as it is stored."""
+
+    type: str
+    actor_kind: str
+    notify: bool
+
+
+@pytest.fixture
+def events(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[EventRow]]:
+    """All events of participants, in their order."""
+    statement = """
+        select type, actor_kind, notify from events
+        where plan_manager_id = $1 and resource_kind = 'participant' order by id
+    """
+    return lambda: server.run(server.db.rows(EventRow, statement, plan_manager_id))
+
+
+@pytest.fixture
+def client(server: RunningServer, plan_manager_id: UUID, new_key: Callable[..., str]) -> Iterator[Client]:
+    """A client of the same plan manager."""
+    opened = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    yield opened
+    opened.http.close()
+
+
+def import_file(browser: Browser, content: str, **form: str) -> str:
+    path = import_path(upload(browser, content.encode()))
+    assert confirm(browser, path, form).status_code == 200
+    return path
+
+
+def test_an_undo_deletes_new_people_and_restores_the_others(
+    owner: Browser, client: Client, events: Callable[[], list[EventRow]]
+) -> None:
+    bee = client.create(
+        "/participants", {"first_name": "Bee", "participant_number": "430205410", "plan_end_date": "2027-06-30"}
+    )
+    before = client.get(f"/participants/{bee['id']}", view="full").json()
+    path = import_file(
+        owner, "First name,NDIS number,Plan end,Suburb\nBeatrice,430205410,30/6/2028,Perth\nCy,430205412,,Perth\n"
+    )
+    assert len(client.get("/participants").json()["data"]) == 2
+    page = owner.get(f"{path}/undo")
+    assert ("1 new record is deleted." in page.text, "1 changed record gets its previous" in page.text) == (True, True)
+    assert owner.submit(f"{path}/undo").status_code == 303
+    after = client.get(f"/participants/{bee['id']}", view="full").json()
+    assert after | {"updated_at": None} == before | {"updated_at": None}
+    assert [each["id"] for each in client.get("/participants").json()["data"]] == [bee["id"]]
+    assert [(each.type, each.actor_kind, each.notify) for each in events()[1:]] == [
+        ("participant.updated", "user", False),
+        ("participant.created", "user", False),
+        ("participant.deleted", "user", False),
+        ("participant.updated", "user", False),
+    ]
+    shown = owner.get(path).text
+    assert ("Undone" in shown, "Undo this import" in shown) == (True, False)
+    # A second undo is impossible, and the file can be imported again.
+    assert (owner.get(f"{path}/undo").status_code, owner.submit(f"{path}/undo").status_code) == (404, 404)
+
+
+def test_references_and_teams_are_restored(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    manager = {"first_name": "Ama", "last_name": "Owusu", "email": "ama@example.com"}
+    assert not server.run(import_records(server, plan_manager_id, "account-managers", [manager])).errors
+    person = client.create("/participants", {"first_name": "Bee", "participant_number": "430205410"})
+    team = f"/participants/{person['id']}/team-members"
+    member = client.create(
+        team, {"first_name": "Lee", "email": "lee@example.com", "permissions": ["view_budget"], "contact_priority": 1}
+    )
+    first = import_file(owner, "NDIS number,Account manager\n430205410,ama owusu\n")
+    second = import_file(
+        owner,
+        "NDIS number,First name,Email,Permissions,Priority,Role\n"
+        "430205410,Leigh,lee@example.com,View invoices; view budget,secondary,Parent\n"
+        "430205410,Kim,kim@example.com,no access,primary,Carer\n",
+    )
+    assert [each["first_name"] for each in client.get(team).json()["data"]] == ["Leigh", "Kim"]
+    for path in (second, first):
+        assert owner.submit(f"{path}/undo").status_code == 303
+    [restored] = client.get(team).json()["data"]
+    assert restored == member
+    full = client.get(f"/participants/{person['id']}", view="full").json()
+    assert full["account_manager"] == {"id": None, "name": None}
+
+
+def test_changed_records_prevent_an_undo_and_are_listed(
+    owner: Browser, client: Client, events: Callable[[], list[EventRow]]
+) -> None:
+    path = import_file(owner, "First name,NDIS number\nBee,430205410\nCy,430205411\nDi,430205412\nEd,430205413\n")
+    people = {each["first_name"]: each["id"] for each in client.get("/participants").json()["data"]}
+    client.put(f"/participants/{people['Bee']}", {"last_name": "Lee"}).raise_for_status()
+    client.delete(f"/participants/{people['Cy']}").raise_for_status()
+    client.create(f"/participants/{people['Di']}/team-members", {"first_name": "Lee"})
+    count = len(events())
+    for page in (owner.get(f"{path}/undo"), owner.submit(f"{path}/undo")):
+        assert "3 of its records have changed since" in page.text
+        for text in ("has changed", "was deleted", "has team members now", f"/console/participants/{people['Bee']}"):
+            assert text in page.text
+        assert people["Ed"] not in page.text
+    assert owner.submit(f"{path}/undo").status_code == 409
+    assert (len(events()), len(client.get("/participants").json()["data"])) == (count, 3)
+
+
+def test_a_change_that_was_taken_back_prevents_an_undo(owner: Browser, client: Client) -> None:
+    path = import_file(owner, "First name\nBee\n")
+    [person] = client.get("/participants").json()["data"]
+    for name in ("Cy", "Bee"):
+        client.put(f"/participants/{person['id']}", {"first_name": name}).raise_for_status()
+    assert owner.submit(f"{path}/undo").status_code == 409
+
+
+def test_invoices_of_new_people_and_providers_prevent_an_undo(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    first = import_file(owner, "First name,NDIS number\nBee,430205410\n")
+    second = import_file(owner, "Provider,ABN\nCopper Quokka,51824753556\n")
+    [person] = client.get("/participants").json()["data"]
+    [provider] = client.get("/providers").json()["data"]
+    invoice = {"participant_id": person["id"], "pm_provider_id": provider["id"], "invoice_number": "1"}
+    assert not server.run(import_records(server, plan_manager_id, "invoices", [invoice])).errors
+    for path in (first, second):
+        page = owner.submit(f"{path}/undo")
+        assert (page.status_code, "has invoices now" in page.text) == (409, True)
+
+
+def test_the_name_of_a_manager_prevents_no_undo(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    manager = {"first_name": "Ama", "last_name": "Owusu", "email": "ama@example.com"}
+    assert not server.run(import_records(server, plan_manager_id, "account-managers", [manager])).errors
+    path = import_file(owner, "First name,Account manager\nBee,Ama Owusu\n", notify="yes")
+    assert not server.run(
+        import_records(server, plan_manager_id, "account-managers", [manager | {"last_name": "Mensah"}])
+    ).errors
+    assert owner.submit(f"{path}/undo").status_code == 303
+    assert client.get("/participants").json()["data"] == []
+
+
+def test_note_types_and_providers_are_restored(owner: Browser, client: Client) -> None:
+    provider = client.create("/providers", {"entity_name": "Quokka", "abn": "51824753556", "city": "Perth"})
+    note_type = client.create("/note-types", {"note_type": "Call"})
+    paths = [
+        import_file(owner, "Provider,ABN,Suburb\nCopper Quokka,51824753556,Hobart\nOther,,\n"),
+        import_file(owner, f"id,Name,Badge colour\n{note_type['id']},Calls,red\n,Visit,blue\n"),
+    ]
+    for path in paths:
+        assert owner.submit(f"{path}/undo").status_code == 303
+    assert client.get("/providers").json()["data"] == [provider]
+    assert client.get("/note-types").json()["data"] == [note_type]
+
+
+def test_an_import_of_records_that_cannot_be_deleted_has_no_undo(owner: Browser) -> None:
+    path = import_file(owner, "Reason\nMoved\n")
+    assert ("Undo" in owner.get(path).text, owner.get(f"{path}/undo").status_code) == (False, 404)
