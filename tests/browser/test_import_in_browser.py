@@ -1,51 +1,89 @@
-"""Importing in a browser: a file with errors, the corrected file, and note types with their colours."""
+"""Importing in a browser, with and without JavaScript: an office's file, the same file again, an undo."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from support.console import Account, fill_sign_in_form
+from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.imports import OFFICE_FILE
+from support.server import RunningServer
+
+FILE = OFFICE_FILE.replace("Ama Owusu", "")  # there are no account managers
+PEOPLE = ("Róisín Kavanagh", "Bee Thompson", "Cy Nguyễn")
 
 
 @pytest.fixture
 def manager_page(page: Any, new_account: Callable[..., Account]) -> Any:
     """A page of a manager who is signed in."""
     fill_sign_in_form(page, new_account("manager").email)
-    page.get_by_role("heading", name="Participants").wait_for()
+    wait_until_signed_in(page)
     return page
 
 
-def choose_file(page: Any, name: str, content: str) -> None:
-    page.get_by_label("Record type").select_option("note-types")
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
+def office_page(
+    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
+) -> Iterator[Any]:
+    """A page of a manager, whose browser may not run scripts."""
+    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param)
+    page = context.new_page()
+    fill_sign_in_form(page, new_account("manager").email)
+    wait_until_signed_in(page)
+    yield page
+    context.close()
+
+
+def check_file(page: Any, name: str, content: str) -> None:
     page.get_by_label("File", exact=True).set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
     )
     page.get_by_role("button", name="Check file").click()
 
 
-def test_a_file_is_rejected_with_errors_and_imported_without(manager_page: Any) -> None:
-    manager_page.get_by_role("link", name="Settings").click()
-    manager_page.get_by_role("link", name="Import").click()
-    with manager_page.expect_download() as download:
-        manager_page.get_by_role("link", name="note-types.csv").click()
-    header, example, _ = download.value.path().read_text(encoding="utf-8-sig").split("\n")
-    assert header.startswith("note_type,") or ",note_type" in header
+def test_an_office_imports_its_file_and_takes_it_back(office_page: Any) -> None:
+    page = office_page
+    page.goto("/console/participants")
+    page.get_by_role("link", name="Import", exact=True).click()
+    check_file(page, "people.csv", FILE)
+    for text in ("Line 4", "31 Feb 1980 doesn’t exist", "line 2 has the same NDIS number", "is before the plan start"):
+        page.get_by_text(text).first.wait_for()
+    page.locator(".outcomes").get_by_role("link", name="Faulty").click()
+    assert page.locator(".import-rows > li").count() == 3
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the faulty rows").click()
+    assert download.value.path().read_text(encoding="utf-8-sig").startswith("First Name,Surname,DOB")
+    page.get_by_role("button", name="Import 3 rows, skip 3").click()
+    page.get_by_text("3 rows imported.").wait_for()
+    for name in PEOPLE:
+        page.get_by_role("link", name=name).wait_for()
 
-    choose_file(manager_page, "kinds.csv", "note_type,badge_color\n,teal\nVisit,red\n")
-    manager_page.get_by_role("alert").filter(has_text="1 line has an error").wait_for()
-    manager_page.get_by_role("row").filter(has_text="Line 2").filter(has_text="Note type").wait_for()
-    assert manager_page.get_by_role("button", name="Import").count() == 0
+    # The same file again duplicates nobody.
+    page.get_by_role("link", name="New import").click()
+    check_file(page, "people.csv", FILE)
+    page.get_by_text("There is nothing to import").wait_for()
 
-    manager_page.get_by_role("link", name="Upload corrected file").click()
-    choose_file(manager_page, "kinds.csv", f"{header}\n{example}\n")
-    manager_page.get_by_role("button", name="Import").click()
-    manager_page.get_by_role("heading", name="kinds.csv imported").wait_for()
+    page.goto("/console/imports")
+    page.get_by_role("link", name="people.csv").last.click()
+    page.get_by_role("link", name="Undo this import").click()
+    page.get_by_text("3 new records are deleted.").wait_for()
+    page.get_by_role("button", name="Undo this import").click()
+    page.get_by_text("The import has been undone.").wait_for()
+    page.goto("/console/participants")
+    assert page.get_by_text("Kavanagh").count() == 0
 
-    manager_page.get_by_role("link", name="Note types").click()
-    manager_page.get_by_role("row").filter(has_text="Phone call").filter(has_text="#0b7285").wait_for()
-    drawn = manager_page.locator("svg circle").evaluate_all("found => found.map(each => getComputedStyle(each).fill)")
-    assert drawn == ["rgb(11, 114, 133)", "rgb(0, 128, 128)"]
+
+def test_columns_are_chosen_in_a_browser(office_page: Any) -> None:
+    page = office_page
+    page.goto("/console/imports/new")
+    check_file(page, "kinds.csv", "Art,Farbe\nBesuch,teal\n")
+    page.get_by_label("What the file contains").select_option("note-types")
+    page.get_by_role("button", name="Use this record type").click()
+    page.get_by_label("Art").select_option("note_type")
+    page.get_by_label("Farbe").select_option("badge_color")
+    page.get_by_role("button", name="Check file").click()
+    page.get_by_role("button", name="Import 1 row").click()
+    page.get_by_text("1 row imported.").wait_for()
 
 
 def test_a_script_in_a_colour_is_shown_as_text(manager_page: Any) -> None:

@@ -92,10 +92,10 @@ def _plain_amount(text: str) -> str:
 def _code_of(annotation: Any, text: str) -> str:
     """The code that a text means, in any case and with spaces for underscores: `on hold` is `on_hold`."""
     codes = _codes(annotation)
-    if not codes:
+    if not codes or text.startswith("["):  # a list may be JSON
         return text
     folded = {_fold(each): each for each in codes}
-    if unwrap_type(annotation) is list and not text.startswith("["):
+    if unwrap_type(annotation) is list:
         return ";".join(folded.get(_fold(each), each.strip()) for each in re.split("[;,]", text))
     return folded.get(_fold(text), text)
 
