@@ -83,7 +83,7 @@ def test_an_office_imports_its_own_file(owner: Browser, people: Callable[[], lis
         "Line 4 Ada Lindqvist Faulty Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist",
         "Line 5 Ben Okafor Faulty NDIS number “430205409”: line 2 has the same NDIS number",
         (
-            "Line 6 Cy Nguyễn New Check Plan end date “2026-06-30”: is before the plan start date, 1 Jul 2026"
+            "Line 6 Cy Nguyễn New Check Plan end date “30 Jun 2026”: is before the plan start date, 1 Jul 2026"
             " First name Cy Last name Nguyễn NDIS number 430205412 Date of birth 5 May 1985 State WA Postcode 6000"
             " City Perth Status Active Plan start date 1 Jul 2026 Plan end date 30 Jun 2026"
         ),
@@ -194,6 +194,15 @@ def test_a_number_of_two_people_is_a_fault_that_names_them(owner: Browser, clien
     check = upload(owner, b"First name,NDIS Number\nDi,430205410\n")
     assert rows(check) == [
         "Line 2 Di Faulty NDIS number “430205410”: Bee and Cy have this NDIS number: add the ID of one of them"
+    ]
+
+
+def test_the_number_of_a_faulty_row_counts(owner: Browser) -> None:
+    content = b"First name,NDIS Number,DOB\nBee,430205410,soon\nCy,430205410,1/2/1990\nDi,430205411,1/2/1990\n"
+    assert [each.partition("Faulty")[2] for each in rows(upload(owner, content))] == [
+        " Date of birth “soon”: must be a date, such as 22 Jun 1975 or 22/6/1975",
+        " NDIS number “430205410”: line 2 has the same NDIS number",
+        "",
     ]
 
 

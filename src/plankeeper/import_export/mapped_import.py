@@ -115,7 +115,8 @@ async def _import_batch(
     for each in batch:
         if each.row is None:
             _reject(results[each.line_number], each.problems)
-    matched = await matcher.match(ctx, [each.row for each in batch if each.row])
+    rejected_numbers = [(each.line_number, each.number) for each in batch if each.row is None]
+    matched = await matcher.match(ctx, [each.row for each in batch if each.row], rejected_numbers)
     for line_number, problem in matched.faults.items():
         _reject(results[line_number], [problem])
     for line_number, problem in matched.warnings.items():

@@ -1,6 +1,6 @@
 """Matches rows without an id to participants by their number, and to providers by their ABN."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
 from plankeeper.http.context import WriteContext
-from plankeeper.import_export.cell_values import plain_number
+from plankeeper.import_export.cell_values import clean, plain_number
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.imports import store
 from plankeeper.imports.schemas import ExistingRecords, NumberHolder, Problem
@@ -53,18 +53,31 @@ class Matcher:
         self._lines_by_number: dict[str, int] = {}
         self._lines_by_id: dict[str, int] = {}
 
-    async def match(self, ctx: WriteContext, rows: Sequence[ImportRow[Any]]) -> MatchResult:
-        """Give each row of a known number the id of its record, as the import's option says."""
-        result = MatchResult()
+    async def match(
+        self, ctx: WriteContext, rows: Sequence[ImportRow[Any]], rejected_numbers: Sequence[tuple[int, str]] = ()
+    ) -> MatchResult:
+        """Give each row of a known number the id of its record, as the import's option says.
+
+        `rejected_numbers` are the lines of rejected rows with their numbers, which count as numbers of the file.
+        """
+        result, rejected = MatchResult(), deque(rejected_numbers)
         holders = await self._list_holders(ctx, rows)
         for row in rows:
+            while rejected and rejected[0][0] < row.line_number:
+                self._add_number(*rejected.popleft())
             number = self._number(row)
             if number and self._numbered:
                 self._match_row(row, number, holders[number], self._numbered, result)
             if self._is_rejected_or_skipped(row, result) or self._repeats_id(row, result):
                 continue
             result.rows.append(row)
+        for line_number, number in rejected:
+            self._add_number(line_number, number)
         return result
+
+    def _add_number(self, line_number: int, text: str) -> None:
+        if text.strip():
+            self._lines_by_number.setdefault(plain_number(clean(text)), line_number)
 
     def _is_rejected_or_skipped(self, row: ImportRow[Any], result: MatchResult) -> bool:
         return row.line_number in result.faults or row.line_number in result.skipped

@@ -5,6 +5,7 @@ from datetime import date
 import msgspec
 from msgspec import Raw, Struct
 
+from plankeeper.console.formatting import format_date
 from plankeeper.imports.schemas import Problem
 from plankeeper.participants import plausibility as participant_rules
 from plankeeper.plausibility import Implausible
@@ -53,4 +54,5 @@ def _warning(implausible: Implausible, record: Struct) -> Problem:
     value = getattr(record, implausible.field)
     # A message in upper case stands alone.
     field = "" if implausible.message[:1].isupper() else implausible.field
-    return Problem(field, str(value) if value and field else "", implausible.message, is_warning=True)
+    text = format_date(value) if isinstance(value, date) else str(value or "")
+    return Problem(field, text if field else "", implausible.message, is_warning=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import fields
 
-from plankeeper.import_export.cell_values import CellError, clean, normalize
+from plankeeper.import_export.cell_values import NUMBER_FIELDS, CellError, clean, normalize
 from plankeeper.import_export.columns import IGNORED
 from plankeeper.import_export.reader import (
     Column,
@@ -38,12 +38,13 @@ ResolveReference = Callable[[str, str], str]
 
 
 class SourceRow(NamedTuple):
-    """A row of a file: its original cells, and its values or its problems."""
+    """A row of a file: its original cells, and its values or its problems. `number` is the cell that matches rows."""
 
     line_number: int
     cells: list[str]
     row: ImportRow[Any] | None
     problems: list[Problem]
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ class _RowParser:
         self._schema, self._resolve = schema, resolve
         self._types = {field.encode_name: field.type for field in fields(schema)}
         self._width = len(mapping)
+        self._number_position = next((at for at, field in enumerate(mapping) if field in NUMBER_FIELDS), -1)
         self._positions = [(position, field) for position, field in enumerate(mapping) if field != IGNORED]
         self._columns = [
             Column(name, clears_empty and is_nullable(self._types[name]), cell_parser(self._types[name]))
@@ -164,7 +166,8 @@ class _RowParser:
         invalid = out_of_range_datetime(parsed.values) if parsed else None
         if invalid:
             problems.append(self._problem(row, invalid, "must be a datetime in the years 2 to 9998"))
-        return SourceRow(row.line_number, original, None if problems else parsed, problems)
+        number = original[self._number_position] if self._number_position in range(len(original)) else ""
+        return SourceRow(row.line_number, original, None if problems else parsed, problems, number)
 
     def _normalized_cells(self, cells: list[str]) -> tuple[list[str], list[Problem]]:
         """The cells of the mapped columns. Cells that can't be read are empty, so that the others are validated."""
