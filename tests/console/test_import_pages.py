@@ -294,7 +294,8 @@ def test_only_a_manager_imports(
     } == {403}
     assert (upload(viewer, PARTICIPANTS).status_code, viewer.submit(path).status_code) == (403, 403)
     sent = {"data": {"csrf": nobody.csrf("/console/sign-in")}, "headers": {"Origin": nobody.url}}
-    assert nobody.http.post(PAGE, files={"file": ("a.csv", PARTICIPANTS)}, **sent).status_code == 403
+    response = nobody.http.post(PAGE, files={"file": ("a.csv", PARTICIPANTS)}, **sent)
+    assert (response.status_code, response.headers["location"].partition("?")[0]) == (303, "/console/sign-in")
     # What they send is not even read.
     assert upload(viewer, b"x" * (11 * 2**20)).status_code == 403
     assert (stored_files(), recorded_events()) == (["people.csv"], [])
