@@ -132,6 +132,9 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
         ("/console/settings/webhooks/new", {"URL": "https://example.com/more"}, "Create endpoint"),
         ("/console/settings/webhooks/new", {"URL": "http://example.com"}, "Create endpoint"),
         ("/console/settings/people/invite", {"Email": "somebody@example.com"}, "Create invitation"),
+        ("/console/participants/new", {"Email": "nobody@example", "Postcode": "1"}, "Add participant"),
+        ("/console/participants/new", {"First name": "Ann", "Phone": "abc"}, "Add participant"),
+        ("/console/providers/new", {"ABN": "1"}, "Add provider"),
         ("/console/participants?q=nobody-is-called-so", {}, "Apply"),
         ("/console/nowhere", {}, ""),
     ):

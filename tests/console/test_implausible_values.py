@@ -83,6 +83,11 @@ def test_a_confirmation_holds_only_for_the_values_that_were_shown(owner: Browser
         response = owner.submit(PEOPLE, attempt)
         assert (response.status_code, "Check these values" in response.text) == (422, True)
     assert client.get("/participants").json()["data"] == []
+    same = form | {"plan_start_date": "2/1/2026", "plan_end_date": "1/1/2026", "phone_number": "", "postcode": ""}
+    shown = shown_warnings(owner.submit(PEOPLE, same).text)
+    # The page shows dates in its own format, with which they come back.
+    same |= {"plan_start_date": "2 Jan 2026", "plan_end_date": "1 Jan 2026", "last_name": "Twice"}
+    assert owner.submit(PEOPLE, same | {"save_anyway": "yes", "confirmed_warning": shown}).status_code == 303
     fewer = form | anyway | {"postcode": "7000"}
     assert owner.submit(PEOPLE, fewer).status_code == 303
 

@@ -145,7 +145,7 @@ def test_only_the_changed_fields_of_a_section_are_saved(
         "plan_end_date": "2027-07-01", "postal_statement": False,
     }  # fmt: skip
     assert {name: after[name] for name in FULL_PARTICIPANT} == FULL_PARTICIPANT | stored
-    assert "Changes saved." in owner.get(f"{PAGE}/{participant_id}").text
+    assert "Changes saved: Statements by post." in owner.get(f"{PAGE}/{participant_id}").text
     assert event_summaries(server, participant_id)[1:] == ["participant.updated by user Robin Hale"] * len(changes)
 
 

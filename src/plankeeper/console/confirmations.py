@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 
+from plankeeper.console.dates import normalize_date
 from plankeeper.console.forms import FieldWarning, Form, FormError
 from plankeeper.http.errors import FieldError
 from plankeeper.http.json import to_json
@@ -38,7 +39,8 @@ def new_implausible(before: Iterable[Implausible], after: Iterable[Implausible])
 def _build_warning(form: Form, found: Implausible, earlier: FieldWarning | None, records_url: str) -> FieldWarning:
     """The warning about a field, together with an earlier one about the same field."""
     message = f"{earlier.message}, and {found.message}" if earlier else found.message
-    content = to_json([found.field, message, form.getlist(found.field)]).encode()
+    values = [normalize_date(text) for text in form.getlist(found.field)]  # the page shows dates in its own format
+    content = to_json([found.field, message, values]).encode()
     token = hashlib.blake2b(content, digest_size=16).hexdigest()
     url = f"{records_url}/{found.record_id}" if found.record_id else earlier.url if earlier else ""
     return FieldWarning(message, token, url, "View the other record" if url else "")

@@ -7,10 +7,11 @@ from datetime import date
 from typing import Any, TypeVar
 
 import asyncpg
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from plankeeper.console.dates import DateError, date_input, normalize_date, parse_date
 from plankeeper.console.forms import Form, validate_struct
+from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.client import constraint_violation
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
@@ -116,6 +117,12 @@ def find_changes(
     invalid = {each.field.partition("[")[0] for each in errors}
     valid = {name: value for name, value in values.items() if name not in invalid}
     return validate_struct(struct_type, valid), errors
+
+
+def describe_changes(change: Struct) -> str:
+    """The labels of the fields that a change sets, after a colon, such as `: City, Postcode`; empty without any."""
+    labels = [field_label(name) for name in change.__struct_fields__ if getattr(change, name) is not UNSET]
+    return f": {', '.join(labels)}" if labels else ""
 
 
 def _comparable(form: Form, name: str, kind: type[Any]) -> str:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from plankeeper.console.confirmations import require_confirmed
 from plankeeper.console.edit_forms import (
+    describe_changes,
     edit_context,
     find_changes,
     require_unchanged,
@@ -103,7 +104,7 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
         require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
         async with translate_constraints(request, service.CONSTRAINT_ERRORS):
             await service.update(request.write_context, participant_id, change)
-        return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", "Changes saved.")
+        return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", f"Changes saved{describe_changes(change)}.")
 
     return update
 

@@ -8,7 +8,7 @@ from stdnum.au import abn
 
 from plankeeper.bin import service as bin_service
 from plankeeper.console.confirmations import new_implausible, require_confirmed
-from plankeeper.console.edit_forms import edit_context, find_changes, form_from, require_unchanged
+from plankeeper.console.edit_forms import describe_changes, edit_context, find_changes, form_from, require_unchanged
 from plankeeper.console.formatting import format_abn
 from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.pages.bin_entries import bin_path, retention
@@ -72,7 +72,7 @@ async def update(request: FormRequest, provider_id: UUID) -> Redirect:
     require_unchanged(request, provider_form(before))
     change = await plausible_change(request, before)
     await service.update(request.write_context, provider_id, change)
-    return Redirect(f"{PROVIDERS_URL}/{provider_id}", "Changes saved.")
+    return Redirect(f"{PROVIDERS_URL}/{provider_id}", f"Changes saved{describe_changes(change)}.")
 
 
 @pages.get("/providers/{provider_id}/delete", role="manager")

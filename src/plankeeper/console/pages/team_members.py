@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-from plankeeper.console.edit_forms import edit_context, require_unchanged, translate_constraints
+from plankeeper.console.edit_forms import describe_changes, edit_context, require_unchanged, translate_constraints
 from plankeeper.console.names import display_name
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -80,7 +80,9 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
             request.write_context, participant_id, team_member_id, change, displaces=displaces
         )
     contacts = await describe_contacts(request, participant_id) if displaces else ""
-    return Redirect(team_url(participant_id), f"Changes to {member_name(member)} saved.{contacts}")
+    return Redirect(
+        team_url(participant_id), f"Changes to {member_name(member)} saved{describe_changes(change)}.{contacts}"
+    )
 
 
 @pages.post(TEAM_PATH + "/{team_member_id}/make-primary", role="manager")

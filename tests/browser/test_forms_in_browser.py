@@ -1,0 +1,166 @@
+"""Forms in a real browser, with and without JavaScript: errors, sections, contacts, unsaved changes."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from support.client import Client
+from support.console import Account, fill_sign_in_form
+from support.server import RunningServer
+
+FOCUSED = "document.activeElement.id || document.activeElement.className"
+
+
+@pytest.fixture
+def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
+    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    yield made
+    made.http.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
+def visitor(
+    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
+) -> Iterator[Any]:
+    """A page of somebody who has signed in."""
+    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    fill_sign_in_form(opened, new_account("manager").email)
+    opened.get_by_role("link", name="Participants").first.wait_for()
+    yield opened
+    context.close()
+
+
+class LoadCounter:
+    """Counts the pages that are shown from now on; redirects don't count."""
+
+    def __init__(self, page: Any) -> None:
+        self.count = 0
+        page.on("domcontentloaded", self.increment)
+
+    def increment(self, _page: Any) -> None:
+        self.count += 1
+
+
+def click(page: Any, role: str, name: str) -> None:
+    """Click on a link or a button that leads to a page, and wait for the page."""
+    with page.expect_navigation(wait_until="load"):
+        page.get_by_role(role, name=name, exact=True).click()
+
+
+def test_an_address_is_changed_in_two_pages(visitor: Any, client: Client) -> None:
+    made = client.create("/participants", {"first_name": "Ann", "city": "Hobart", "state": "TAS", "postcode": "7000"})
+    visitor.goto(f"/console/participants/{made['id']}")
+    loads = LoadCounter(visitor)
+    click(visitor, "link", "Change address")
+    visitor.get_by_label("City").fill("Burnie")
+    visitor.get_by_label("Postcode").fill("7320")
+    click(visitor, "button", "Save changes")
+    assert "Changes saved: Postcode, City." in visitor.get_by_role("status").inner_text()
+    assert loads.count == 2
+    stored = client.get(f"/participants/{made['id']}?view=full").json()
+    assert (stored["city"], stored["postcode"]) == ("Burnie", "7320")
+
+
+def test_a_nominee_becomes_the_primary_contact_in_two_pages(visitor: Any, client: Client) -> None:
+    made = client.create("/participants", {"first_name": "Ann", "approval_required": True})["id"]
+    team = f"/participants/{made}/team-members"
+    client.create(team, {"first_name": "Charlotte", "last_name": "McAllister", "contact_priority": 1})
+    visitor.goto(f"/console/participants/{made}/team")
+    loads = LoadCounter(visitor)
+    click(visitor, "link", "Add team member")
+    visitor.get_by_label("First name").fill("Deirdre")
+    visitor.get_by_label("Email", exact=True).fill("deirdre@example.com")
+    visitor.get_by_label("Role").fill("Plan nominee")
+    visitor.get_by_label("Primary contact. Charlotte McAllister becomes the secondary contact").check()
+    visitor.get_by_label("Approve invoices").check()
+    click(visitor, "button", "Add team member")
+    message = visitor.get_by_role("status").inner_text()
+    assert "Deirdre is now the primary contact. Charlotte McAllister is now the secondary contact." in message
+    assert loads.count == 2
+    members = client.get(team).json()["data"]
+    assert {each["first_name"]: each["contact_priority"] for each in members} == {"Charlotte": 2, "Deirdre": 1}
+    assert [each["name"] for each in members[1]["permissions"]] == ["approve_invoices"]
+
+
+def test_the_primary_contact_is_changed_in_one_page(visitor: Any, client: Client) -> None:
+    made = client.create("/participants", {"first_name": "Ann"})["id"]
+    team = f"/participants/{made}/team-members"
+    for name, priority in (("Charlotte", 1), ("Deirdre", 2)):
+        client.create(team, {"first_name": name, "contact_priority": priority})
+    visitor.goto(f"/console/participants/{made}/team")
+    loads = LoadCounter(visitor)
+    click(visitor, "button", "Make Deirdre the primary contact")
+    assert loads.count == 1
+    assert {each["first_name"]: each["contact_priority"] for each in client.get(team).json()["data"]} == {
+        "Charlotte": 2,
+        "Deirdre": 1,
+    }
+
+
+def test_the_summary_has_the_focus_and_leads_to_the_fields(visitor: Any, client: Client) -> None:
+    visitor.goto("/console/participants/new")
+    visitor.get_by_label("Email").fill("nobody@example")
+    visitor.get_by_label("Date of birth").fill("31/2/1990")
+    visitor.get_by_label("City").fill("Hobart")
+    click(visitor, "button", "Add participant")
+    assert visitor.title().startswith("Error: New participant")
+    visitor.wait_for_function(f"({FOCUSED}).includes('summary')") if visitor.evaluate(FOCUSED) == "" else None
+    assert visitor.evaluate(FOCUSED) == "summary bad"
+    links = visitor.get_by_role("alert").get_by_role("link")
+    assert links.all_inner_texts() == [
+        "Date of birth 31 Feb 1990 doesn’t exist.",
+        "Email must be an email address, such as name@example.com.",
+    ]
+    links.nth(1).click()
+    visitor.keyboard.type("x")  # wherever the focus is
+    assert "x" in visitor.get_by_label("Email").input_value()
+    assert visitor.get_by_label("City").input_value() == "Hobart"
+    assert client.get("/participants").json()["data"] == []
+
+
+def test_an_implausible_value_is_saved_after_a_second_look(visitor: Any, client: Client) -> None:
+    visitor.goto("/console/participants/new")
+    visitor.get_by_label("First name").fill("Ann")
+    visitor.get_by_label("Plan start date").fill("15 Apr 2026")
+    visitor.get_by_label("Plan end date").fill("1/1/2020")
+    click(visitor, "button", "Add participant")
+    assert visitor.title().startswith("Check: New participant")
+    assert "Plan end date is before the plan start date, 15 Apr 2026." in visitor.get_by_role("alert").inner_text()
+    assert visitor.get_by_label("Plan end date").input_value() == "1 Jan 2020"
+    click(visitor, "button", "Save anyway")
+    assert "Ann added." in visitor.get_by_role("status").inner_text()
+
+
+def test_leaving_with_changes_asks_first(page: Any, new_account: Callable[..., Account]) -> None:
+    fill_sign_in_form(page, new_account("manager").email)
+    page.goto("/console/participants/new")
+    asked: list[str] = []
+
+    def stay(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    page.get_by_label("First name").fill("Ann")
+    page.get_by_role("link", name="Cancel").click()
+    page.wait_for_timeout(50)
+    assert (asked, page.get_by_label("First name").input_value()) == (["beforeunload"], "Ann")
+    page.get_by_role("button", name="Add participant").click()  # sending is no leaving
+    page.get_by_role("status").filter(has_text="Ann added.").wait_for()
+    assert asked == ["beforeunload"]
+
+
+def test_permissions_and_the_choice_of_access_fit(
+    page: Any, client: Client, new_account: Callable[..., Account]
+) -> None:
+    made = client.create("/participants", {"first_name": "Ann"})["id"]
+    fill_sign_in_form(page, new_account("manager").email)
+    page.goto(f"/console/participants/{made}/team-members/new")
+    page.get_by_label("View budget").check()
+    assert page.get_by_label("These permissions").is_checked()
+    page.get_by_label("No access").check()
+    assert not page.get_by_label("View budget").is_checked()
