@@ -68,6 +68,28 @@ def test_the_page_names_its_account_and_every_page_links_to_it(signed_in: Browse
     assert f'<a href="{ACCOUNT}"' in signed_in.get("/console/activity").text
 
 
+def test_a_name_is_changed_and_recorded_with_the_name_before(
+    signed_in: Browser, server: RunningServer, plan_manager_id: UUID
+) -> None:
+    changed = "concat(previous->>'name', ' to ', data->>'name')"
+    statement = f"select {changed} from events where plan_manager_id = $1 and type = $2"
+    for name in ("Robin Vale", "Robin Vale"):  # the second time, nothing changes: there is no event
+        response = signed_in.submit(f"{ACCOUNT}/name", {"name": name})
+        assert (response.status_code, response.headers["location"]) == (303, ACCOUNT)
+        page = signed_in.get(ACCOUNT).text
+        assert ("Name changed." in page, "Robin Vale" in page, "Robin Hale" in page) == (True, True, False)
+        changes = server.run(server.db.rows(str, statement, plan_manager_id, "account.renamed"))
+        assert changes == ["Robin Hale to Robin Vale"]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 256, "Robin\nHale"])
+def test_an_invalid_name_is_rejected(signed_in: Browser, name: str) -> None:
+    response = signed_in.submit(f"{ACCOUNT}/name", {"name": name})
+    assert response.status_code == 422
+    assert "must be one line of 1 to 255 characters" in response.text
+    assert "Robin Hale" in signed_in.get(ACCOUNT).text
+
+
 def test_a_password_change_ends_other_sessions_and_is_recorded(
     signed_in: Browser, account: Account, new_browser: Callable[..., Browser], recorded_events: Callable[[], list[str]]
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 from uuid import UUID
 
 import httpx
@@ -68,6 +69,18 @@ def test_an_invited_member_joins_with_the_link_shown_once(
     link = invitation_link(response)
     assert link.startswith(f"{server.url}/console/invitations/")
     assert "doesn’t send emails" in response.text
+    [mail_link] = re.findall(r'href="(mailto:[^"]+)"', response.text)
+    address, _, query = unescape(mail_link).removeprefix("mailto:").partition("?")
+    assert unquote(address) == email
+    assert {name: text.splitlines() for name, text in parse_qsl(query)} == {
+        "subject": ["Invitation to Plankeeper"],
+        "body": [
+            "Robin Hale (Test plan manager) invites you to Plankeeper.",
+            "",
+            "Open this link within 7 days to join. It works once:",
+            link,
+        ],
+    }
     page = owner.get(PAGE).text
     assert (email in page, link.rpartition("/")[2] in page) == (True, False)
     joining = new_browser()

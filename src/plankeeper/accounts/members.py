@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 from plankeeper.accounts import member_store, passwords, store
 from plankeeper.accounts.audit import member_event
 from plankeeper.accounts.password_policy import validate_password
-from plankeeper.accounts.policy import ROLES, is_role_at_least, single_line
+from plankeeper.accounts.policy import ROLES, is_role_at_least, validate_name
 from plankeeper.accounts.schemas import Account, CreatedAccess, Member, Role
 from plankeeper.api_keys import service as api_keys
 from plankeeper.api_keys import store as api_key_store
@@ -158,8 +158,9 @@ async def build_account(email: str, name: str, password: str, plan_manager_name:
 def validate_account(email: str, name: str, password: str, plan_manager_name: str) -> None:
     """Check the name and the password of a new account. Raises ValidationError."""
     errors: dict[str, str] = {}
-    if not name.strip() or single_line(name, 255) != name:
-        errors["name"] = "must be one line of 1 to 255 characters, and not only spaces"
+    name_error = validate_name(name)
+    if name_error:
+        errors["name"] = name_error
     password_error = validate_password(password, email, [name, plan_manager_name])
     if password_error:
         errors["password"] = password_error

@@ -25,6 +25,7 @@ INVITATION_MAIL_FIRST_DELAY = 60.0  # seconds; it doubles up to MAX_DELAY
 FAILURES_EXPIRE_AFTER = timedelta(days=1)  # since the last failure
 
 NO_PASSWORD = ""  # the hash of an account that signs in only with single sign-on; it matches no password
+MAX_NAME_LENGTH = 255  # characters
 MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH = 12, 128  # characters
 
 
@@ -52,3 +53,10 @@ def single_line(text: str, max_length: int) -> str:
         for character in text[: 4 * max_length]  # the rest isn't even read
         if unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
     )[:max_length]
+
+
+def validate_name(name: str) -> str | None:
+    """What is wrong with the name of an account; None if it is valid."""
+    if name.strip() and single_line(name, MAX_NAME_LENGTH) == name:
+        return None
+    return f"must be one line of 1 to {MAX_NAME_LENGTH} characters, and not only spaces"

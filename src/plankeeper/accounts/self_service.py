@@ -3,17 +3,21 @@
 from datetime import UTC, datetime
 from math import ceil
 
+from msgspec.structs import replace
+
 from plankeeper.accounts import member_store, passwords, store, totp
-from plankeeper.accounts.audit import ClientInfo, record_account_event
+from plankeeper.accounts.audit import ClientInfo, account_actor, member_event, record_account_event
 from plankeeper.accounts.credentials import VerifiedCredentials, record_code_failure, verify_credentials
 from plankeeper.accounts.password_policy import validate_password
+from plankeeper.accounts.policy import validate_name
 from plankeeper.accounts.schemas import Account, Session
 from plankeeper.accounts.sessions import renew_token, use_two_factor_code
 from plankeeper.accounts.throttling import LoginError, session_counters, undo_attempt
 from plankeeper.accounts.tokens import hash_token, new_recovery_codes
 from plankeeper.database.client import Database, Transaction
 from plankeeper.encryption.cipher import secret_cipher
-from plankeeper.http.context import or_404
+from plankeeper.events.recorder import record_event
+from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ValidationError
 from plankeeper.settings import Settings
 
@@ -107,6 +111,25 @@ async def renew_recovery_codes(tx: Transaction, settings: Settings, verified: Ve
     codes = await _replace_recovery_codes(tx, account)
     await record_account_event(tx, settings, account, "account.recovery_codes_renewed")
     return codes
+
+
+async def change_name(tx: Transaction, settings: Settings, session: Session, name: str) -> None:
+    """Change the name that people see. Raises ValidationError.
+
+    Other plan managers see it too, so the session has to act for the whole account.
+    """
+    error = validate_name(name)
+    if not session.reaches_whole_account:
+        error = "can be changed after you sign in with your password"
+    if error:
+        raise ValidationError(name=error)
+    before = or_404(await store.select_for_update(tx, session.account_id))
+    after = replace(before, name=name)
+    await store.set_name(tx, session.account_id, name)
+    for membership in await member_store.list_memberships(tx, session.account_id):
+        ctx = WriteContext(tx, membership.plan_manager_id, settings, account_actor(after))
+        changes = [member_event(each, membership.role) for each in (before, after)]
+        await record_event(ctx, "account.renamed", *changes)
 
 
 async def change_password(

@@ -54,6 +54,13 @@ async def delete(tx: Transaction, account_id: UUID) -> None:
     await tx.execute(DELETE, account_id)
 
 
+SET_NAME = "update accounts set name = $2 where id = $1"
+
+
+async def set_name(tx: Transaction, account_id: UUID, name: str) -> None:
+    await tx.execute(SET_NAME, account_id, name)
+
+
 SET_PASSWORD = "update accounts set password_hash = $2 where id = $1"  # noqa: S105 - a statement
 
 

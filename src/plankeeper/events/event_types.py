@@ -14,6 +14,7 @@ VERBS = {
         "joined",
         "role_changed",
         "removed",
+        "renamed",
         "signed_in",
         "sign_in_failed",
         "locked",

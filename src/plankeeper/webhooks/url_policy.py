@@ -50,6 +50,10 @@ _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:%]+)(:[0-9]*)?")
 _HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,63})*")
 _NUMERIC_HOST = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*")
 _ALLOWED_LOW_PORTS = {80, 443}  # the others below 1024 belong to other services
+PRIVATE_ADDRESS = (
+    "must not be an address in a private network, unless the operator allows the network with "
+    "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS; to receive events on your own computer, you can also use plankeeper listen"
+)
 
 
 def is_blocked(address: IPAddress, allowed_networks: Sequence[IPNetwork]) -> bool:
@@ -85,7 +89,7 @@ def validate_url(url: str, allowed_networks: Sequence[IPNetwork]) -> str | None:
 def _validate_host(scheme: str, host: str, allowed_networks: Sequence[IPNetwork]) -> str | None:
     address = parse_ip(host)
     if address is not None and is_blocked(address, allowed_networks):
-        return "must not be an address in a private network"
+        return PRIVATE_ADDRESS
     if address is None and not _HOST_NAME.fullmatch(host):
         return "must have a host name that consists of letters, digits and hyphens"
     if address is None and _NUMERIC_HOST.fullmatch(host):

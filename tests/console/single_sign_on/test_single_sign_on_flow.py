@@ -197,6 +197,8 @@ def test_a_session_of_a_provider_does_not_reach_the_rest_of_the_account(
     assert [text.count("Sign out the session of") for text in pages] == [0, 2]
     assert ["Sign out all other sessions" in text for text in pages] == [False, True]
     [session] = {re.findall(r'name="session" value="([0-9a-f]{64})"', pages[1])[0]}
+    response = browser.submit("/console/account/name", {"name": "Robin Vale"})
+    assert (response.status_code, "after you sign in with your password" in response.text) == (422, True)
     forms = {"end": {"session": session}, "end-others": {}}
     for action, form in forms.items():
         assert browser.submit(f"/console/account/sessions/{action}", form).status_code == 404

@@ -13,7 +13,10 @@ from plankeeper.webhooks.client import PublicAddressBackend, WebhookClient
 from plankeeper.webhooks.url_policy import ANY_NETWORK, is_blocked, validate_url
 
 INVALID_SCHEME = "must start with https://"
-PRIVATE_ADDRESS = "must not be an address in a private network"
+PRIVATE_ADDRESS = (
+    "must not be an address in a private network, unless the operator allows the network with "
+    "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS; to receive events on your own computer, you can also use plankeeper listen"
+)
 INVALID_HOST = "must have a host name that consists of letters, digits and hyphens"
 INVALID_IP = "must have a host name or an IP address in its standard notation"
 INVALID_PORT = "must have port 443, port 80 or a port above 1023"

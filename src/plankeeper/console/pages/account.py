@@ -51,6 +51,17 @@ async def show(request: PageRequest) -> HtmlPage:
     return HtmlPage("account.html", {"sessions": rows, "codes": codes})
 
 
+@pages.get("/account/name", role="signed_in")
+async def name_form(_request: PageRequest) -> HtmlPage:
+    return HtmlPage("account_name.html")
+
+
+@pages.post("/account/name", role="signed_in", on_error=name_form)
+async def change_name(request: FormRequest) -> Redirect:
+    await self_service.change_name(request.tx, request.settings, request.account, request.form.text("name"))
+    return Redirect(ACCOUNT_URL, "Name changed.")
+
+
 @pages.get("/account/password", role="signed_in")
 async def password_form(_request: PageRequest) -> HtmlPage:
     return HtmlPage("account_password.html")

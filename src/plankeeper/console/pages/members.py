@@ -1,11 +1,12 @@
 """Settings, people: the members of a plan manager with their roles, and invitations."""
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 from uuid import UUID
 
 from plankeeper.accounts import invitations, member_store
 from plankeeper.accounts import members as member_service
-from plankeeper.accounts.policy import ROLES, is_role_at_least, single_line
+from plankeeper.accounts.policy import MAX_NAME_LENGTH, ROLES, is_role_at_least, single_line
 from plankeeper.accounts.schemas import CreatedAccess, Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -17,7 +18,6 @@ from plankeeper.single_sign_on import store as single_sign_on
 pages = Pages()
 
 MEMBERS_URL = f"{PREFIX}/settings/people"
-MAX_NAME_LENGTH = 255
 ROLE_CHOICES = {
     "viewer": "Viewer: can see everything except API keys",
     "manager": "Manager: can also change records, API keys and webhooks",
@@ -128,9 +128,18 @@ async def invitation_page(request: FormRequest, email: str, role: str, name: str
     token = await invitations.invite(request.write_context, email, role, name)
     if token is None:
         return HtmlPage("member_invitation_mailed.html", {"email": email})
+    link = request.origin + invitations.invitation_path(token)
+    inviter = f"{request.account.name} ({request.account.plan_manager_names[request.plan_manager_id]})"
     return HtmlPage(
-        "member_invited.html", {"email": email, "link": request.origin + invitations.invitation_path(token)}
+        "member_invited.html", {"email": email, "link": link, "mail_link": invitation_mail_link(email, inviter, link)}
     )
+
+
+def invitation_mail_link(email: str, inviter: str, link: str) -> str:
+    """A `mailto:` link that opens an email with the invitation in the person's own mail program."""
+    lines = [f"{inviter} invites you to Plankeeper.", "", "Open this link within 7 days to join. It works once:", link]
+    body = quote("\r\n".join(lines), safe="")
+    return f"mailto:{quote(email)}?subject={quote('Invitation to Plankeeper')}&body={body}"
 
 
 async def get_invitation(request: PageRequest, invitation_id: UUID) -> Invitation:
