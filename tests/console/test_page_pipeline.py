@@ -49,6 +49,8 @@ VIEWER_PAGES = {
     "GET /console/activity",
     "GET /console/activity.csv",
     "GET /console/activity/{event_id}",
+    "GET /console/bin",
+    "GET /console/bin/{entry_id}",
     "GET /console/invoices",
     "GET /console/invoices/{invoice_id}",
     "GET /console/note-types",
@@ -60,6 +62,8 @@ VIEWER_PAGES = {
     "GET /console/providers",
     "GET /console/providers/{provider_id}",
     "GET /console/requests",
+    "GET /console/search",
+    "GET /console/search/suggest",
     "GET /console/settings",
     "GET /console/settings/people",
     "GET /console/settings/webhooks",
@@ -72,7 +76,10 @@ VIEWER_PAGES = {
 OWNER_PAGES = {name for name in ROUTES if "/settings/people" in name} - VIEWER_PAGES | {
     name
     for name in ROUTES
-    if re.search(r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b", name)
+    if re.search(
+        r"/settings/(access|legal-holds)|/participants/\{participant_id\}/(data|erase|hold)\b|/bin/\{entry_id\}/delete",
+        name,
+    )
 }
 # What takes a password or a code.
 CREDENTIAL_CHECKS = {

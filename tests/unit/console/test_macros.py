@@ -53,6 +53,11 @@ COMPARISON = {
     "values": [{"label": TEXT, "this": TEXT, "other": TEXT, "differs": True}],
 }  # fmt: skip
 
+PICKER = {
+    "kind": "provider", "name": "provider", "text": TEXT, "id": None, "is_unclear": True, "message": TEXT,
+    "candidates": [{"id": "1", "label": TEXT, "detail": TEXT}],
+}  # fmt: skip
+
 # Macros that take text from users, each with arguments.
 CALLS: dict[str, dict[str, Any]] = {
     "macros/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
@@ -109,6 +114,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
     "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
     "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
+    "macros/pickers.html record_field": {"picker": PICKER, "label": TEXT, "hint": TEXT, "placeholder": TEXT},
+    "macros/pickers.html candidate_links": {"picker": PICKER, "url": "/console/{}".format},
+    "macros/pickers.html candidate_choices": {"picker": PICKER},
     "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "macros/records.html detail_email": {"name": "a", "value": TEXT},
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},
