@@ -53,6 +53,7 @@ INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("bin.service", "participants.rows"): "the bin keeps the stored row",
     ("bin.service", "providers.service"): "so is a provider",
     ("bin.service", "team_members.restoration"): "a restored participant gets its team back",
+    ("mail.sender", "accounts.reset_link_store"): "the sender of mails deletes the expired links of mails",
     ("personal_data.person_export", "access_records.service"): "an export of a person is an event like other exports",
     ("personal_data.service", "participants.service"): "an erasure deletes the participant like everybody else",
 }

@@ -41,6 +41,7 @@ from support.cluster import SharedCluster
 # Modules other than `store.py` that contain SQL.
 OTHER_STORES = {
     "accounts.member_store": "roles and invitations, beside the accounts",
+    "accounts.reset_link_store": "the links that reset a password, beside the accounts",
     "accounts.identity_store": "the identities of single sign-on, beside the accounts",
     "accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.order_store": "the queue and the order of events, beside the events",

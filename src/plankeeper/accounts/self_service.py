@@ -5,7 +5,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from plankeeper.accounts import member_store, passwords, store, totp
+from plankeeper.accounts import member_store, passwords, reset_link_store, store, totp
 from plankeeper.accounts.audit import ClientInfo, account_actor, member_event, record_account_event
 from plankeeper.accounts.credentials import VerifiedCredentials, record_code_failure, verify_credentials
 from plankeeper.accounts.password_policy import validate_password
@@ -151,7 +151,7 @@ async def change_password(
     await store.set_password(tx, account.id, await passwords.hash_password(new_password))
     await store.delete_other_sessions(tx, account.id, session.token_hash)
     await store.delete_other_devices(tx, account.id, hash_token(device_token))
-    await store.delete_reset_link(tx, account.id)
+    await reset_link_store.delete(tx, account.id)
     await record_account_event(tx, settings, account, "account.password_changed")
     return await renew_token(tx, settings, account, session)
 

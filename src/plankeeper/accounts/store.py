@@ -388,34 +388,3 @@ DELETE_OTHER_DEVICES = "delete from account_devices where account_id = $1 and to
 async def delete_other_devices(tx: Transaction, account_id: UUID, except_token_hash: bytes) -> None:
     """Delete all devices of an account except one. An empty hash excepts none."""
     await tx.execute(DELETE_OTHER_DEVICES, account_id, except_token_hash)
-
-
-GET_RESET_LINK_ACCOUNT_ID = """
-    select account_id from account_password_resets where token_hash = $1 and expires_at > $2
-"""
-
-
-async def get_reset_link_account_id(db: Executor, token_hash: bytes, at: datetime) -> UUID | None:
-    """The account of an unexpired token."""
-    return await db.one_or_none(UUID, GET_RESET_LINK_ACCOUNT_ID, token_hash, at)
-
-
-DELETE_RESET_LINK = "delete from account_password_resets where account_id = $1"
-
-
-async def delete_reset_link(tx: Transaction, account_id: UUID) -> None:
-    await tx.execute(DELETE_RESET_LINK, account_id)
-
-
-DELETE_EXPIRED_RESET_LINKS = "delete from account_password_resets where expires_at <= $1"
-
-
-async def delete_expired_reset_links(db: Executor, at: datetime) -> None:
-    await db.execute(DELETE_EXPIRED_RESET_LINKS, at)
-
-
-DELETE_ALL_RESET_LINKS = "delete from account_password_resets"
-
-
-async def delete_all_reset_links(tx: Transaction) -> None:
-    await tx.execute(DELETE_ALL_RESET_LINKS)

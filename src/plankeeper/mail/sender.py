@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from plankeeper.accounts.store import delete_expired_reset_links
+from plankeeper.accounts import reset_link_store
 from plankeeper.database.client import Database, Executor, is_unavailable
 from plankeeper.mail import client, messages, store, writer
 from plankeeper.mail.retry_policy import retry_delay
@@ -94,7 +94,7 @@ class MailSender:
 async def purge(session: Executor) -> None:
     """Delete expired mails and links."""
     now = utc_now()
-    await delete_expired_reset_links(session, now)
+    await reset_link_store.delete_expired(session, now)
     expired_count = await store.purge(session, now)
     if expired_count:
         MAIL_ATTEMPTS.labels("failed").inc(expired_count)
