@@ -44,6 +44,7 @@ OTHER_STORES = {
     "accounts.reset_link_store": "the links that reset a password, beside the accounts",
     "accounts.identity_store": "the identities of single sign-on, beside the accounts",
     "accounts.session_retention": "the purge of ended sessions, beside the accounts",
+    "events.history_store": "the history of one record, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
     "mail.recipient_store": "recipients of mails and tokens of links, beside the queue",
     "personal_data.export_store": "the export of one person, beside the erasure",

@@ -20,4 +20,6 @@ class Export(Struct):
 
 async def record_export(ctx: WriteContext, what: str, filter_: str | None, rows: int) -> None:
     """Record the event `export.created`."""
-    await record_event(ctx, "export.created", None, Export(uuid7(), what, filter_ or None, rows))
+    # The history of a person shows the exports of the person.
+    resource_id = filter_ if what == "person" else None
+    await record_event(ctx, "export.created", None, Export(uuid7(), what, filter_ or None, rows), resource_id)

@@ -1,17 +1,13 @@
 """Dates, times, numbers and telephone numbers as text for readers, as is usual in Australia."""
 
-import json
 import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
-from msgspec import Raw
 
-_TIMESTAMP = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 _NOT_DIALLED = re.compile(r"[^0-9]")
 # Australian telephone numbers by their first digits, with the lengths of their groups.
 _PHONE_GROUPS = (
@@ -153,34 +149,3 @@ def format_decimal(value: Decimal) -> str:
 def _decimal_places(value: Decimal) -> int:
     exponent = value.normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
-
-
-def display_fields(raw: Raw | None, zone: ZoneInfo) -> dict[str, str]:
-    """The members of a JSON object as text for readers; numbers keep their digits."""
-    if raw is None:
-        return {}
-    parsed: dict[str, Any] | None = json.loads(bytes(raw), parse_float=Decimal)
-    return {name: _display_value(value, zone) for name, value in (parsed or {}).items()}
-
-
-def _display_value(value: Any, zone: ZoneInfo) -> str:
-    if value is None:
-        return "—"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return _format_timestamp(value, zone) or value or "(empty)"
-    if isinstance(value, int | Decimal):
-        return str(value)
-    items = cast(list[Any], value) if isinstance(value, list) else []
-    if items and all(isinstance(each, str | int) for each in items):
-        return ", ".join(map(str, items))
-    return json.dumps(value, ensure_ascii=False, indent=1, default=str)
-
-
-def _format_timestamp(text: str, zone: ZoneInfo) -> str | None:
-    """A timestamp in the usual format; null for any other text."""
-    try:
-        return format_datetime(datetime.fromisoformat(text), zone) if _TIMESTAMP.fullmatch(text) else None
-    except ValueError:
-        return None  # a day that does not exist in its month

@@ -9,12 +9,15 @@ FIELD_LABELS = {
     "date_ceased": "Exit date",
     "entity_name": "Name",
     "event_types": "Events",
+    "exit_reason_category": "Exit reason",
     "exit_reason_category_id": "Exit reason",
+    "exit_reason_subcategory": "Specific exit reason",
     "exit_reason_subcategory_id": "Specific exit reason",
     "highlight_color": "Highlight colour",
     "id": "ID",
     "is_pace_plan": "PACE plan",
     "lasts": "Expires",
+    "line_items": "Lines",
     "ndis_provider_number": "NDIS provider number",
     "note_type": "Name",
     "onboard_date": "Onboarding date",
@@ -32,6 +35,7 @@ FIELD_LABELS = {
     "scope": "Permissions",
     "secondary_phone_number": "Secondary phone",
     "service_region_id": "Service region",
+    "state_management": "Warnings",
     "url": "URL",
 }
 

@@ -38,7 +38,7 @@ class ParticipantHeader(NamedTuple):
             (self.page_url, "Overview", None),
             (f"{self.page_url}/invoices", "Invoices", self.numbers.invoices),
             (f"{self.page_url}/team", "Team", self.numbers.team_members),
-            (f"{PREFIX}/activity?resource_id={self.participant.id}", "Activity", None),
+            (f"{self.page_url}/timeline", "Timeline", None),
         ]
 
 

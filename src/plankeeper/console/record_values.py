@@ -1,5 +1,6 @@
 """The members of a record as text for readers, by name."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
@@ -16,6 +17,7 @@ from plankeeper.console.formatting import (
     format_phone,
 )
 from plankeeper.console.labels import humanize
+from plankeeper.invoices.warnings import WARNINGS
 
 NOT_SET = "not set"
 # Ids and other members that only programs need: pages show them under "Technical details".
@@ -26,6 +28,7 @@ TECHNICAL_MEMBERS = (
 _DATE_MEMBERS = ("date_of_birth", "date_ceased")
 _STATUS_MEMBERS = ("claim_status", "approval_status", "service_region_id")
 _PRIORITIES = {1: "Primary contact", 2: "Secondary contact"}
+_OBJECT_LABELS = {"errors": "Warnings", "ignored_errors": "Ignored"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
 _TEXT_FORMATS: Mapping[str, Callable[[str], str]] = {
@@ -48,7 +51,7 @@ def format_member(name: str, value: Any, zone: ZoneInfo) -> str:
     if isinstance(value, int | Decimal):
         return _format_number(name, value)
     if isinstance(value, dict):
-        return _format_object(cast("dict[str, Any]", value), zone)
+        return _format_object(cast("dict[str, Any]", value), zone) or NOT_SET
     return _format_list(name, cast("list[Any]", value))
 
 
@@ -78,12 +81,34 @@ def _format_object(value: dict[str, Any], zone: ZoneInfo) -> str:
     if set(value) <= {"id", "name"}:
         return str(value.get("name") or value.get("id") or NOT_SET)
     parts = [(each, format_member(each, inner, zone)) for each, inner in value.items()]
-    return "; ".join(f"{humanize(each)}: {text}" for each, text in parts if text != NOT_SET) or NOT_SET
+    return "\n".join(f"{_OBJECT_LABELS.get(each) or humanize(each)}: {text}" for each, text in parts if text != NOT_SET)
 
 
 def _format_list(name: str, items: list[Any]) -> str:
     if name == "line_items":
-        return "1 line" if len(items) == 1 else f"{len(items)} lines"
-    labels = [each.get("label") or each.get("name") if isinstance(each, dict) else each for each in items]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    is_slug = name in ("permissions", "errors", "ignored_errors")
-    return ", ".join(humanize(str(each)) if is_slug else str(each) for each in labels)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return "\n".join(_format_line(number, each) for number, each in enumerate(items, 1))
+    texts = [_item_text(cast("dict[str, Any]", each)) if isinstance(each, dict) else str(each) for each in items]
+    if name in ("errors", "ignored_errors"):
+        return ", ".join(WARNINGS[each].title if each in WARNINGS else each for each in texts)
+    return ", ".join(humanize(each) if name == "permissions" else each for each in texts)
+
+
+def _item_text(item: dict[str, Any]) -> str:
+    return str(item.get("label") or item.get("name") or json.dumps(item, ensure_ascii=False, default=str))
+
+
+def _format_line(number: int, line: dict[str, Any]) -> str:
+    """A line of an invoice in one line of text."""
+    parts = [line.get("description"), line.get("service_item_number")]
+    if line.get("quantity") is not None and line.get("unit_price") is not None:
+        parts.append(f"{line['quantity']} × {_money(line['unit_price'])}")
+    if line.get("total_price") is not None:
+        parts.append(_money(line["total_price"]))
+    parts += [humanize(line["claim_status"]) if line.get("claim_status") else None]
+    parts += [line.get(name) for name in ("claim_batch_ref", "claim_number", "payment_ref")]
+    parts += ["deleted" if line.get("is_deleted") else None]
+    return f"{number}. " + " · ".join(str(each) for each in parts if each)
+
+
+def _money(value: Any) -> str:
+    return format_money(Decimal(str(value)))

@@ -120,10 +120,18 @@ class FormRequest(PageRequest):
     """A submitted form with the transaction that is committed before the response is sent."""
 
     tx: Transaction = field(kw_only=True)
+    recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events of single writes
 
     @property
     def write_context(self) -> WriteContext:
-        return WriteContext(self.tx, self.plan_manager_id, self.settings, self.actor, self.request_id)
+        return WriteContext(
+            self.tx, self.plan_manager_id, self.settings, self.actor, self.request_id, recorded=self.recorded
+        )
+
+    @property
+    def undo_path(self) -> str | None:
+        """The page that undoes what the form has changed, if that is one event."""
+        return f"{PREFIX}/activity/{self.recorded[0]}/undo" if len(self.recorded) == 1 else None
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from plankeeper.accounts.policy import is_role_at_least
 from plankeeper.console.colors import parse_color
 from plankeeper.console.dates import date_input
 from plankeeper.console.error_summary import has_id, sort_by_position
+from plankeeper.console.event_texts import event_title
 from plankeeper.console.formatting import formatting_filters
 from plankeeper.console.labels import error_sentence, field_label, humanize
 from plankeeper.console.static_files import static_url
@@ -105,6 +106,7 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         "date_input": date_input,
         "humanize": humanize,
         "label": field_label,
+        "event_title": event_title,
     }
     names: dict[str, Any] = {
         "error_sentence": error_sentence,

@@ -26,6 +26,7 @@ async def record_event(
     if row is None:
         return None
     await store.insert(ctx.tx, row)
+    ctx.recorded.append(row.id)
     return row.id
 
 

@@ -57,6 +57,12 @@ class Event(Struct):
     request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request; null for the command line.")]
 
 
+class HistoryEvent(Event):
+    """An event with the import that it belongs to."""
+
+    import_id: UUID | None
+
+
 class EventRow(Struct):
     """A row of the table of events."""
 

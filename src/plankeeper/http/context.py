@@ -1,7 +1,7 @@
 """The context of a handler: plan manager, database, actor. Handlers do not deal with HTTP."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
@@ -68,6 +68,7 @@ class WriteContext:
     request_id: str | None = None
     notify: bool = True  # whether webhooks send the events of this write
     import_id: UUID | None = None  # the import that this write belongs to
+    recorded: list[UUID] = field(default_factory=list[UUID])  # the ids of the events that `record_event` has recorded
 
 
 def only_or_404(resources: Sequence[T]) -> T:

@@ -192,3 +192,18 @@ EXPORT: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceViewSession]:
     return tx.stream(InvoiceViewSession, EXPORT, plan_manager_id)
+
+
+LIST_OF_PARTICIPANT = """
+    select session.id
+    from invoices invoice
+    join invoice_view_sessions session on session.plan_manager_id = $1 and session.invoice_id = invoice.id
+    where invoice.plan_manager_id = $1 and invoice.participant_id = $2
+    order by session.id desc
+    limit $3
+"""
+
+
+async def list_of_participant(db: Executor, plan_manager_id: UUID, participant_id: UUID, limit: int) -> list[UUID]:
+    """The ids of the latest sessions in which invoices of a participant were viewed."""
+    return await db.rows(UUID, LIST_OF_PARTICIPANT, plan_manager_id, participant_id, limit)

@@ -7,7 +7,8 @@ from uuid import UUID
 from msgspec import Raw, Struct
 
 from plankeeper.database.client import Executor
-from plankeeper.personal_data.store import IS_IMPORT_ROW, IS_OF_PARTICIPANT
+from plankeeper.events.history_store import IS_OF_PARTICIPANT
+from plankeeper.personal_data.store import IS_IMPORT_ROW
 from plankeeper.request_log.schemas import RequestBatch
 
 

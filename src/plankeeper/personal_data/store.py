@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.events.history_store import IS_OF_PARTICIPANT
 from plankeeper.personal_data.schemas import FileContent, Mention, PersonEvent, ResponseRecord
 
 LOCK_PERSON = "select pg_advisory_xact_lock(hashtextextended('person ' || $1::uuid::text || $2::uuid::text, 0))"
@@ -14,12 +15,6 @@ async def lock_person(tx: Transaction, plan_manager_id: UUID, participant_id: UU
     """Wait until no other transaction erases a participant, or holds its data. Also for a deleted participant."""
     await tx.execute(LOCK_PERSON, plan_manager_id, participant_id)
 
-
-# The index events_by_participant has the same expression.
-IS_OF_PARTICIPANT: LiteralString = """
-        resource_kind in ('participant', 'team_member', 'invoice')
-        and case resource_kind when 'participant' then resource_id
-            else coalesce(data, previous) ->> 'participant_id' end = $2"""
 
 LIST_EVENTS: LiteralString = f"""
     select id, resource_kind, data, previous

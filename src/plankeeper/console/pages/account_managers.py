@@ -80,7 +80,7 @@ async def update(request: FormRequest, account_manager_id: UUID) -> Redirect:
     updated = await service.update(
         request.write_context, account_manager_id, changes_in(AccountManagerCreate, request.form, current)
     )
-    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} saved.")
+    return Redirect(ACCOUNT_MANAGERS_URL, f"{_display_name(updated)} saved.", undo=request.undo_path)
 
 
 @pages.post("/account-managers/{account_manager_id}/deactivate", role="manager")

@@ -1,21 +1,18 @@
 """Activity: the events of a plan manager, newest first, with the changes of each."""
 
-import json
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.csv_export import csv_row
+from plankeeper.console.event_changes import FieldChange, field_changes, resource_name, truncate, without_technical
 from plankeeper.console.exports import csv_chunks
-from plankeeper.console.formatting import display_fields
 from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
 from plankeeper.events import store
 from plankeeper.events.schemas import Event, EventFilter
-from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
 
 pages = Pages()
@@ -23,19 +20,9 @@ pages = Pages()
 PAGE_SIZE = 40
 PREVIEW_CHANGES = 6  # changed fields that the list shows of an update
 MAX_PREVIEW_LENGTH = 60  # characters of a value in the list
-MAX_TEXT_LENGTH = 10_000  # characters of a value on the page of an event
 SCAN_LIMIT = 10_000  # events that a filtered page searches
 EXPORT_BATCH_SIZE = 500  # events in a chunk of the CSV file
 ACTORS = {"": "Anyone", "user": "People", "api_key": "API keys", "system": "System"}
-NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email")
-RESOURCE_PATHS = {
-    "participant": "/participants/{}",
-    "provider": "/providers/{}",
-    "invoice": "/invoices/{}",
-    "note_type": "/note-types/{}/edit",
-    "account_manager": "/account-managers/{}/edit",
-    "webhook_endpoint": "/settings/webhooks/{}",
-}
 CSV_COLUMNS = (
     "at",
     "type",
@@ -48,14 +35,6 @@ CSV_COLUMNS = (
     "before",
     "after",
 )
-
-
-class FieldChange(NamedTuple):
-    """A field of a resource: null if it did not exist before, or does not exist after."""
-
-    name: str
-    before: str | None
-    after: str | None
 
 
 @pages.get("/activity", role="viewer")
@@ -79,21 +58,6 @@ async def list_(request: PageRequest) -> HtmlPage:
     return HtmlPage("activity.html", {**context, **filters, "is_filtered": any(filters.values())})
 
 
-@pages.get("/activity/{event_id}", role="viewer")
-async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
-    event = or_404(await store.get(request.db, request.plan_manager_id, event_id))
-    changes = field_changes(event, request.settings.time_zone)
-    shortened = [
-        FieldChange(each.name, truncate(each.before, MAX_TEXT_LENGTH), truncate(each.after, MAX_TEXT_LENGTH))
-        for each in changes
-    ]
-    links = {
-        "resource_name": truncate(resource_name(event), MAX_PREVIEW_LENGTH),
-        "resource_url": resource_url(event) if request.has_role("manager") else None,
-    }
-    return HtmlPage("event.html", {"event": event, "changes": shortened, "is_truncated": shortened != changes, **links})
-
-
 @pages.get("/activity.csv", role="viewer")
 async def export(request: PageRequest) -> Download:
     """The events that match the filters, newest first."""
@@ -111,22 +75,6 @@ async def export_batches(request: PageRequest, filters: dict[str, str]) -> Async
         yield [event_row(each) for each in events]
         if before is None:
             return
-
-
-def resource_name(event: Event, *, before_change: bool = False) -> str:
-    """The name of the event's resource, after the change or before it; empty if it has none."""
-    after, before = (json.loads(bytes(each or b"{}")) for each in (event.data, event.previous))
-    fields = after | before if before_change else before | after
-    full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
-    return full_name or next((fields[name] for name in NAME_FIELDS if fields.get(name)), "")
-
-
-def resource_url(event: Event) -> str | None:
-    """The path of the resource's page; null if it has none or was deleted."""
-    kind, id_ = event.resource.kind, quote(event.resource.id, safe="")
-    if event.data is None or kind not in RESOURCE_PATHS:
-        return None
-    return PREFIX + RESOURCE_PATHS[kind].format(id_)
 
 
 def event_row(event: Event) -> bytes:
@@ -168,23 +116,9 @@ def preview_changes(event: Event, zone: ZoneInfo) -> tuple[list[FieldChange], in
     """The changes of an update that the list shows, and how many more there are; no changes for other events."""
     if event.previous is None or event.data is None:
         return [], 0
-    changes = field_changes(event, zone)
+    changes = without_technical(field_changes(event, zone))
     preview = [
-        FieldChange(each.name, truncate(each.before, MAX_PREVIEW_LENGTH), truncate(each.after, MAX_PREVIEW_LENGTH))
+        each._replace(before=truncate(each.before, MAX_PREVIEW_LENGTH), after=truncate(each.after, MAX_PREVIEW_LENGTH))
         for each in changes[:PREVIEW_CHANGES]
     ]
     return preview, len(changes) - len(preview)
-
-
-def truncate(text: str | None, max_length: int) -> str | None:
-    return text if text is None or len(text) <= max_length else f"{text[:max_length]}…"
-
-
-def field_changes(event: Event, zone: ZoneInfo) -> list[FieldChange]:
-    """The changed fields of an update; for other events, all fields of the resource."""
-    after, before = display_fields(event.data, zone), display_fields(event.previous, zone)
-    if before and after:
-        return [FieldChange(name, old, after.get(name)) for name, old in before.items()]
-    if before:
-        return [FieldChange(name, old, None) for name, old in before.items()]
-    return [FieldChange(name, None, new) for name, new in after.items()]

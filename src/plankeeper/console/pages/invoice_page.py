@@ -6,11 +6,10 @@ from uuid import UUID
 from plankeeper.console.invoice_comparison import compare_invoices, file_name
 from plankeeper.console.invoice_evidence import Evidence, find_evidence
 from plankeeper.console.pages.invoices import MAX_REASON_LENGTH, active_warnings, record_names
+from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
-from plankeeper.events import store as event_store
-from plankeeper.events.schemas import EventFilter
 from plankeeper.http.context import or_404
 from plankeeper.invoices import ignored_warnings_store, store
 from plankeeper.invoices.schemas import InvoiceWithLinesDetails
@@ -43,9 +42,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "plan_strip": plan_strip(invoice, evidence),
         "document_name": file_name(invoice.s3_key),
         "max_length": MAX_REASON_LENGTH,
-        "events": await event_store.latest_for_resource(
-            *place, None, EventFilter(), str(invoice_id), LATEST_EVENTS + 1
-        ),
+        "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
     }
     return HtmlPage("invoice.html", context)

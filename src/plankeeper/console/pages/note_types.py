@@ -51,7 +51,7 @@ async def update(request: FormRequest, note_type_id: str) -> Redirect:
     current = form_from(NoteTypeUpdate, or_404(await service.select_for_update(request.write_context, id_)))
     require_unchanged(request, current)
     updated = await service.update(request.write_context, id_, changes_in(NoteTypeUpdate, request.form, current))
-    return Redirect(NOTE_TYPES_URL, f"Note type “{updated.note_type}” saved.")
+    return Redirect(NOTE_TYPES_URL, f"Note type “{updated.note_type}” saved.", undo=request.undo_path)
 
 
 @pages.get("/note-types/{note_type_id}/delete", role="manager")

@@ -104,7 +104,9 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
         require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
         async with translate_constraints(request, service.CONSTRAINT_ERRORS):
             await service.update(request.write_context, participant_id, change)
-        return Redirect(f"{PARTICIPANTS_URL}/{participant_id}", f"Changes saved{describe_changes(change)}.")
+        return Redirect(
+            f"{PARTICIPANTS_URL}/{participant_id}", f"Changes saved{describe_changes(change)}.", undo=request.undo_path
+        )
 
     return update
 

@@ -4,13 +4,13 @@ from uuid import UUID
 
 from plankeeper.console.pages.invoices import record_names
 from plankeeper.console.pages.team_members import team_context
+from plankeeper.console.pages.timeline import KINDS, timeline_entry
 from plankeeper.console.pagination import with_query
 from plankeeper.console.participant_context import participant_context
 from plankeeper.console.participant_sections import participant_sections
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.team_forms import PERMISSIONS
-from plankeeper.events import store as event_store
-from plankeeper.events.schemas import EventFilter
+from plankeeper.events import history_store
 from plankeeper.http.context import or_404
 from plankeeper.invoices import summary_store
 from plankeeper.participants import store as participant_store
@@ -26,13 +26,12 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context = await participant_context(request, participant_id, "")
     latest = (request.db, request.plan_manager_id)
     rows = await summary_store.latest_for_participant(*latest, participant_id, LATEST_INVOICES)
+    events = await history_store.list_of_participant(*latest, participant_id, None, KINDS[""][1], LATEST_EVENTS)
     context |= {
         "sections": participant_sections(context["participant"]),
         "invoices": rows,
         "names": await record_names(request, rows),
-        "events": await event_store.latest_for_resource(
-            *latest, None, EventFilter(), str(participant_id), LATEST_EVENTS
-        ),
+        "entries": [timeline_entry(request, each) for each in events],
     }
     return HtmlPage("participant.html", context)
 

@@ -12,6 +12,7 @@ from plankeeper.console.edit_forms import describe_changes, edit_context, find_c
 from plankeeper.console.formatting import format_abn
 from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.pages.bin_entries import bin_path, retention
+from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -24,6 +25,7 @@ from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUp
 
 pages = Pages()
 
+LATEST_EVENTS = 4
 PROVIDERS_URL = f"{PREFIX}/providers"
 TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
 CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
@@ -53,7 +55,12 @@ async def create(request: FormRequest) -> Redirect:
 
 @pages.get("/providers/{provider_id}", role="viewer")
 async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
-    return HtmlPage("provider.html", {"provider": await get_or_404(request, provider_id), **TEMPLATE_HELPERS})
+    context = {
+        "provider": await get_or_404(request, provider_id),
+        "events": await latest_events(request, "provider", provider_id, LATEST_EVENTS + 1),
+        "max_events": LATEST_EVENTS,
+    }
+    return HtmlPage("provider.html", context | TEMPLATE_HELPERS)
 
 
 @pages.get("/providers/{provider_id}/edit", role="manager")
@@ -72,7 +79,9 @@ async def update(request: FormRequest, provider_id: UUID) -> Redirect:
     require_unchanged(request, provider_form(before))
     change = await plausible_change(request, before)
     await service.update(request.write_context, provider_id, change)
-    return Redirect(f"{PROVIDERS_URL}/{provider_id}", f"Changes saved{describe_changes(change)}.")
+    return Redirect(
+        f"{PROVIDERS_URL}/{provider_id}", f"Changes saved{describe_changes(change)}.", undo=request.undo_path
+    )
 
 
 @pages.get("/providers/{provider_id}/delete", role="manager")

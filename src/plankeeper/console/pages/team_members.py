@@ -80,9 +80,8 @@ async def update(request: FormRequest, participant_id: UUID, team_member_id: UUI
             request.write_context, participant_id, team_member_id, change, displaces=displaces
         )
     contacts = await describe_contacts(request, participant_id) if displaces else ""
-    return Redirect(
-        team_url(participant_id), f"Changes to {member_name(member)} saved{describe_changes(change)}.{contacts}"
-    )
+    message = f"Changes to {member_name(member)} saved{describe_changes(change)}.{contacts}"
+    return Redirect(team_url(participant_id), message, undo=request.undo_path)
 
 
 @pages.post(TEAM_PATH + "/{team_member_id}/make-primary", role="manager")
@@ -113,7 +112,7 @@ async def remove_form(request: PageRequest, participant_id: UUID, team_member_id
 async def remove(request: FormRequest, participant_id: UUID, team_member_id: UUID) -> Redirect:
     member = (await member_context(request, participant_id, team_member_id))["member"]
     await service.delete(request.write_context, participant_id, team_member_id)
-    return Redirect(team_url(participant_id), f"{member_name(member)} removed from the team.")
+    return Redirect(team_url(participant_id), f"{member_name(member)} removed from the team.", undo=request.undo_path)
 
 
 async def member_context(

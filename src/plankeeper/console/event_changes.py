@@ -1,0 +1,81 @@
+"""What an event says for readers: the name of its record, and the changed fields with their labels and values."""
+
+import json
+from decimal import Decimal
+from typing import Any, NamedTuple
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from msgspec import Raw
+
+from plankeeper.console.labels import field_label
+from plankeeper.console.record_values import TECHNICAL_MEMBERS, format_member
+from plankeeper.console.routing import PREFIX
+from plankeeper.events.schemas import Event
+
+NAME_FIELDS = ("name", "entity_name", "note_type", "invoice_number", "user_name", "url", "email", "what")
+RESOURCE_PATHS = {
+    "participant": "/participants/{}",
+    "provider": "/providers/{}",
+    "invoice": "/invoices/{}",
+    "note_type": "/note-types/{}/edit",
+    "account_manager": "/account-managers/{}/edit",
+    "webhook_endpoint": "/settings/webhooks/{}",
+}
+
+
+class FieldChange(NamedTuple):
+    """A field of a record: null if it did not exist before, or does not exist after."""
+
+    name: str
+    label: str
+    before: str | None
+    after: str | None
+
+
+def members_of(raw: Raw | None) -> dict[str, Any]:
+    """The members of `data` or `previous` of an event; numbers keep their digits."""
+    return {} if raw is None else json.loads(bytes(raw), parse_float=Decimal) or {}
+
+
+def field_changes(event: Event, zone: ZoneInfo) -> list[FieldChange]:
+    """The changed fields of an update; for other events, all fields of the record."""
+    after, before = members_of(event.data), members_of(event.previous)
+    names = before or after
+    return [
+        FieldChange(
+            name,
+            field_label(name),
+            format_member(name, before[name], zone) if before else None,
+            format_member(name, after.get(name), zone) if after else None,
+        )
+        for name in names
+    ]
+
+
+def without_technical(changes: list[FieldChange]) -> list[FieldChange]:
+    """The changes without ids and other members that only programs need."""
+    return [each for each in changes if each.name not in TECHNICAL_MEMBERS]
+
+
+def resource_name(event: Event, *, before_change: bool = False) -> str:
+    """The name of the event's record, after the change or before it; empty if it has none."""
+    after, before = members_of(event.data), members_of(event.previous)
+    fields = after | before if before_change else before | after
+    full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
+    return full_name or next((str(fields[name]) for name in NAME_FIELDS if fields.get(name)), "")
+
+
+def resource_url(event: Event) -> str | None:
+    """The path of the record's page; null if it has none or was deleted."""
+    if event.data is None:
+        return None
+    kind, id_ = event.resource.kind, quote(event.resource.id, safe="")
+    if kind == "team_member":
+        participant_id = quote(str(members_of(event.data).get("participant_id")), safe="")
+        return f"{PREFIX}/participants/{participant_id}/team-members/{id_}"
+    return PREFIX + RESOURCE_PATHS[kind].format(id_) if kind in RESOURCE_PATHS else None
+
+
+def truncate(text: str | None, max_length: int) -> str | None:
+    return text if text is None or len(text) <= max_length else f"{text[:max_length]}…"

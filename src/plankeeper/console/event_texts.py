@@ -1,0 +1,85 @@
+"""Events in words: titles of types, and sentences about what happened to a record."""
+
+from collections.abc import Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.event_changes import FieldChange, field_changes, members_of, resource_name, without_technical
+from plankeeper.console.formatting import format_money
+from plankeeper.console.labels import humanize
+from plankeeper.events.event_types import VERBS
+from plankeeper.events.schemas import Event
+from plankeeper.invoices.warnings import WARNINGS
+
+VIEW_TYPES = frozenset(f"invoice_view_session.{verb}" for verb in VERBS["invoice_view_session"])
+MAX_LABELS = 4  # changed fields that a sentence names
+_TITLES = {
+    "export.created": "Data exported",
+    "invoice.created": "Invoice received",
+    "invoice_view_session.started": "Invoice opened",
+    "invoice_view_session.ended": "Invoice closed",
+    "participant.erased": "Personal data erased",
+    "participant.hold_placed": "Legal hold placed",
+    "participant.hold_released": "Legal hold released",
+    "participant.purged": "Participant deleted permanently",
+    "provider.purged": "Provider deleted permanently",
+    "team_member.deleted": "Team member removed",
+}
+_VERBS = {"created": "added", "updated": "changed"}
+_CREATED_BY_PEOPLE = ("api_key", "webhook_endpoint", "plan_manager")
+
+
+def event_title(type_: str) -> str:
+    """The name of a type of event: `Participant changed`."""
+    if type_ in _TITLES:
+        return _TITLES[type_]
+    kind, _, verb = type_.partition(".")
+    return humanize(f"{kind} {verb if kind in _CREATED_BY_PEOPLE else _VERBS.get(verb, verb)}")
+
+
+def type_groups() -> dict[str, dict[str, str]]:
+    """The titles of all types by the kind of the record, for a select. `participant.*` stands for all of a kind."""
+    groups = dict[str, dict[str, str]]()
+    for kind, verbs in VERBS.items():
+        types = {f"{kind}.{verb}": event_title(f"{kind}.{verb}") for verb in verbs}
+        groups[humanize(kind)] = ({f"{kind}.*": f"{humanize(kind)}: all"} if len(types) > 1 else {}) | types
+    return groups
+
+
+def describe_event(event: Event, zone: ZoneInfo) -> str:
+    """What happened to a record, in the history of a participant, a provider or an invoice."""
+    name = resource_name(event)
+    if event.type == "team_member.created":
+        return f"Team member {name} added"
+    if event.type == "team_member.deleted":
+        return f"Team member {name} removed"
+    if event.type == "team_member.updated":
+        return f"Team member {name}: {list_labels(field_changes(event, zone))} changed"
+    if event.resource.kind == "invoice":
+        return _describe_invoice(event, zone)
+    if event.type.endswith(".updated"):
+        return f"{list_labels(field_changes(event, zone))} changed"
+    return event_title(event.type)
+
+
+def _describe_invoice(event: Event, zone: ZoneInfo) -> str:
+    after, before = members_of(event.data), members_of(event.previous)
+    label = f"Invoice {after.get('invoice_number') or 'without a number'}"
+    if event.type == "invoice.created":
+        total = after.get("total")
+        return f"{label} received" + (f", {format_money(total)}" if total is not None else "")
+    states: list[dict[str, Any]] = [each.get("state_management") or {} for each in (before, after)]
+    ignored = [set[str](each.get("ignored_errors") or ()) for each in states]
+    if "state_management" in before and ignored[0] != ignored[1]:
+        added = sorted(ignored[1] - ignored[0]) or sorted(ignored[0] - ignored[1])
+        titles = ", ".join(WARNINGS[each].title if each in WARNINGS else each for each in added)
+        return f"{label}: warning {'ignored' if ignored[1] - ignored[0] else 'brought back'} ({titles})"
+    return f"{label}: {list_labels(field_changes(event, zone))} changed"
+
+
+def list_labels(changes: Sequence[FieldChange]) -> str:
+    """The labels of the changed fields as a list in words."""
+    labels = [each.label for each in without_technical(list(changes))] or [each.label for each in changes]
+    if len(labels) > MAX_LABELS:
+        labels = [*labels[: MAX_LABELS - 1], f"{len(labels) - MAX_LABELS + 1} other fields"]
+    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1]))) if labels else "Nothing"

@@ -1,0 +1,120 @@
+"""Undoing an update: what it would set each field to, and where a field has changed since."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec import Struct
+
+from plankeeper.console.event_changes import members_of
+from plankeeper.console.forms import Form
+from plankeeper.console.labels import field_label
+from plankeeper.console.record_values import format_member
+from plankeeper.console.routing import PREFIX
+from plankeeper.console.undoable_records import UNDOABLE_RECORDS
+from plankeeper.events.schemas import Event
+from plankeeper.http.errors import FieldError, ValidationError
+from plankeeper.http.json import to_json
+from plankeeper.http.validation import known_fields
+
+ERASED = "[erased]"
+# The members of a record whose update has another name, because it takes an id instead of a record.
+_UPDATE_NAMES = {
+    "account_manager": "account_manager_id",
+    "exit_reason_category": "exit_reason_category_id",
+    "exit_reason_subcategory": "exit_reason_subcategory_id",
+}
+_TYPES_BY_VERB = {
+    "updated": tuple(UNDOABLE_RECORDS),
+    "created": ("participant", "provider", "team_member", "note_type"),
+    "restored": ("participant", "provider"),
+    "deleted": ("participant", "provider", "team_member"),
+}
+UNDOABLE_TYPES = frozenset(f"{kind}.{verb}" for verb, kinds in _TYPES_BY_VERB.items() for kind in kinds)
+
+# Whether undoing sets the field, the field has its earlier value already, has yet another one, or can't be set.
+FieldState = Literal["revert", "same", "conflict", "read_only", "erased"]
+Choice = Literal["before", "event", "now"]
+CHOICES: Sequence[Choice] = ("before", "event", "now")
+
+
+class FieldUndo(NamedTuple):
+    """A changed field: its texts before the event, after the event and now, and what undoing the event does with it."""
+
+    name: str
+    label: str
+    state: FieldState
+    before: str
+    event: str
+    now: str
+    values: Mapping[Choice, Any]  # as an update takes them
+
+
+def undo_url(event: Event) -> str | None:
+    """The page that undoes an event; null for a kind of event that can't be undone."""
+    return f"{PREFIX}/activity/{event.id}/undo" if event.type in UNDOABLE_TYPES else None
+
+
+def find_undos(event: Event, current: Struct, zone: ZoneInfo) -> list[FieldUndo]:
+    """What undoing an update does with each field that the update changed. `current` is the record now."""
+    before, after = members_of(event.previous), members_of(event.data)
+    now: dict[str, Any] = msgspec.json.decode(to_json(current))
+    writable = known_fields(UNDOABLE_RECORDS[event.resource.kind].update_type)
+    undos = list[FieldUndo]()
+    for name in before:
+        members = {"before": before[name], "event": after.get(name), "now": now.get(name)}
+        values = {which: _update_value(name, value) for which, value in members.items()}
+        update_name = _UPDATE_NAMES.get(name, name)
+        texts = [format_member(name, value, zone) for value in members.values()]
+        undos.append(
+            FieldUndo(
+                update_name,
+                field_label(update_name),
+                _state(values, is_writable=update_name in writable),
+                *texts,
+                values=cast("Mapping[Choice, Any]", values),
+            )
+        )
+    return undos
+
+
+def _update_value(name: str, value: Any) -> Any:
+    """The value of a member as an update takes it: the id of a record, the names of permissions."""
+    if name in _UPDATE_NAMES:
+        return value["id"] if value else None
+    return sorted(each["name"] for each in value) if name == "permissions" and value else value
+
+
+def _state(values: Mapping[str, Any], *, is_writable: bool) -> FieldState:
+    if not is_writable:
+        return "read_only"
+    if any(isinstance(each, str) and ERASED in each for each in values.values()):
+        return "erased"
+    if values["now"] == values["before"]:
+        return "same"
+    return "revert" if values["now"] == values["event"] else "conflict"
+
+
+def version_of_record(current: Struct) -> str:
+    """A digest of the record's state, which identifies its version."""
+    return hashlib.blake2b(to_json(current).encode(), digest_size=16).hexdigest()
+
+
+def chosen_values(undos: Sequence[FieldUndo], form: Form) -> dict[str, Any]:
+    """The values that undoing sets. A field that has changed since needs a choice; raises ValidationError without."""
+    choices = {each.name: form.text(choice_field(each.name)) for each in undos if each.state == "conflict"}
+    missing = [name for name, choice in choices.items() if choice not in CHOICES]
+    if missing:
+        raise ValidationError(*(FieldError(name, "has changed since: choose a value") for name in missing))
+    values = {each.name: each.values["before"] for each in undos if each.state == "revert"}
+    for each in undos:
+        if choices.get(each.name, "now") != "now":
+            values[each.name] = each.values[cast("Choice", choices[each.name])]
+    return values
+
+
+def choice_field(name: str) -> str:
+    """The form field with the choice for a field that has changed since."""
+    return f"choice-{name}"
