@@ -168,7 +168,9 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     }
     seeded = SeededPlanManager(server, plan_manager_id, client, owner, ids, texts.recorded)
     wait_until(lambda: server.run(_is_log_complete(server, plan_manager_id)))
-    event = "select id from events where plan_manager_id = $1 and type = 'participant.created' and resource_id = $2"
+    change = {"id": ids["participant_id"], "postcode": "7000"}
+    assert not server.run(import_records(server, plan_manager_id, "participants", [change])).errors
+    event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_bin(server, plan_manager_id, texts)))
     ids["import_id"] = _import_file(seeded, texts)
