@@ -75,7 +75,7 @@ def found(browser: Browser, text: str, **more: str) -> list[str]:
         ("o dea", "O’Dea"),
         ("bo", "O’Dea"),
         ("100%", "O’Dea"),
-        ("0%_X", "O’Dea"),
+        ("100%_X", "O’Dea"),
     ],
 )
 def test_a_participant_is_found(

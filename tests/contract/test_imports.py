@@ -54,6 +54,8 @@ INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("bin.service", "providers.service"): "so is a provider",
     ("bin.service", "team_members.restoration"): "a restored participant gets its team back",
     ("mail.sender", "accounts.reset_link_store"): "the sender of mails deletes the expired links of mails",
+    ("participants.queries", "search.filters"): "the search is a filter of the list",
+    ("providers.queries", "search.filters"): "likewise",
     ("personal_data.person_export", "access_records.service"): "an export of a person is an event like other exports",
     ("personal_data.service", "participants.service"): "an erasure deletes the participant like everybody else",
 }

@@ -9,13 +9,13 @@ from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.http.schemas import unset_to_none
 from plankeeper.participants.schemas import Participant, ParticipantListQuery
-from plankeeper.participants.search import SEARCH, search_values
 from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many, get_many_details
+from plankeeper.search.filters import PARTICIPANT_FILTERS, search_values
 
 LIST = FilteredList(
     "participants",
     (
-        SEARCH,
+        *PARTICIPANT_FILTERS,
         Filter(("id",), "id = any ({}::uuid[])"),
         Filter(("participant_number",), "participant_number = {}"),
         Filter(("email",), "lower(email) = lower({})"),
@@ -47,7 +47,8 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQ
         rows = await db.rows(Participant, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
     get_rows = get_many_details if query.view == "full" else get_many
-    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search_values(query.q))
+    search = await search_values(db, "participant", query.q)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search)
 
 
 # The limit applies before the names are looked up.
@@ -63,7 +64,7 @@ PLAIN_PAGE = f"""
 
 async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     """The number of matching participants. Totals by status and state are stored; others are counted on an index."""
-    search = search_values(query.q)
+    search = await search_values(db, "participant", query.q)
     if _SUMMED_FIELDS.issuperset(LIST.filter_values(query, search)):
         return await db.one(int, SUM, plan_manager_id, unset_to_none(query.status), unset_to_none(query.state))
     return await LIST.count(db, plan_manager_id, query, **search)

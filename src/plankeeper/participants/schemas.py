@@ -220,8 +220,8 @@ class ParticipantListQuery(ResourceListQuery):
         SearchText | UnsetType,
         EXTENSION,
         Meta(
-            description="Returns items whose name, participant number or email begins with this text; `Ann Lee` and"
-            " `Lee, Ann` find both names."
+            description="Returns items with this text in a name, the participant number or the phone number, or at the"
+            " beginning of the email, ignoring accents, case and punctuation."
         ),
     ] = UNSET
     status: Annotated[

@@ -8,13 +8,13 @@ from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.providers.schemas import Provider, ProviderListQuery
-from plankeeper.providers.search import SEARCH, search_values
 from plankeeper.providers.store import COLUMNS, get_many, get_many_details
+from plankeeper.search.filters import PROVIDER_FILTERS, search_values
 
 LIST = FilteredList(
     "providers",
     (
-        SEARCH,
+        *PROVIDER_FILTERS,
         Filter(("id",), "id = any ({}::uuid[])"),
         Filter(("abn",), "abn = {}"),
         Filter(("email",), "lower(email) = lower({})"),
@@ -37,9 +37,10 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuer
         rows = await db.rows(Provider, PLAIN_PAGE, plan_manager_id, query.start, query.limit + 1, query.offset)
         return cut_page(rows, query.limit)
     get_rows = get_many_details if query.view == "full" else get_many
-    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search_values(query.q))
+    search = await search_values(db, "provider", query.q)
+    return await fetch_page(db, plan_manager_id, query, LIST, get_rows, **search)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
     """The number of matching providers."""
-    return await LIST.count(db, plan_manager_id, query, **search_values(query.q))
+    return await LIST.count(db, plan_manager_id, query, **await search_values(db, "provider", query.q))

@@ -115,7 +115,10 @@ class ProviderListQuery(ResourceListQuery):
     q: Annotated[
         SearchText | UnsetType,
         EXTENSION,
-        Meta(description="Returns items whose name, ABN or email begins with this text."),
+        Meta(
+            description="Returns items with this text in the name or the ABN, or at the beginning of the email,"
+            " ignoring accents, case and punctuation."
+        ),
     ] = UNSET
     abn: Annotated[Text255 | UnsetType, EXTENSION, Meta(description="Returns items with exactly this ABN.")] = UNSET
     email: Annotated[

@@ -24,104 +24,68 @@ ANYTHING = "%"  # a pattern that costs nothing beside another one
 # A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
 HAS_EMAIL: LiteralString = "lower(email) ~>=~ $2 and lower(email) ~<~ ($2 || chr(1114111))"
 
+
+def by_words(text: LiteralString) -> LiteralString:
+    """The last conditions of a statement: the patterns $2 and $3, which the index serves, and others in $4."""
+    return f"and {text} like $2 and {text} like $3 and {text} like all ($4::text[]) limit $5"
+
+
+def by_key(keys: LiteralString, text: LiteralString) -> LiteralString:
+    """The same with a key of the word $2, and other patterns in $3."""
+    return f"and {keys} && (select word_keys($2)) and {text} like all ($3::text[]) limit $4"
+
+
+def by_both(keys: LiteralString, text: LiteralString) -> LiteralString:
+    """The same with a key of the word $2, the pattern $3, which the index serves, too, and others in $4."""
+    return f"and {keys} && (select word_keys($2)) and {text} like $3 and {text} like all ($4::text[]) limit $5"
+
+
 FROM_PARTICIPANTS: LiteralString = f"""
     select id, first_name, last_name, preferred_name, participant_number, email, phone_number, status,
         {PARTICIPANT_TEXT} as text
     from participants
     where plan_manager_id = $1
 """
-PARTICIPANTS_BY_WORDS: LiteralString = f"""
-    {FROM_PARTICIPANTS}
-        and {PARTICIPANT_TEXT} like $2 and {PARTICIPANT_TEXT} like $3 and {PARTICIPANT_TEXT} like all ($4::text[])
-    limit $5
-"""
-PARTICIPANTS_BY_KEYS: LiteralString = f"""
-    {FROM_PARTICIPANTS} and {PARTICIPANT_KEYS} && (select word_keys($2)) and {PARTICIPANT_TEXT} like all ($3::text[])
-    limit $4
-"""
-PARTICIPANTS_BY_BOTH: LiteralString = f"""
-    {FROM_PARTICIPANTS}
-        and {PARTICIPANT_KEYS} && (select word_keys($2)) and {PARTICIPANT_TEXT} like $3
-        and {PARTICIPANT_TEXT} like all ($4::text[])
-    limit $5
-"""
+PARTICIPANTS_BY_WORDS: LiteralString = f"{FROM_PARTICIPANTS} {by_words(PARTICIPANT_TEXT)}"
+PARTICIPANTS_BY_KEYS: LiteralString = f"{FROM_PARTICIPANTS} {by_key(PARTICIPANT_KEYS, PARTICIPANT_TEXT)}"
+PARTICIPANTS_BY_BOTH: LiteralString = f"{FROM_PARTICIPANTS} {by_both(PARTICIPANT_KEYS, PARTICIPANT_TEXT)}"
 PARTICIPANTS_BY_EMAIL: LiteralString = f"{FROM_PARTICIPANTS} and {HAS_EMAIL} limit $3"
 
-MEMBER_COLUMNS: LiteralString = f"""
-        participant_id, id, user_id, first_name, last_name, role, phone_number, {MEMBER_TEXT} as text
-"""
 SELECT_MEMBERS: LiteralString = """
     select member.id, member.participant_id, member.first_name, member.last_name, member.role, users.email,
         member.phone_number, participant.first_name as participant_first_name,
         participant.last_name as participant_last_name, member.text
 """
+FROM_MEMBERS: LiteralString = f"""
+        select participant_id, id, user_id, first_name, last_name, role, phone_number, {MEMBER_TEXT} as text
+        from team_members
+        where plan_manager_id = $1
+"""
 JOIN_MEMBERS: LiteralString = """
     join users on users.plan_manager_id = $1 and users.id = member.user_id
     join participants participant on participant.plan_manager_id = $1 and participant.id = member.participant_id
 """
-MEMBERS_BY_WORDS: LiteralString = f"""
-    {SELECT_MEMBERS}
-    from (
-        select {MEMBER_COLUMNS} from team_members
-        where plan_manager_id = $1
-            and {MEMBER_TEXT} like $2 and {MEMBER_TEXT} like $3 and {MEMBER_TEXT} like all ($4::text[])
-        limit $5
-    ) member {JOIN_MEMBERS}
-"""
-MEMBERS_BY_KEYS: LiteralString = f"""
-    {SELECT_MEMBERS}
-    from (
-        select {MEMBER_COLUMNS} from team_members
-        where plan_manager_id = $1
-            and {MEMBER_KEYS} && (select word_keys($2)) and {MEMBER_TEXT} like all ($3::text[])
-        limit $4
-    ) member {JOIN_MEMBERS}
-"""
-MEMBERS_BY_BOTH: LiteralString = f"""
-    {SELECT_MEMBERS}
-    from (
-        select {MEMBER_COLUMNS} from team_members
-        where plan_manager_id = $1
-            and {MEMBER_KEYS} && (select word_keys($2)) and {MEMBER_TEXT} like $3
-            and {MEMBER_TEXT} like all ($4::text[])
-        limit $5
-    ) member {JOIN_MEMBERS}
-"""
-MEMBERS_BY_EMAIL: LiteralString = f"""
-    {SELECT_MEMBERS}
-    from (
-        select {MEMBER_COLUMNS}
-        from (select id as found_id from users where plan_manager_id = $1 and {HAS_EMAIL} limit $3) found
-        join team_members on team_members.plan_manager_id = $1 and team_members.user_id = found.found_id
-        limit $3
-    ) member {JOIN_MEMBERS}
-"""
 
-MEMBERS_BY_USER: LiteralString = f"""
-    {SELECT_MEMBERS}
-    from (
-        select {MEMBER_COLUMNS} from team_members where plan_manager_id = $1 and user_id = $2 limit $3
-    ) member {JOIN_MEMBERS}
-"""
+
+def with_names(members: LiteralString) -> LiteralString:
+    """A statement that reads some team members, with the email of each and the names of the participant."""
+    return f"{SELECT_MEMBERS} from ({members}) member {JOIN_MEMBERS}"
+
+
+MEMBERS_BY_WORDS: LiteralString = with_names(f"{FROM_MEMBERS} {by_words(MEMBER_TEXT)}")
+MEMBERS_BY_KEYS: LiteralString = with_names(f"{FROM_MEMBERS} {by_key(MEMBER_KEYS, MEMBER_TEXT)}")
+MEMBERS_BY_BOTH: LiteralString = with_names(f"{FROM_MEMBERS} {by_both(MEMBER_KEYS, MEMBER_TEXT)}")
+MEMBERS_BY_EMAIL: LiteralString = with_names(f"""
+    {FROM_MEMBERS} and user_id in (select id from users where plan_manager_id = $1 and {HAS_EMAIL} limit $3) limit $3
+""")
+MEMBERS_BY_USER: LiteralString = with_names(f"{FROM_MEMBERS} and user_id = $2 limit $3")
 
 FROM_PROVIDERS: LiteralString = f"""
     select id, entity_name, abn, email, active, {PROVIDER_TEXT} as text from providers where plan_manager_id = $1
 """
-PROVIDERS_BY_WORDS: LiteralString = f"""
-    {FROM_PROVIDERS}
-        and {PROVIDER_TEXT} like $2 and {PROVIDER_TEXT} like $3 and {PROVIDER_TEXT} like all ($4::text[])
-    limit $5
-"""
-PROVIDERS_BY_KEYS: LiteralString = f"""
-    {FROM_PROVIDERS} and {PROVIDER_KEYS} && (select word_keys($2)) and {PROVIDER_TEXT} like all ($3::text[])
-    limit $4
-"""
-PROVIDERS_BY_BOTH: LiteralString = f"""
-    {FROM_PROVIDERS}
-        and {PROVIDER_KEYS} && (select word_keys($2)) and {PROVIDER_TEXT} like $3
-        and {PROVIDER_TEXT} like all ($4::text[])
-    limit $5
-"""
+PROVIDERS_BY_WORDS: LiteralString = f"{FROM_PROVIDERS} {by_words(PROVIDER_TEXT)}"
+PROVIDERS_BY_KEYS: LiteralString = f"{FROM_PROVIDERS} {by_key(PROVIDER_KEYS, PROVIDER_TEXT)}"
+PROVIDERS_BY_BOTH: LiteralString = f"{FROM_PROVIDERS} {by_both(PROVIDER_KEYS, PROVIDER_TEXT)}"
 PROVIDERS_BY_EMAIL: LiteralString = f"{FROM_PROVIDERS} and {HAS_EMAIL} limit $3"
 
 INVOICES_BY_NUMBER: LiteralString = f"""

@@ -1,5 +1,7 @@
 """What a search text asks for: words, a number or the beginning of an email, as patterns of LIKE."""
 
+import re
+
 from msgspec import Struct
 
 from plankeeper.search.schemas import Kind
@@ -12,6 +14,7 @@ MIN_SLIP_LENGTH = 5  # letters of a word in which a slip is forgiven
 # Also in the functions of migration 0025, which store names and numbers in the same way.
 _NAME_SEPARATORS = str.maketrans(dict.fromkeys("|-'’.,/()&\"", " "))
 _NUMBER_SEPARATORS = str.maketrans(dict.fromkeys(" -().,/_#"))
+_TRIGRAM, _ALPHANUMERIC = re.compile("[a-z0-9]{3}"), re.compile("[a-z0-9]")
 _LIKE_ESCAPES = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
 
@@ -41,7 +44,7 @@ class SearchTerms(Struct, frozen=True):
     def words_of(self, kind: Kind) -> list[str]:
         """The words for one kind: people have telephone numbers, invoices have numbers with letters."""
         if kind == "invoice":
-            return [self.number] if self.number else []
+            return [self.number] if self.number.isascii() and _ALPHANUMERIC.search(self.number) else []
         is_person = kind in ("participant", "team_member")
         return [self.phone] if is_person and self.is_number else self.latin_words
 
@@ -55,7 +58,7 @@ class SearchTerms(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        return not self.words and not self.number
+        return not self.words and not self.is_email
 
     @property
     def phone(self) -> str:
@@ -72,7 +75,12 @@ def parse(folded: str) -> SearchTerms:
     if is_one_number or number.removeprefix("+").isdecimal():
         words = (number.removeprefix("+"),)
     else:
-        words = tuple(dict.fromkeys(folded.translate(_NAME_SEPARATORS).split()))[:MAX_WORDS]
+        parts = (
+            each
+            for each in folded.translate(_NAME_SEPARATORS).split()
+            if not each.isascii() or _ALPHANUMERIC.search(each)
+        )
+        words = tuple(dict.fromkeys(parts))[:MAX_WORDS]
     return SearchTerms(folded, words, number, folded if " " not in folded and len(folded) >= MIN_PART_LENGTH else None)
 
 
@@ -83,10 +91,10 @@ def escape_like(text: str) -> str:
 
 def part_pattern(word: str, min_digits: int = MIN_PART_DIGITS) -> str:
     """Any part of a name or number; of a shorter text the beginning of a name or the complete number."""
-    is_number = word.isdecimal()
-    if len(word) < (min_digits if is_number else MIN_PART_LENGTH):
-        return word_pattern(word) if is_number else prefix_pattern(word)
-    return f"%{escape_like(word)}%"
+    if word.isdecimal() and len(word) < min_digits:
+        return word_pattern(word)
+    # Without three letters in a row, there is no trigram, and PostgreSQL would read every row.
+    return f"%{escape_like(word)}%" if _TRIGRAM.search(word) else prefix_pattern(word)
 
 
 def prefix_pattern(word: str) -> str:

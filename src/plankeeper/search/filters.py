@@ -1,0 +1,61 @@
+"""The search as filters of lists: all matches, without those that have a slip in a word."""
+
+from typing import LiteralString
+
+from msgspec import UnsetType
+
+from plankeeper.database.client import Executor
+from plankeeper.database.filters import Filter
+from plankeeper.search import store
+from plankeeper.search.conditions import PARTICIPANT_KEYS, PARTICIPANT_TEXT, PROVIDER_KEYS, PROVIDER_TEXT
+from plankeeper.search.schemas import Kind
+from plankeeper.search.terms import SearchTerms, parse, part_pattern, prefix_pattern
+
+WORD_FIELDS = ("search_first", "search_second", "search_others")
+KEY_FIELDS = ("search_key", "search_patterns")
+EMAIL_FIELDS = ("search_email",)
+
+_NOTHING = "\U0010ffff"  # no email begins with it
+
+
+def _filters(table: LiteralString, text: LiteralString, keys: LiteralString) -> tuple[Filter, ...]:
+    """The filters of a table, of which a search uses one: by words or an email, words, a word's key, an email."""
+    words: LiteralString = f"{text} like {{0}} and {text} like {{1}} and {text} like all ({{2}}::text[])"
+    # A prefix is a range of bytes: `like` has no range while its pattern is a parameter.
+    email: LiteralString = "lower(email) ~>=~ {0} and lower(email) ~<~ ({0} || chr(1114111))"
+    source: LiteralString = f"""
+            select * from {table} where plan_manager_id = $1 and {words}
+            union all
+            select * from {table} where plan_manager_id = $1
+                and lower(email) ~>=~ {{3}} and lower(email) ~<~ ({{3}} || chr(1114111))
+    """
+    key: LiteralString = f"{keys} && (select word_keys({{0}})) and {text} like all ({{1}}::text[])"
+    return (
+        Filter((*WORD_FIELDS, *EMAIL_FIELDS), "", source=source),
+        Filter(WORD_FIELDS, words, materialize=True),
+        Filter(KEY_FIELDS, key, materialize=True),
+        Filter(EMAIL_FIELDS, email, materialize=True),
+    )
+
+
+PARTICIPANT_FILTERS = _filters("participants", PARTICIPANT_TEXT, PARTICIPANT_KEYS)
+PROVIDER_FILTERS = _filters("providers", PROVIDER_TEXT, PROVIDER_KEYS)
+
+
+async def search_values(db: Executor, kind: Kind, text: str | UnsetType) -> dict[str, object]:
+    """The values of the filters for a search text; none without one."""
+    return {} if isinstance(text, UnsetType) else _values(parse(await store.fold(db, text)), kind)
+
+
+def _values(terms: SearchTerms, kind: Kind) -> dict[str, object]:
+    if terms.is_email or terms.is_empty:
+        return {"search_email": terms.email or _NOTHING}
+    if terms.other_words:
+        key, *others = terms.other_words
+        patterns = [*map(part_pattern, terms.latin_words), *map(prefix_pattern, others)]
+        return dict(zip(KEY_FIELDS, (key, patterns), strict=True))
+    first, *others = map(part_pattern, terms.words_of(kind))
+    values: dict[str, object] = dict(
+        zip(WORD_FIELDS, (first, (others or [store.ANYTHING])[0], others[1:]), strict=True)
+    )
+    return values | ({"search_email": terms.email} if terms.email else {})
