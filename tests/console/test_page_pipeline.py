@@ -59,6 +59,7 @@ VIEWER_PAGES = {
     "GET /console/participants/{participant_id}/invoices",
     "GET /console/participants/{participant_id}/team",
     "GET /console/participants/{participant_id}/team-members/{team_member_id}",
+    "GET /console/participants/{participant_id}/timeline",
     "GET /console/providers",
     "GET /console/providers/{provider_id}",
     "GET /console/requests",

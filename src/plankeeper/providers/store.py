@@ -37,6 +37,15 @@ async def get_many_details(db: Executor, plan_manager_id: UUID, provider_ids: Se
     return await db.rows(ProviderDetails, GET_MANY_DETAILS, plan_manager_id, provider_ids)
 
 
+IS_SAME_ABN: LiteralString = "replace(abn, ' ', '') = replace($2, ' ', '')"
+SAME_ABN = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and {IS_SAME_ABN} and id <> $3 limit $4"
+
+
+async def list_same_abn(db: Executor, plan_manager_id: UUID, provider: Provider, limit: int) -> list[Provider]:
+    """Other providers with the ABN of a provider, which must have one."""
+    return await db.rows(Provider, SAME_ABN, plan_manager_id, provider.abn, provider.id, limit)
+
+
 SELECT_FOR_UPDATE = GET_MANY + " for update"
 
 

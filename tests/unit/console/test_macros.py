@@ -1,5 +1,6 @@
 """Every payload in every text that the templates' macros take, without a database."""
 
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -47,6 +48,18 @@ PARTICIPANT_HEADER = {
     "participant": PARTICIPANT, "name": TEXT, "page_url": "/console", "has_scheme_number": False, "age": 1,
     "progress": {"state": "undated", "percent": None, "days": None}, "contact": None, "contact_name": None,
     "numbers": NUMBERS,
+}  # fmt: skip
+LISTED_INVOICE = {
+    "id": "1", "pm_provider_id": "2", "participant_id": None, "is_deleted": True, "total": None,
+    "invoice_number": TEXT, "invoice_date": None, "claim_status": TEXT,
+}  # fmt: skip
+EVENT = {
+    "id": "1", "type": "participant.updated", "created_at": datetime(2026, 1, 2, tzinfo=UTC),
+    "actor": {"name": TEXT, "kind": "user"}, "import_id": None,
+}  # fmt: skip
+TIMELINE_ENTRY = {
+    "event": EVENT, "url": "/console", "text": TEXT, "undo": "/console", "more": 2,
+    "changes": [{"label": TEXT, "before": TEXT, "after": TEXT}],
 }  # fmt: skip
 COMPARISON = {
     "other": {"id": "1", "claim_status": TEXT}, "difference_count": 1,
@@ -114,9 +127,12 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
     "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
     "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
+    "macros/events.html event_line": {"event": EVENT, "resource_name": TEXT, "resource_url": "/console"},
+    "macros/timeline.html timeline_entries": {"entries": [TIMELINE_ENTRY]},
     "macros/pickers.html record_field": {"picker": PICKER, "label": TEXT, "hint": TEXT, "placeholder": TEXT},
     "macros/pickers.html candidate_links": {"picker": PICKER, "url": "/console/{}".format},
     "macros/pickers.html candidate_choices": {"picker": PICKER},
+    "macros/spend.html invoice_table": {"rows": [[LISTED_INVOICE, [TEXT]]], "names": {"2": TEXT}, "other": "provider"},
     "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "macros/records.html detail_email": {"name": "a", "value": TEXT},
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},
@@ -165,6 +181,7 @@ NO_TEXTS = {
     "macros/invoices.html difference_text": "a number of differences",
     "macros/participant.html more_actions": "links of the template",
     "macros/participant.html plan_bar": "dates",
+    "macros/spend.html sum_strip": "sums by names of the console",
     "macros/records.html detail_date": "a date",
     "macros/records.html yes_no": "a flag",
     "macros/records.html date_range": "dates",

@@ -100,6 +100,11 @@ def active_warnings(invoice: Invoice) -> list[str]:
     return [code for code in state.errors if code not in state.ignored_errors]
 
 
+def warning_titles(invoice: Invoice) -> list[str]:
+    """The titles of the warnings that are not ignored."""
+    return [WARNINGS[code].title if code in WARNINGS else code for code in active_warnings(invoice)]
+
+
 def get_warning(code: str) -> InvoiceWarning:
     """The explanation of a warning; raises NotFound for an unknown code."""
     if code not in WARNINGS:

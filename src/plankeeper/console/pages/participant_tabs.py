@@ -1,19 +1,16 @@
-"""The tabs of a participant: overview, invoices, team."""
+"""The tabs of a participant: overview and team."""
 
 from uuid import UUID
 
 from plankeeper.console.pages.invoices import record_names
 from plankeeper.console.pages.team_members import team_context
 from plankeeper.console.pages.timeline import KINDS, timeline_entry
-from plankeeper.console.pagination import with_query
 from plankeeper.console.participant_context import participant_context
 from plankeeper.console.participant_sections import participant_sections
-from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.console.team_forms import PERMISSIONS
 from plankeeper.events import history_store
-from plankeeper.http.context import or_404
 from plankeeper.invoices import summary_store
-from plankeeper.participants import store as participant_store
 
 pages = Pages()
 
@@ -34,13 +31,6 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
         "entries": [timeline_entry(request, each) for each in events],
     }
     return HtmlPage("participant.html", context)
-
-
-@pages.get("/participants/{participant_id}/invoices", role="viewer")
-async def invoices(request: PageRequest, participant_id: UUID) -> Redirect:
-    or_404(await participant_store.get_summary(request.db, request.plan_manager_id, participant_id))
-    params = {"participant_id": str(participant_id), "warnings": request.query.text("warnings")}
-    return Redirect(with_query(f"{PREFIX}/invoices", params))
 
 
 @pages.get("/participants/{participant_id}/team", role="viewer", discloses="participant")

@@ -12,7 +12,6 @@ from plankeeper.console.edit_forms import describe_changes, edit_context, find_c
 from plankeeper.console.formatting import format_abn
 from plankeeper.console.forms import Form, without_spaces
 from plankeeper.console.pages.bin_entries import bin_path, retention
-from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -25,7 +24,6 @@ from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUp
 
 pages = Pages()
 
-LATEST_EVENTS = 4
 PROVIDERS_URL = f"{PREFIX}/providers"
 TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
 CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
@@ -51,16 +49,6 @@ async def create(request: FormRequest) -> Redirect:
     change = await plausible_change(request, Provider(id=UUID(int=0), created_at=datetime.now(UTC)), is_new=True)
     created = await service.create(request.write_context, change)
     return Redirect(f"{PROVIDERS_URL}/{created.id}", f"{created.entity_name or 'Provider'} added.")
-
-
-@pages.get("/providers/{provider_id}", role="viewer")
-async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
-    context = {
-        "provider": await get_or_404(request, provider_id),
-        "events": await latest_events(request, "provider", provider_id, LATEST_EVENTS + 1),
-        "max_events": LATEST_EVENTS,
-    }
-    return HtmlPage("provider.html", context | TEMPLATE_HELPERS)
 
 
 @pages.get("/providers/{provider_id}/edit", role="manager")

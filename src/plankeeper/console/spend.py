@@ -1,0 +1,93 @@
+"""Sums of the invoices of one participant or provider: by claim status, and by month as a chart."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from plankeeper.console.chart_geometry import Chart, Series
+from plankeeper.console.charts import MONEY, StackedBar, stacked_bar_chart
+from plankeeper.console.formatting import format_date
+from plankeeper.console.pagination import with_query
+from plankeeper.invoices.summary_store import StatusSum
+
+MAX_MONTHS = 36  # of a chart
+SERIES = (
+    Series("Paid", "good"),
+    Series("In progress", "accent"),
+    Series("On hold", "warn"),
+    Series("Rejected or cancelled", "bad"),
+)
+# The part of SERIES to which a claim status belongs.
+SERIES_OF_STATUS = defaultdict(lambda: 1, {"paid": 0, "on_hold": 2, "flagged": 2, "rejected": 3, "cancelled": 3})
+
+
+class SpendSum(NamedTuple):
+    """The invoices of one part of SERIES, or of all. `total` is in dollars."""
+
+    name: str
+    invoices: int
+    total: Decimal
+
+
+def spend_sums(sums: Sequence[StatusSum]) -> list[SpendSum]:
+    """The sum of all invoices, and that of each part of SERIES."""
+    parts = [[each for each in sums if SERIES_OF_STATUS[each.claim_status] == index] for index in range(len(SERIES))]
+    named = [("Invoiced", sums), *((series.name, part) for series, part in zip(SERIES, parts, strict=True))]
+    return [
+        SpendSum(name, sum(each.count for each in part), sum((each.total for each in part), Decimal(0)))
+        for name, part in named
+    ]
+
+
+def spend_chart(sums: Sequence[StatusSum], first: date, last: date, filters: Mapping[str, str]) -> Chart:
+    """A bar for each month from `first` to `last`, which leads to the invoices of the month with these filters.
+
+    Longer periods show the last MAX_MONTHS. A negative sum, such as that of a credit, has no bar.
+    """
+    months = _months(first, last)[-MAX_MONTHS:]
+    values: dict[date, list[Decimal]] = {month: [Decimal(0)] * len(SERIES) for month in months}
+    for each in sums:
+        if each.month in values:
+            values[each.month][SERIES_OF_STATUS[each.claim_status]] += each.total
+    bars = [
+        StackedBar(
+            _month_label(month, months[0]),
+            [max(each, Decimal(0)) for each in values[month]],
+            [None] * len(SERIES),
+            _invoices_url(month, filters),
+            format_date(month)[2:],
+        )
+        for month in months
+    ]
+    return stacked_bar_chart("Invoices by month", SERIES, bars, unit=MONEY, head="Month")
+
+
+def period_of(start: date | None, end: date | None, today: date) -> tuple[date, date, bool]:
+    """The days from which sums are taken, and whether they are the plan's: otherwise the last 12 months."""
+    if start and end and start <= end:
+        return start, end, True
+    return today.replace(year=today.year - 1, day=1), today, False
+
+
+def _months(first: date, last: date) -> list[date]:
+    months = [first.replace(day=1)]
+    while (following := _next_month(months[-1])) <= last:
+        months.append(following)
+    return months
+
+
+def _next_month(month: date) -> date:
+    return (month + timedelta(days=31)).replace(day=1)
+
+
+def _month_label(month: date, first: date) -> str:
+    """`Jul`, with the year at the beginning and in January."""
+    name, year = format_date(month).split()[1:]
+    return f"{name} {year}" if month == first or month.month == 1 else name
+
+
+def _invoices_url(month: date, filters: Mapping[str, str]) -> str:
+    last = _next_month(month) - timedelta(days=1)
+    return with_query("/console/invoices", {**filters, "from": month.isoformat(), "to": last.isoformat()})
