@@ -85,7 +85,7 @@ def webhooks(client: Client) -> dict[str, str]:
     """An endpoint with a delivery. It wants what never happens: else events would become deliveries while a test looks
     at what there is.
     """
-    wanted = {"url": "https://example.com/hooks", "event_types": ["exit_reason.created"]}
+    wanted = {"url": "https://example.com/hooks", "event_types": ["api_key.plan_manager_removed"]}
     endpoint = client.create("/webhook-endpoints", wanted)["id"]
     client.post(f"/webhook-endpoints/{endpoint}/test").raise_for_status()
     [delivery] = client.get(f"/webhook-endpoints/{endpoint}/deliveries").json()["data"]
