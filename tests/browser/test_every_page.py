@@ -13,7 +13,7 @@ from pyotp import TOTP
 
 from plankeeper.console.routing import PageRoute
 from support.console import PASSWORD, create_account, fill_sign_in_form, open_account_menu, wait_until_signed_in
-from support.factories import DOWNLOADS, PAGES, SeededPlanManager, route_name, seed_plan_manager
+from support.factories import DOWNLOADS, PAGES, SeededPlanManager, returns_json, route_name, seed_plan_manager
 from support.server import RunningServer
 
 AXE = Path(__file__).parent / "axe/axe.min.js"
@@ -21,7 +21,7 @@ MAX_PAGE_SIZE = 100_000  # bytes, with all that belongs to a page
 # A click on what a text made would be needed, or none: whatever a browser does with these by itself calls hit().
 XSS_POLYGLOT = "\"'></title></textarea><img src=x onerror=hit()><svg onload=hit()>"
 SHORT_XSS = "'\"><svg onload=hit()>"
-HTML_PAGES = [each for each in PAGES if each not in DOWNLOADS]
+HTML_PAGES = [each for each in PAGES if each not in DOWNLOADS and not returns_json(each)]
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 900}
 

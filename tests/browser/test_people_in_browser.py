@@ -68,4 +68,4 @@ def test_two_factor_is_enabled_and_required(
     open_account_menu(page)
     page.get_by_role("link", name="Your account").click()
     page.get_by_text("Recovery codes left").wait_for()
-    assert page.locator("dd").last.inner_text() == "9"
+    assert page.locator("main dd").last.inner_text() == "9"

@@ -26,6 +26,7 @@ WITHOUT_FIELD_ERRORS = {
     "POST /console/bin/{entry_id}/restore": "a button",
     "POST /console/imports/{import_id}": "a button, with tick boxes",
     "POST /console/imports/{import_id}/undo": "a button",
+    "POST /console/activity/{event_id}/undo": "a button, with the choice of values that have changed since",
     "POST /console/imports/{file_id}/columns": "the error is about all columns",
     # The tests of these pages look at their errors.
     "POST /console/single-sign-on": "a server with single sign-on shows it",

@@ -1,12 +1,15 @@
 """The guide of the console lists every page, and shows a few pictures that are small together."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from browser.screenshots import PICTURES
+from plankeeper.console import templating
 from plankeeper.console.routing import PageRoute
 from support.factories import DOWNLOADS, PAGES, is_redirect, route_name
-from support.pages import PROJECT, text_of
+from support.pages import PROJECT, heading_anchors, text_of
 
 SCREENSHOTS = PROJECT / "docs/console"
 MAX_SCREENSHOTS, MAX_SCREENSHOT_BYTES = 24, 2_000_000  # together: each new version adds as much to the history
@@ -22,9 +25,25 @@ def test_every_page_has_a_row(entry: PageRoute) -> None:
     assert f"| `{entry.path}` | {ROLE_LABELS[entry.role]} |" in text_of("docs/console.md")
 
 
+def test_help_leads_to_a_part_of_the_guide_for_every_section_of_the_console() -> None:
+    folder = Path(templating.__file__).with_name("templates")
+    templates = "".join(each.read_text() for each in folder.glob("*.html"))
+    sections = set(re.findall(r'{% set section = "(\w*)" %}', templates))
+    assert {"participants", "settings", "account"} < sections
+    assert set(templating.HELP_ANCHORS) == sections
+    assert set(templating.HELP_ANCHORS.values()) <= heading_anchors("docs/console.md")
+
+
+def test_the_guide_has_the_keys_of_the_console() -> None:
+    for keys, action in templating.SHORTCUTS.items():
+        names = " then ".join(f"`{key}`" for key in keys.split())
+        assert f"| {names} | {action} |" in text_of("docs/console.md")
+
+
 def test_every_screenshot_exists_and_is_shown() -> None:
     named = set(re.findall(r"\(console/([a-z0-9-]+\.png)\)", text_of("docs/console.md")))
     assert named == {each.name for each in SCREENSHOTS.iterdir()}
+    assert named == {name for picture in PICTURES for name in picture.files().values()}
 
 
 def test_screenshots_are_few_and_small() -> None:

@@ -4,13 +4,7 @@ import re
 
 import pytest
 
-from support.pages import PROJECT, pages, without_blocks
-
-
-def _anchors(page: str) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.+)$", without_blocks(page), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+from support.pages import PROJECT, heading_anchors, pages, without_blocks
 
 
 @pytest.mark.parametrize("page", pages())
@@ -23,7 +17,7 @@ def test_links_between_pages_resolve(page: str) -> None:
         file = ((PROJECT / page).parent / path).resolve() if path else PROJECT / page
         if not file.exists() or PROJECT not in file.parents:
             wrong.append(f"{target}: no such file")
-        elif anchor and anchor not in _anchors(file.relative_to(PROJECT).as_posix()):
+        elif anchor and anchor not in heading_anchors(file.relative_to(PROJECT).as_posix()):
             wrong.append(f"{target}: no such heading")
     assert not wrong, f"{page}: {wrong}"
 

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
+from starlette.responses import JSONResponse
 from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import invitations, sessions
@@ -37,6 +38,11 @@ TextFactory = Callable[[str], str]  # what stands in the field of a name
 
 def is_download(entry: PageRoute) -> bool:
     return get_type_hints(entry.handler)["return"] is Download
+
+
+def returns_json(entry: PageRoute) -> bool:
+    """Whether a path is for scripts of pages."""
+    return get_type_hints(entry.handler)["return"] is JSONResponse
 
 
 def is_redirect(entry: PageRoute) -> bool:

@@ -152,3 +152,9 @@ def text_differences(expected: str, actual: str) -> list[str]:
 
 
 OUTPUT_CHECKS = {"json": json_differences, "http": http_differences, "text": text_differences}
+
+
+def heading_anchors(page: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", without_blocks(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -72,10 +72,31 @@ SUBMENU = {
         ),
     },
 }
+# The parts of the console's guide that the help links of the pages lead to, by section.
+HELP_ANCHORS = {
+    "": "sign-in",
+    "participants": "participants",
+    "invoices": "invoices",
+    "providers": "providers",
+    "activity": "activity",
+    "search": "search",
+    "settings": "settings",
+    "members": "people-and-roles",
+    "account_managers": "account-managers-and-note-types",
+    "note_types": "account-managers-and-note-types",
+    "import": "import",
+    "bin": "undo",
+    "access": "access-and-legal-holds",
+    "legal_holds": "access-and-legal-holds",
+    "keys": "api-keys-and-requests",
+    "requests": "api-keys-and-requests",
+    "webhooks": "webhooks",
+    "account": "your-account",
+}
 # What keyboard.js does, by keys.
 SHORTCUTS = {
     "/": "Search",
-    "Ctrl+K": "Search, also while you type",
+    "Ctrl+K": "Search, or go to a page",
     "j": "Next record",
     "k": "Previous record",
     "Enter": "Open the record",
@@ -118,6 +139,7 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         "menu": MENU,
         "submenu": SUBMENU,
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
+        "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
         "version": full_version(),
     }

@@ -1,4 +1,5 @@
 // Keys for people who work without a mouse. Every action is also a link, a button or a field of the page.
+// search.js opens the palette on Ctrl-K.
 const ROWS = "table.rows tbody tr, .events > li";
 const PAGES = { h: "", p: "/participants", i: "/invoices", r: "/providers", a: "/activity", s: "/settings" };
 const SEQUENCE_TIMEOUT = 1500; // milliseconds
@@ -14,13 +15,10 @@ function isTyping(target) {
   return target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]") !== null;
 }
 
-function openSearch() {
-  const form = document.querySelector("[data-search]");
-  // Another script can show something better than the field.
-  if (form?.dispatchEvent(new CustomEvent("search:open", { bubbles: true, cancelable: true }))) {
-    form.querySelector("[data-search-field]").select();
-  }
-  return form !== null;
+function focusSearch() {
+  const field = document.querySelector("[data-search-field]");
+  field?.select();
+  return field !== null;
 }
 
 function currentRow() {
@@ -52,7 +50,7 @@ function handle(key) {
   previousKey = key;
   previousTime = Date.now();
   if (isSequence && goTo(key)) return true;
-  if (key === "/") return openSearch();
+  if (key === "/") return focusSearch();
   if (key === "j") return moveTo(1);
   if (key === "k") return moveTo(-1);
   if (key === "x") return currentRow() !== null && click("input[type=checkbox]");
@@ -72,7 +70,6 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.altKey) return;
   if (event.key === "Escape") return closePopovers(null);
   const isCommand = event.ctrlKey || event.metaKey;
-  if (isCommand && event.key === "k" && openSearch()) return event.preventDefault();
   if (isCommand && event.key === "Enter") return event.target.closest("form[method=post]")?.requestSubmit();
   if (isCommand || !isOn() || dialog?.open || isTyping(event.target)) return;
   if (handle(event.key)) event.preventDefault();
