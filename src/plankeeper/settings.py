@@ -256,7 +256,7 @@ class Settings:
         "PLANKEEPER_TIME_ZONE",
         "Australia/Sydney",
         parsers.parse_zone,
-        "The time zone for checking whether an invoice date is in the future.",
+        "The time zone of the console, and for checking whether an invoice date is in the future.",
     )
     cors_origins: tuple[str, ...] = setting(
         "PLANKEEPER_CORS_ORIGINS",

@@ -100,7 +100,7 @@ def test_labels_below_the_bars_do_not_overlap(charts: Any) -> None:
         charts.set_viewport_size({"width": width, "height": 900})
         boxes = charts.evaluate(
             """[...document.querySelectorAll('.bars')].map(chart =>
-                 [...chart.querySelectorAll('.column text:not(.value)')].map(each => each.getBoundingClientRect())
+                 [...chart.querySelectorAll('text:not(.value)')].map(each => each.getBoundingClientRect())
                    .filter(each => each.width).map(each => [each.left, each.right]))"""
         )
         for labels in boxes:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pyotp.totp import TOTP
 
-from support.console import PASSWORD, Account, fill_sign_in_form, open_account_menu, sign_out
+from support.console import PASSWORD, Account, fill_sign_in_form, open_account_menu, sign_out, wait_until_signed_in
 from support.server import RunningServer
 
 
@@ -64,7 +64,7 @@ def test_two_factor_is_enabled_and_required(
         fill_sign_in_form(page, person.email)
         page.get_by_label("Code").fill(code)
         page.get_by_role("button", name="Continue").click()
-        page.get_by_role("heading", name="Participants").wait_for()
+        wait_until_signed_in(page)
     open_account_menu(page)
     page.get_by_role("link", name="Your account").click()
     page.get_by_text("Recovery codes left").wait_for()

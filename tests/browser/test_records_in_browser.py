@@ -14,7 +14,7 @@ def test_a_participant_is_added_found_and_saved_unchanged(
     server: RunningServer, page: Any, new_account: Callable[..., Account], new_key: Callable[..., str],
     plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    fill_sign_in_form(page, new_account("manager").email)
+    fill_sign_in_form(page, new_account("manager").email, "/console/participants")
     page.get_by_role("link", name="Add participant").click()
     page.get_by_label("First name").fill("Ann")
     page.get_by_label("Last name").fill("Lee")

@@ -73,7 +73,7 @@ def test_a_person_signs_in_at_the_provider_of_their_domain(
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("link", name="Sign in with single sign-on").click()
-    page.wait_for_url(f"{PUBLIC_URL}/console/participants")
+    page.wait_for_url(f"{PUBLIC_URL}/console")
 
 
 def test_the_pages_of_single_sign_on_have_no_axe_violations(

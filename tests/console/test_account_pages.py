@@ -169,7 +169,7 @@ def test_two_factor_is_enabled_with_a_code_for_the_shown_secret(
     assert again.sign_in(account).headers["location"] == "/console/two-factor"
     assert again.get(ACCOUNT).headers["location"] == "/console/two-factor"
     response = again.submit("/console/two-factor", {"code": totp_code(secret, 1)}, "/console/two-factor")
-    assert response.headers["location"] == "/console/participants"
+    assert response.headers["location"] == "/console"
     assert recorded_events().count("account.totp_enabled") == 1
 
 
@@ -201,7 +201,7 @@ def test_two_factor_is_disabled_with_the_password_and_a_code(
     assert (wrong.status_code, "Code is incorrect, or was used before." in wrong.text) == (422, True)
     assert recorded_events()[-1] == "account.sign_in_failed"
     assert signed_in.submit(off, right).headers["location"] == ACCOUNT
-    assert new_browser().sign_in(account).headers["location"] == "/console/participants"
+    assert new_browser().sign_in(account).headers["location"] == "/console"
     assert recorded_events().count("account.totp_disabled") == 1
 
 

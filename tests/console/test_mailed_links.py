@@ -180,7 +180,7 @@ def test_an_invitation_is_mailed_and_not_shown_to_the_inviter(
         assert too_soon.status_code == 422
         assert "Email was sent an invitation a moment ago: try again in 1 minute." in too_soon.text
     joined = submit(guest, second, {"name": "Kim", "password": PASSWORD})
-    assert (joined.status_code, joined.headers["location"]) == (303, "/console/participants")
+    assert (joined.status_code, joined.headers["location"]) == (303, "/console")
 
 
 def test_no_response_tells_the_inviter_whether_an_email_has_an_account(

@@ -41,10 +41,11 @@ PUBLIC = {
 }
 PASSWORD_VERIFIED = {"GET /console/two-factor", "POST /console/two-factor", "POST /console/sign-out"}
 # Pages that somebody with a session needs no role for.
-SIGNED_IN = {"GET /console", "GET /console/plan-managers", "POST /console/plan-managers"} | {
+SIGNED_IN = {"GET /console/plan-managers", "POST /console/plan-managers"} | {
     name for name in ROUTES if name.endswith("/console/account") or "/console/account/" in name
 }
 VIEWER_PAGES = {
+    "GET /console",
     "GET /console/account-managers",
     "GET /console/activity",
     "GET /console/activity.csv",

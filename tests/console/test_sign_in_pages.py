@@ -26,9 +26,9 @@ def test_sign_in_redirects_home_and_sign_out_ends_the_session(
 ) -> None:
     browser = new_browser()
     response = browser.sign_in(new_account())
-    assert (response.status_code, response.headers["location"]) == (303, "/console/participants")
+    assert (response.status_code, response.headers["location"]) == (303, "/console")
     token = browser.http.cookies["plankeeper"]
-    assert browser.get("/console").headers["location"] == "/console/participants"
+    assert browser.get("/console").status_code == 200
     signed_out = browser.submit("/console/sign-out")
     assert signed_out.headers["location"] == "/console/sign-in"
     assert signed_out.headers["clear-site-data"] == '"cache", "storage"'
@@ -66,9 +66,9 @@ def test_sign_in_never_redirects_to_another_site(
 ) -> None:
     browser = new_browser()
     response = browser.sign_in(new_account(), next=next_url)
-    assert (response.status_code, response.headers["location"]) == (303, "/console/participants")
+    assert (response.status_code, response.headers["location"]) == (303, "/console")
     response = browser.get("/console/sign-in", params={"next": next_url})
-    assert (response.status_code, response.headers["location"]) == (303, "/console/participants")
+    assert (response.status_code, response.headers["location"]) == (303, "/console")
 
 
 def test_sign_in_redirects_back_to_the_requested_page(
@@ -97,7 +97,7 @@ def test_an_account_switches_between_its_plan_managers_only(
     page = browser.get("/console/plan-managers").text
     assert (str(plan_manager_id) in page, str(second) in page, str(foreign) in page) == (True, True, False)
     response = browser.submit("/console/plan-managers", {"plan_manager_id": str(second)})
-    assert response.headers["location"] == "/console/participants"
+    assert response.headers["location"] == "/console"
     shown = browser.get("/console/activity")
     assert "Switched to Test plan manager." in shown.text
     assert "Switched to" not in browser.get("/console/activity").text
@@ -126,7 +126,7 @@ def test_an_invitation_is_accepted_once(
     short = browser.submit(path, {"name": "Kim", "password": "short"}, path)
     assert (short.status_code, "Password must" in short.text) == (422, True)
     joined = browser.submit(path, {"name": "Kim", "password": PASSWORD}, path)
-    assert (joined.status_code, joined.headers["location"]) == (303, "/console/participants")
+    assert (joined.status_code, joined.headers["location"]) == (303, "/console")
     assert "You joined Test plan manager." in browser.get("/console/activity").text
     assert browser.get(path).status_code == 404
     assert new_browser().get(path).status_code == 404

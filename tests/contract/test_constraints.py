@@ -21,6 +21,7 @@ UNBREAKABLE = {
             "exit_reasons_plan_manager_id_fkey",
             "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
+            "account_manager_links_plan_manager_id_fkey",
             "participant_counts_plan_manager_id_fkey", "legal_holds_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
@@ -57,6 +58,7 @@ UNBREAKABLE = {
         [
             "accounts_pkey", "account_failures_pkey", "account_invitations_pkey", "account_recovery_codes_pkey",
             "account_devices_pkey", "account_devices_account_id_fkey", "account_identities_pkey",
+            "account_manager_links_pkey", "account_manager_links_account_manager_id_fkey",
             "account_identities_account_id_fkey", "single_sign_on_providers_pkey", "single_sign_on_flows_pkey",
             "single_sign_on_providers_plan_manager_id_fkey", "pending_identities_pkey",
             "account_password_resets_pkey", "account_password_resets_account_id_fkey",

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import count as counting
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FilteredList, SortOrder
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import queries as invoices
+from plankeeper.invoices import statistics_store as invoice_sums
 from plankeeper.invoices.schemas import InvoiceListQuery
 from plankeeper.participants import queries as participants
+from plankeeper.participants import statistics_store as participant_sums
 from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers import queries as providers
 from plankeeper.providers.schemas import ProviderListQuery
@@ -478,3 +481,38 @@ def test_a_search_uses_an_index(large_database: str, resource: str, text: str, e
             assert not scanned, plan
             assert node.get("Rows Removed by Filter", 0) <= MAX_FILTERED_ROWS, plan
             assert node.get("Rows Removed by Join Filter", 0) <= MAX_FILTERED_ROWS, plan
+
+
+# What the home page sums up, with the indexes that each statement reads.
+TIMES = [datetime(2024, month, 1, tzinfo=UTC) for month in (2, 3, 4)]
+DAYS = [each.date() for each in TIMES]
+STATISTICS: dict[str, tuple[Any, tuple[Any, ...], set[str]]] = {
+    "last change": (invoice_sums.get_last_change, (), {"invoices_by_moment", "participants_by_moment"}),
+    "open": (invoice_sums.summarize_open, (None, TIMES), {"invoices_open"}),
+    "own": (invoice_sums.summarize_open, (MANAGER, TIMES), {"invoices_open", "participants_by_account_manager"}),
+    "warnings": (invoice_sums.summarize_warnings, (None,), {"invoices_on_hold_with_errors"}),
+    "received": (invoice_sums.count_received, (None, TIMES), {"invoices_by_creation"}),
+    "spend": (invoice_sums.sum_by_provider, (None, *TIMES[:2]), {"invoices_by_creation", "providers_pkey"}),
+    "weeks": (participant_sums.count_plan_ends, (None, DAYS), {"participants_active"}),
+    "plans": (
+        participant_sums.summarize_plan_ends,
+        (None, *DAYS[:2]),
+        {"participants_active", "participants_by_account_manager"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_a_sum_reads_only_indexes(large_database: str, name: str) -> None:
+    read, values, indexes = STATISTICS[name]
+
+    async def plan() -> dict[str, Any]:
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            await read(executor, OWNER, *values)
+            return executor.plans[0]
+
+    nodes = [each for each in plan_nodes(asyncio.run(plan())) if each["Actual Loops"]]
+    assert {each["Index Name"] for each in nodes if "Index Name" in each} <= indexes
+    assert {each["Node Type"] for each in nodes if each.get("Relation Name") == "invoices"} <= {"Index Only Scan"}
+    assert "Seq Scan" not in {each["Node Type"] for each in nodes}

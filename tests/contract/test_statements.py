@@ -42,6 +42,7 @@ from support.cluster import SharedCluster
 OTHER_STORES = {
     "accounts.member_store": "roles and invitations, beside the accounts",
     "accounts.reset_link_store": "the links that reset a password, beside the accounts",
+    "accounts.link_store": "links between accounts and account managers, beside the accounts",
     "accounts.identity_store": "the identities of single sign-on, beside the accounts",
     "accounts.session_retention": "the purge of ended sessions, beside the accounts",
     "events.history_store": "the history of one record, beside the feed",
@@ -54,6 +55,8 @@ OTHER_STORES = {
     "invoices.queries": "the lists of invoices",
     "invoices.ignored_warnings_store": "ignored warnings and names beside an invoice, which only the console shows",
     "invoices.summary_store": "numbers and sums of the invoices of one participant or provider",
+    "invoices.statistics_store": "sums of invoices for the console's home page",
+    "participants.statistics_store": "numbers of participants for the console's home page",
     "invoices.check_store": "the input and the results of invoice checks",
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",

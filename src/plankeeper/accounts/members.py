@@ -7,11 +7,12 @@ from uuid import UUID
 import msgspec
 from uuid_utils.compat import uuid7
 
-from plankeeper.accounts import member_store, passwords, store
+from plankeeper.account_managers import store as account_managers
+from plankeeper.accounts import link_store, member_store, passwords, store
 from plankeeper.accounts.audit import member_event
 from plankeeper.accounts.password_policy import validate_password
 from plankeeper.accounts.policy import ROLES, is_role_at_least, validate_name
-from plankeeper.accounts.schemas import Account, CreatedAccess, Member, Role
+from plankeeper.accounts.schemas import Account, AccountManagerLinkEvent, CreatedAccess, Member, Role
 from plankeeper.api_keys import service as api_keys
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.database.client import Executor
@@ -89,11 +90,35 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
         return None
     await _require_other_owner(ctx, before)
     await member_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
+    await link_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
     await record_event(ctx, "account.removed", member_event(before, before.role), None)
     await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
     if not await member_store.list_memberships(ctx.tx, account_id):
         await store.delete(ctx.tx, account_id)
     return before
+
+
+async def link_account_manager(ctx: WriteContext, account_id: UUID, account_manager_id: UUID | None) -> Member | None:
+    """Link a member to an account manager, or with null to the one with its email; None if there is no such member.
+
+    Raises ValidationError for an unknown account manager.
+    """
+    await require_owner(ctx)
+    member = await get(ctx.tx, ctx.plan_manager_id, account_id)
+    if member is None:
+        return None
+    linked = await link_store.list_linked(ctx.tx, ctx.plan_manager_id, [member.id], [member.email])
+    chosen = next((each.id for each in linked if each.is_chosen), None)
+    if account_manager_id is None:
+        await link_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
+    elif not await account_managers.get_many(ctx.tx, ctx.plan_manager_id, [account_manager_id]):
+        raise ValidationError(account_manager="must be an account manager of this plan manager")
+    else:
+        await link_store.upsert(ctx.tx, ctx.plan_manager_id, account_id, account_manager_id)
+    identity = (member.id, member.email, member.name, member.role)
+    before, after = (AccountManagerLinkEvent(*identity, each) for each in (chosen, account_manager_id))
+    await record_event(ctx, "account.account_manager_changed", before, after)
+    return member
 
 
 async def set_requires_two_factor(ctx: WriteContext, required: bool) -> None:

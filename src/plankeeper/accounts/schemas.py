@@ -203,6 +203,21 @@ class MemberEvent(Struct):
     role: Role
 
 
+class LinkedAccountManager(Struct):
+    """The account manager of an account. `is_chosen`: an owner chose it, otherwise it has the account's email."""
+
+    account_id: UUID
+    id: UUID
+    name: str
+    is_chosen: bool
+
+
+class AccountManagerLinkEvent(MemberEvent):
+    """The data of an event about the account manager that a member is linked to; null for the one with its email."""
+
+    account_manager_id: UUID | None
+
+
 class LoginEvent(Struct):
     """The data of an event about a sign-in."""
 

@@ -11,6 +11,7 @@ from plankeeper.console.pages import (
     api_keys,
     bin_entries,
     event_page,
+    home,
     import_undo,
     imports,
     invoice_page,
@@ -39,6 +40,7 @@ from plankeeper.console.routing import PageRoute
 from plankeeper.console.static_files import STATIC_PREFIX, ConsoleStaticFiles
 
 PAGE_MODULES = (
+    home.pages,
     sign_in.pages,
     single_sign_on.pages,
     password_reset.pages,

@@ -49,7 +49,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A bar with the space around it. `label` is empty where labels would overlap; phones omit a minor label too."""
+    """A bar with the space around it. `label` is empty where labels would overlap; phones omit a minor label too.
+
+    `has_parts`: its segments have links and tooltips of their own.
+    """
 
     x: float
     width: float
@@ -61,6 +64,7 @@ class Column:
     value_label: str
     value_y: float
     segments: Sequence[Segment]
+    has_parts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,8 @@ class Row:
 class Chart:
     """Vertical bars, and the table of their values. `series` is empty if all bars are of one kind.
 
-    `summary` describes the chart in one sentence to people who can't see it.
+    `id` is short, because each part of a bar refers to it. `summary` describes the chart in one sentence to people who
+    can't see it.
     """
 
     id: str

@@ -1,6 +1,6 @@
 """Charts: from values to the geometry that `macros/charts.html` draws."""
 
-import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -193,7 +193,7 @@ def _chart(
     scale = Scale(values[0], values[-1], PLOT_HEIGHT, top)
     ticks = [Tick(scale.y(each), unit.format_tick(each), each == 0) for each in values]
     return Chart(
-        id=re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
+        id=f"c{zlib.crc32(title.encode()):x}",
         title=title,
         summary=summary or _summarize(title, stacks, unit),
         is_empty=not any(totals),
@@ -216,9 +216,9 @@ def _column(stacks: Sequence[_Stack], index: int, unit: Unit, scale: Scale, *, h
     segments = _segments(stack, unit, scale, x=pitch * (index + (1 - share) / 2), width=pitch * share)
     shows_value = has_labels and count <= MAX_VALUE_LABELS
     return Column(
-        x=round(pitch * index, 3),
-        width=round(pitch, 3),
-        center=round(pitch * (index + 0.5), 3),
+        x=round(pitch * index, 2),
+        width=round(pitch, 2),
+        center=round(pitch * (index + 0.5), 2),
         label=stack.label if has_labels and index % label_step == 0 else "",
         is_minor=index % phone_step != 0,
         url=stack.url,
@@ -226,6 +226,7 @@ def _column(stacks: Sequence[_Stack], index: int, unit: Unit, scale: Scale, *, h
         value_label=unit.format_short(stack.total) if shows_value and stack.total else "",
         value_y=min((each.y for each in segments), default=scale.y(0)) - 6,
         segments=segments,
+        has_parts=any(each.name for each in stack.parts),
     )
 
 
@@ -242,7 +243,7 @@ def _segments(stack: _Stack, unit: Unit, scale: Scale, *, x: float, width: float
         y = bottom - height if part.value > 0 else top
         segments.append(
             Segment(
-                round(x, 3), round(width, 3), round(y, 2), round(height, 2), part.tone, part.series, part.url, tooltip
+                round(x, 2), round(width, 2), round(y, 2), round(height, 2), part.tone, part.series, part.url, tooltip
             )
         )
         start += part.value

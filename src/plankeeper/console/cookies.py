@@ -13,9 +13,12 @@ FLASH_MAX_AGE = 60  # seconds
 FORM_COOKIE_MAX_AGE = 24 * 3600  # seconds
 
 DEVICE_COOKIE_MAX_AGE = 365 * 24 * 3600  # seconds
+PREFERENCE_COOKIE_MAX_AGE = 365 * 24 * 3600  # seconds
 
-# `plankeeper` is the session.
-CookieName = Literal["plankeeper", "plankeeper-flash", "plankeeper-form", "plankeeper-device", "plankeeper-sso"]
+# `plankeeper` is the session, `plankeeper-home` whose work the home page shows.
+CookieName = Literal[
+    "plankeeper", "plankeeper-flash", "plankeeper-form", "plankeeper-device", "plankeeper-sso", "plankeeper-home"
+]
 
 
 class Cookies:

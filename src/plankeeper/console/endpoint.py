@@ -56,6 +56,7 @@ from plankeeper.http.errors import ApiError, NotFound
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.requests import RequestState
+from plankeeper.invoices.statistics_cache import StatisticsCache
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import CALLBACK_PATH, SingleSignOn
 
@@ -88,6 +89,7 @@ class ConsoleDependencies:
         self.imports = ConcurrencyLimit(MAX_IMPORTS)
         self.credential_checks = CredentialCheckLimit()
         self.single_sign_on = SingleSignOn()
+        self.statistics_cache = StatisticsCache()
 
 
 class PageEndpoint:
@@ -246,6 +248,7 @@ class PageEndpoint:
             session_token=user.cookies.get("plankeeper"),
             device_token=user.cookies.get("plankeeper-device"),
             single_sign_on_token=user.cookies.get("plankeeper-sso"),
+            home_scope=user.cookies.get("plankeeper-home"),
             address=client_network(request.scope),
             user_agent=request.headers.get("user-agent", "")[:300],
             request_id=state.request_id.decode(),
@@ -254,6 +257,7 @@ class PageEndpoint:
             import_limit=self._deps.imports,
             single_sign_on=self._deps.single_sign_on,
             on_access=self._deps.on_access,
+            statistics_cache=self._deps.statistics_cache,
             form=form,
         )
 

@@ -10,7 +10,14 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.tokens import csrf_token
-from plankeeper.console.cookies import DEVICE_COOKIE_MAX_AGE, FLASH_MAX_AGE, SINGLE_SIGN_ON_MAX_AGE, join_flash, sign
+from plankeeper.console.cookies import (
+    DEVICE_COOKIE_MAX_AGE,
+    FLASH_MAX_AGE,
+    PREFERENCE_COOKIE_MAX_AGE,
+    SINGLE_SIGN_ON_MAX_AGE,
+    join_flash,
+    sign,
+)
 from plankeeper.console.current_user import CurrentUser
 from plankeeper.console.forms import Form
 from plankeeper.console.origin import Origin
@@ -65,6 +72,8 @@ def render_page(
     user.set_page_cookies(response)
     if page.session_token:
         user.cookies.set(response, "plankeeper", page.session_token)
+    if page.home_scope:
+        user.cookies.set(response, "plankeeper-home", page.home_scope, PREFERENCE_COOKIE_MAX_AGE)
     return response
 
 

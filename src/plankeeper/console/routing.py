@@ -17,6 +17,7 @@ from plankeeper.console.forms import FieldWarning, Form
 from plankeeper.database.client import Database, Transaction
 from plankeeper.http.access import Access, AccessAction, AccessedKind, OnAccess
 from plankeeper.http.context import Actor, WriteContext
+from plankeeper.invoices.statistics_cache import StatisticsCache
 from plankeeper.settings import Settings
 from plankeeper.single_sign_on.service import SingleSignOn
 
@@ -40,6 +41,7 @@ class PageRequest:
     session_token: str
     device_token: str
     single_sign_on_token: str
+    home_scope: str
     address: str
     user_agent: str
     request_id: str
@@ -48,6 +50,7 @@ class PageRequest:
     import_limit: ConcurrencyLimit
     single_sign_on: SingleSignOn
     on_access: OnAccess
+    statistics_cache: StatisticsCache
     form: Form = field(default_factory=Form)
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: Mapping[str, FieldWarning] = field(default_factory=dict[str, FieldWarning])
@@ -100,6 +103,7 @@ class PageRequest:
             session_token=self.session_token,
             device_token=self.device_token,
             single_sign_on_token=self.single_sign_on_token,
+            home_scope=self.home_scope,
             address=self.address,
             user_agent=self.user_agent,
             request_id=self.request_id,
@@ -108,6 +112,7 @@ class PageRequest:
             import_limit=self.import_limit,
             single_sign_on=self.single_sign_on,
             on_access=self.on_access,
+            statistics_cache=self.statistics_cache,
             form=self.form,
             errors=self.errors,
             warnings=self.warnings,
@@ -142,6 +147,7 @@ class HtmlPage:
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: int = 200
     session_token: str | None = None  # replaces the session's token
+    home_scope: str | None = None  # what the home page remembers
 
 
 @dataclass(slots=True)

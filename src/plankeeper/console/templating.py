@@ -75,6 +75,7 @@ SUBMENU = {
 # The parts of the console's guide that the help links of the pages lead to, by section.
 HELP_ANCHORS = {
     "": "sign-in",
+    "home": "home",
     "participants": "participants",
     "invoices": "invoices",
     "providers": "providers",

@@ -19,6 +19,7 @@ TABLE_PRIVILEGES = {
     "account_failures": "select, insert, update, delete",
     "account_identities": "select, insert, delete",
     "account_invitations": "select, insert, update, delete",
+    "account_manager_links": "select, insert, update, delete",
     "account_managers": "select, insert, update",
     "account_password_resets": "select, insert, update, delete",
     "account_recovery_codes": "select, insert, update, delete",

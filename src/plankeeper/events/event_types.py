@@ -13,6 +13,7 @@ VERBS = {
         "invitation_withdrawn",
         "joined",
         "role_changed",
+        "account_manager_changed",
         "removed",
         "renamed",
         "signed_in",

@@ -12,6 +12,7 @@ from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows
 from plankeeper.webhooks.schemas import (
+    FailingEndpoint,
     ReplayStart,
     UnhealthyEndpoints,
     WebhookEndpoint,
@@ -73,6 +74,19 @@ COUNT_ACTIVE = "select count(*) from webhook_endpoints where plan_manager_id = $
 
 async def count_active(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT_ACTIVE, plan_manager_id)
+
+
+LIST_FAILING = """
+    select id, url, failing_since, disabled_reason
+    from webhook_endpoints
+    where plan_manager_id = $1 and case when active then failing_since is not null else disabled_reason is not null end
+    order by id
+"""
+
+
+async def list_failing(db: Executor, plan_manager_id: UUID) -> list[FailingEndpoint]:
+    """The endpoints that get no messages because of failures."""
+    return await db.rows(FailingEndpoint, LIST_FAILING, plan_manager_id)
 
 
 GET: LiteralString = f"select {COLUMNS} from webhook_endpoints where plan_manager_id = $1 and id = $2"

@@ -241,6 +241,15 @@ class DeliveryUpdate(Struct):
     delay: timedelta | None
 
 
+class FailingEndpoint(Struct):
+    """An endpoint whose last attempts all failed, or that was disabled because of failures."""
+
+    id: UUID
+    url: str
+    failing_since: datetime | None
+    disabled_reason: str | None
+
+
 class UnhealthyEndpoints(Struct):
     """How many endpoints of all plan managers get no webhooks because of failures."""
 

@@ -27,7 +27,7 @@ from support.openid_provider import (
 from support.server import RunningServer
 from support.single_sign_on import LINK, START, PublicBrowser, link
 
-HOME = "/console/participants"
+HOME = "/console"
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
 NOW = int(time.time())
 

@@ -12,7 +12,7 @@ from support.quotas import hold_minute
 from support.server import RunningServer
 from support.single_sign_on import LINK, START, PublicBrowser, link
 
-HOME = "/console/participants"
+HOME = "/console"
 
 
 @pytest.fixture

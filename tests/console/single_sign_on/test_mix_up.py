@@ -12,7 +12,7 @@ from support.openid_provider import Claims, OpenIdProvider
 from support.server import RunningServer
 from support.single_sign_on import START, PublicBrowser, link, set_up_provider
 
-HOME = "/console/participants"
+HOME = "/console"
 INVALID = f"{START}/failed?reason=invalid"
 
 

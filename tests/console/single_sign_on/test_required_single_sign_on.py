@@ -13,7 +13,7 @@ from support.openid_provider import OpenIdProvider
 from support.server import RunningServer
 from support.single_sign_on import PublicBrowser, link, set_up_provider
 
-HOME, CHOOSER, PEOPLE = "/console/participants", "/console/plan-managers", "/console/settings/people"
+HOME, CHOOSER, PEOPLE = "/console", "/console/plan-managers", "/console/settings/people"
 
 
 def require(browser: PublicBrowser, required: str = "yes") -> tuple[int, str]:

@@ -18,7 +18,7 @@ from support.openid_provider import OpenIdProvider
 from support.server import RunningServer
 from support.single_sign_on import LINK, START, PublicBrowser, link, set_up_provider
 
-HOME = "/console/participants"
+HOME = "/console"
 INVITATION_REQUIRED = f"{START}/failed?reason=invitation"
 
 

@@ -182,7 +182,7 @@ def api_headers(site: Site) -> dict[str, str]:
 
 def test_sign_in_sets_a_secure_cookie(client: ProxyClient) -> None:
     response = client.sign_in()
-    assert (response.status_code, response.headers["location"]) == (303, "/console/participants")
+    assert (response.status_code, response.headers["location"]) == (303, "/console")
     cookies = [each.split("; ") for each in response.headers.get_list("set-cookie")]
     [session] = [attributes for pair, *attributes in cookies if pair.startswith("__Host-plankeeper=")]
     assert sorted(session) == ["HttpOnly", "Path=/", "SameSite=lax", "Secure"]

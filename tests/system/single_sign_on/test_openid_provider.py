@@ -46,7 +46,7 @@ from support.single_sign_on import (
 )
 
 FOLDER = Path(__file__).parent
-HOME = "/console/participants"
+HOME = "/console"
 OTHER_CLIENT = ("another client", "another secret")
 OTHER_CALLBACK = f"{PUBLIC_URL}/another-client"
 MAX_TESTS = 30  # the number of plan managers whose redirect addresses are registered

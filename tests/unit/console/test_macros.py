@@ -23,6 +23,7 @@ COLUMN = {
     "tooltip": TEXT,
     "value_label": TEXT,
     "segments": [SEGMENT],
+    "has_parts": True,
 }
 CHART = {
     "id": "chart",
@@ -76,9 +77,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
     "macros/charts.html bar_list": {"chart": {"title": TEXT, "is_empty": False, "bars": [LISTED_BAR]}, "empty": TEXT},
     "macros/charts.html chart_table": {"chart": CHART},
-    "macros/charts.html column": {"chart": CHART, "each": COLUMN},
+    "macros/charts.html column": {"chart": CHART, "each": COLUMN, "is_textured": True},
     "macros/charts.html legend": {"chart": CHART},
-    "macros/charts.html segment": {"chart_id": "chart", "part": SEGMENT, "is_textured": True},
+    "macros/charts.html rectangles": {"chart": CHART, "column": COLUMN, "is_textured": True},
     "macros/charts.html strip": {"chart": CHART, "empty": TEXT},
     "macros/errors.html error_summary": {
         "errors": {"a": TEXT},

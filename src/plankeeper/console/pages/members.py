@@ -4,14 +4,16 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 from uuid import UUID
 
-from plankeeper.accounts import invitations, member_store
+from plankeeper.accounts import invitations, link_store, member_store
 from plankeeper.accounts import members as member_service
 from plankeeper.accounts.policy import MAX_NAME_LENGTH, ROLES, is_role_at_least, single_line
 from plankeeper.accounts.schemas import CreatedAccess, Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
+from plankeeper.console.pages.participants import manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.plan_managers import store as plan_managers
 from plankeeper.single_sign_on import store as single_sign_on
 
@@ -29,8 +31,12 @@ ROLE_CHOICES = {
 async def list_(request: PageRequest) -> HtmlPage:
     members = await member_store.list_members(request.db, request.plan_manager_id)
     open_invitations = await member_store.list_pending_invitations(request.db, request.plan_manager_id)
+    linked = await link_store.list_linked(
+        request.db, request.plan_manager_id, [each.id for each in members], [each.email for each in members]
+    )
     context = {
         "members": members,
+        "account_managers": {each.account_id: each for each in linked},
         "open_invitations": open_invitations,
         "only_owner": find_only_owner(members),
         "policy": await plan_managers.get_policy(request.db, request.plan_manager_id),
@@ -105,6 +111,29 @@ async def change_role(request: FormRequest, account_id: UUID) -> HtmlPage | Redi
     if before.role != request.form.text("was"):
         raise EditConflictError(f"Somebody else changed the role of {before.name} in the meantime.")
     return Redirect(MEMBERS_URL, f"{before.name} is now {role}.")
+
+
+@pages.get("/settings/people/{account_id}/account-manager", role="owner")
+async def account_manager_form(request: PageRequest, account_id: UUID) -> HtmlPage:
+    member = await get_member(request, account_id)
+    linked = await link_store.list_linked(request.db, request.plan_manager_id, [member.id], [member.email])
+    chosen = next((str(each.id) for each in linked if each.is_chosen), "")
+    context = {
+        "member": member,
+        "chosen": request.form.text("account_manager") or chosen,
+        "choices": {"": f"The one with the email {member.email}"} | await manager_choices(request),
+    }
+    return HtmlPage("member_account_manager.html", context)
+
+
+@pages.post("/settings/people/{account_id}/account-manager", role="owner", on_error=account_manager_form)
+async def link_account_manager(request: FormRequest, account_id: UUID) -> Redirect:
+    text = request.form.text("account_manager")
+    manager_id = parse_uuid(text)
+    if text and manager_id is None:
+        raise ValidationError(account_manager="must be one of the choices")
+    member = or_404(await member_service.link_account_manager(request.write_context, account_id, manager_id))
+    return Redirect(MEMBERS_URL, f"Account manager of {member.name} saved.")
 
 
 @pages.get("/settings/people/{account_id}/remove", role="owner")

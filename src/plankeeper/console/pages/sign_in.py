@@ -16,12 +16,7 @@ from plankeeper.single_sign_on import store as single_sign_on
 
 pages = Pages()
 
-HOME_URL = f"{PREFIX}/participants"
-
-
-@pages.get("", role="signed_in")
-async def home(_request: PageRequest) -> Redirect:
-    return Redirect(HOME_URL)
+HOME_URL = PREFIX
 
 
 @pages.get("/sign-in", role="anyone")

@@ -1,0 +1,74 @@
+"""What needs attention today: numbers with their money, each with the list of what it counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from plankeeper.console.home.links import HomeLinks
+from plankeeper.console.home.periods import ENDING_DAYS
+from plankeeper.console.labels import humanize
+from plankeeper.invoices.statistics_store import InvoiceSummary, OpenInvoices, WarningSummary
+from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.participants.statistics_store import PlanEndSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A number and the list that has as many rows. `total` and `oldest` are null for what has no money."""
+
+    label: str
+    count: int
+    url: str
+    total: Decimal | None = None
+    oldest: datetime | None = None
+
+
+def invoice_tiles(open_invoices: Sequence[OpenInvoices], links: HomeLinks) -> list[Tile]:
+    """The invoices on hold and those that wait for approval."""
+    on_hold = _add([each.on_hold for each in open_invoices])
+    awaiting = _add([each.awaiting_approval for each in open_invoices])
+    return [
+        Tile("Invoices on hold", on_hold.count, links.invoices(claim_status="on_hold"), on_hold.total, on_hold.oldest),
+        Tile(
+            "Waiting for approval",
+            awaiting.count,
+            links.invoices(claim_status="unpaid", approval_status="pending"),
+            awaiting.total,
+            awaiting.oldest,
+        ),
+    ]
+
+
+def _add(summaries: Sequence[InvoiceSummary]) -> InvoiceSummary:
+    return InvoiceSummary(
+        sum(each.count for each in summaries),
+        sum((each.total for each in summaries if each.total is not None), Decimal(0)),
+        min((each.oldest for each in summaries if each.oldest), default=None),
+    )
+
+
+def participant_tiles(summary: PlanEndSummary, links: HomeLinks) -> list[Tile]:
+    """The ends of plans and, for everyone, the participants whom nobody looks after."""
+    tiles = [
+        Tile(f"Plans ending in {ENDING_DAYS} days", summary.ending, links.participants(plan_end=f"{ENDING_DAYS}d")),
+        Tile("Plans ended, still active", summary.ended, links.participants(plan_end="ended")),
+    ]
+    if links.account_manager_id is None:
+        unassigned = links.participants(account_manager="none")
+        tiles.append(Tile("No account manager", summary.without_account_manager, unassigned))
+    return tiles
+
+
+def warning_tiles(warnings: Sequence[WarningSummary], links: HomeLinks) -> list[Tile]:
+    """The invoices on hold by warning. An invoice with several warnings counts for each of them."""
+    return [
+        Tile(
+            WARNINGS[each.code].title if each.code in WARNINGS else humanize(each.code),
+            each.count,
+            links.invoices(warning=each.code, claim_status="on_hold"),
+            each.total or Decimal(0),
+            each.oldest,
+        )
+        for each in warnings
+    ]

@@ -1,0 +1,128 @@
+"""Home: what needs attention today, for everyone or for the account's own participants."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+from plankeeper.accounts import link_store, member_store
+from plankeeper.accounts.schemas import LinkedAccountManager, Member
+from plankeeper.api_keys import store as api_keys
+from plankeeper.api_keys.schemas import ApiKey
+from plankeeper.api_keys.service import key_state
+from plankeeper.console.home.attention import invoice_tiles, participant_tiles, warning_tiles
+from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
+from plankeeper.console.home.links import HomeLinks
+from plankeeper.console.home.periods import ENDING_DAYS, future_weeks, limits, statistics_periods
+from plankeeper.console.pages.activity import resource_name
+from plankeeper.console.routing import HtmlPage, PageRequest, Pages
+from plankeeper.events import store as events
+from plankeeper.events.schemas import Event
+from plankeeper.invoices.statistics_cache import InvoiceStatistics
+from plankeeper.participants import queries as participants
+from plankeeper.participants import statistics_store
+from plankeeper.participants.schemas import ParticipantListQuery
+from plankeeper.participants.statistics_store import PeriodCount, PlanEndSummary
+from plankeeper.webhooks import endpoint_store
+from plankeeper.webhooks.schemas import FailingEndpoint
+
+pages = Pages()
+
+SCOPES = ("me", "all")
+RECENT_CHANGES = 6
+SEARCHED_EVENTS = 30  # the latest ones, of which the changes of records are shown
+NO_RECORDS = ("account", "export", "invoice_view_session")
+EXPIRY_WARNING = timedelta(days=14)
+
+
+class OwnerNotices(NamedTuple):
+    """What owners should look at, besides the records."""
+
+    failing_endpoints: Sequence[FailingEndpoint]
+    expiring_keys: Sequence[ApiKey]
+    without_two_factor: Sequence[Member]
+
+
+class Numbers(NamedTuple):
+    """What the database says about a plan manager or an account manager."""
+
+    invoices: InvoiceStatistics
+    plan_ends: PlanEndSummary
+    plan_ends_by_week: list[PeriodCount]
+    recent: list[Event]
+    notices: OwnerNotices | None
+
+
+@pages.get("", role="viewer")
+async def home(request: PageRequest) -> HtmlPage:
+    today = datetime.now(request.settings.time_zone).date()
+    account = request.account
+    found, count = await asyncio.gather(
+        link_store.list_linked(request.db, request.plan_manager_id, [account.account_id], [account.email]),
+        participants.count(request.db, request.plan_manager_id, ParticipantListQuery()),
+    )
+    manager = found[0] if found else None
+    chosen = request.query.text("for")
+    scope = select_scope(chosen or request.home_scope, manager)
+    links = HomeLinks(manager.id if manager and scope == "me" else None)
+    numbers = await load_numbers(request, links, today)
+    if not count and not any(numbers.invoices):
+        return HtmlPage("home_empty.html")
+    context = {
+        "today": today,
+        "scope": scope,
+        "manager": manager,
+        "tiles": [
+            *invoice_tiles(numbers.invoices.open, links),
+            *participant_tiles(numbers.plan_ends, links),
+        ],
+        "warnings": warning_tiles(numbers.invoices.warnings, links),
+        "received": received_chart(numbers.invoices.received, today, links),
+        "unpaid": unpaid_chart(numbers.invoices.open, today, links),
+        "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
+        "spend": spend_chart(numbers.invoices.providers, today, links),
+        "recent": [(each, resource_name(each)) for each in numbers.recent],
+        "notices": numbers.notices,
+    }
+    return HtmlPage("home.html", context, home_scope=chosen if chosen in SCOPES else None)
+
+
+def select_scope(chosen: str, manager: LinkedAccountManager | None) -> str:
+    """`me` or `all`: as chosen now or before, otherwise `me` for an account with an account manager."""
+    return chosen if chosen in SCOPES else "me" if manager else "all"
+
+
+async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> Numbers:
+    db, plan_manager_id, manager_id = request.db, request.plan_manager_id, links.account_manager_id
+    last, weeks = today + timedelta(days=ENDING_DAYS), limits(future_weeks(today))
+    return Numbers(
+        *await asyncio.gather(
+            request.statistics_cache.get(
+                db, plan_manager_id, manager_id, statistics_periods(today, request.settings.time_zone)
+            ),
+            statistics_store.summarize_plan_ends(db, plan_manager_id, manager_id, today, last),
+            statistics_store.count_plan_ends(db, plan_manager_id, manager_id, weeks),
+            load_recent_changes(request),
+            load_notices(request),
+        )
+    )
+
+
+async def load_recent_changes(request: PageRequest) -> list[Event]:
+    """The latest changes of records, without sign-ins, exports and views."""
+    latest = await events.latest(request.db, request.plan_manager_id, None, SEARCHED_EVENTS)
+    return [each for each in latest if each.resource.kind not in NO_RECORDS][:RECENT_CHANGES]
+
+
+async def load_notices(request: PageRequest) -> OwnerNotices | None:
+    """Null for members who aren't owners."""
+    if not request.has_role("owner"):
+        return None
+    endpoints, keys, members = await asyncio.gather(
+        endpoint_store.list_failing(request.db, request.plan_manager_id),
+        api_keys.list_by_plan_manager(request.db, request.plan_manager_id),
+        member_store.list_members(request.db, request.plan_manager_id),
+    )
+    soon = datetime.now(UTC) + EXPIRY_WARNING
+    expiring = [each for each in keys if key_state(each) == "active" and each.expires_at and each.expires_at <= soon]
+    return OwnerNotices(endpoints, expiring, [each for each in members if not each.totp])

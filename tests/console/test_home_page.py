@@ -1,0 +1,237 @@
+"""The home page: its numbers, whose they are, who sees what, and that nothing of another plan manager is counted."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.api_keys import service as api_keys
+from plankeeper.http.context import SYSTEM, WriteContext
+from support.client import Client
+from support.console import Account, Browser
+from support.server import RunningServer, wait_until
+
+HOME = "/console"
+LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 1, "unit_price": 100, "total_price": 100}
+Import = Callable[..., str]
+
+
+@pytest.fixture
+def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
+    return new_client(plan_manager_id)
+
+
+@pytest.fixture
+def today(server: RunningServer) -> date:
+    return datetime.now(server.settings.time_zone).date()
+
+
+@pytest.fixture
+def import_invoice(api: Client, import_rows: Callable[..., Any]) -> Import:
+    """Imports an invoice of 100 dollars, received now and without a warning: its id."""
+
+    def import_one(participant: str, provider: str, **values: Any) -> str:
+        row = {
+            "id": str(uuid7()), "invoice_number": f"INV-{uuid7()}", "invoice_date": None, "total": 100, "tax": 0,
+            "subtotal": 100, "participant_id": participant, "pm_provider_id": provider, "claim_status": "on_hold",
+            "created_at": datetime.now(UTC).isoformat(), "line_items": [LINE],
+        } | values  # fmt: skip
+        report = import_rows(api, "invoices", [row])
+        assert not report.errors, report.errors
+        return row["id"]
+
+    return import_one
+
+
+def tiles(browser: Browser, query: str = "?for=all") -> dict[str, tuple[str, str]]:
+    """The number and the money of each tile by its label."""
+    page = browser.get(HOME + query)
+    assert page.status_code == 200
+    found = re.findall(
+        r'tile-label">([^<]+)</span>\s*<strong>([0-9,]+)</strong>\s*(?:<span class="soft">([^<· ]+))?', page.text
+    )
+    return {unescape(label): (number, money) for label, number, money in found}
+
+
+def warnings_on(page: str) -> dict[str, tuple[str, str]]:
+    """The number and the money of each warning by its title."""
+    row = r'<th scope="row"><a [^>]+>([^<]+)</a></th><td class="amount">([0-9,]+)</td><td class="amount">([^<]+)</td>'
+    return {unescape(title): (number, money) for title, number, money in re.findall(row, page)}
+
+
+@pytest.fixture
+def import_manager(api: Client, import_rows: Callable[..., Any]) -> Callable[[str], str]:
+    """Imports an account manager with an email: their id."""
+
+    def import_one(email: str) -> str:
+        manager = str(uuid7())
+        report = import_rows(api, "account-managers", [{"id": manager, "first_name": "Kim", "email": email}])
+        assert not report.errors, report.errors
+        return manager
+
+    return import_one
+
+
+def create_participant(api: Client, **values: Any) -> str:
+    return api.create("/participants", {"first_name": "Ann", "status": "Active", **values})["id"]
+
+
+def test_a_new_plan_manager_sees_first_steps(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser
+) -> None:
+    page = owner.get(HOME).text
+    assert "<h1>First steps</h1>" in page
+    for path in ("imports/new", "participants/new", "settings/people/invite", "settings/keys/new"):
+        assert f'href="/console/{path}' in page
+    viewer = new_browser(new_account("viewer")).get(HOME).text
+    assert "First steps" in viewer
+    assert "/participants/new" not in viewer
+    assert "/settings/people/invite" not in new_browser(new_account("manager")).get(HOME).text
+
+
+def test_numbers_and_money_of_what_needs_attention(
+    owner: Browser, api: Client, import_invoice: Import, today: date
+) -> None:
+    ends = {"plan_start_date": "2020-01-01"}
+    manager_less = create_participant(api, **ends, plan_end_date=str(today))
+    create_participant(api, **ends, plan_end_date=str(today + timedelta(days=30)))
+    create_participant(api, **ends, plan_end_date=str(today + timedelta(days=31)))
+    create_participant(api, **ends, plan_end_date=str(today - timedelta(days=1)))
+    create_participant(api, **ends, plan_end_date=str(today), status="Inactive")
+    provider = api.create("/providers", {"entity_name": "Osprey"})["id"]
+    import_invoice(manager_less, provider)
+    import_invoice(manager_less, provider, invoice_number=None, total=250.5)
+    import_invoice(manager_less, provider, is_deleted=True)
+    import_invoice(manager_less, provider, claim_status="new", approval_status="pending")
+    import_invoice(manager_less, provider, claim_status="paid", approval_status="pending")
+    assert tiles(owner) == {
+        "Invoices on hold": ("2", "$350.50"),
+        "Waiting for approval": ("1", "$100.00"),
+        "Plans ending in 30 days": ("2", ""),
+        "Plans ended, still active": ("1", ""),
+        "No account manager": ("4", ""),
+    }
+    page = owner.get(HOME).text
+    assert warnings_on(page) == {
+        "Date needs checking": ("2", "$350.50"),
+        "Amounts do not add up": ("1", "$250.50"),
+        "No invoice number": ("1", "$250.50"),
+    }
+    assert "Osprey" in page
+    assert "$550.50" in page  # invoiced in the last 90 days, without the deleted invoice
+
+
+def test_a_changed_invoice_is_counted_at_once(owner: Browser, api: Client, import_invoice: Import) -> None:
+    participant, provider = create_participant(api), api.create("/providers", {"entity_name": "Osprey"})["id"]
+    invoice = import_invoice(participant, provider)
+    assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
+    import_invoice(participant, provider, id=invoice, claim_status="paid")
+    assert tiles(owner)["Invoices on hold"] == ("0", "")
+
+
+def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], api: Client, import_invoice: Import,
+    import_manager: Callable[[str], str], today: date,
+) -> None:  # fmt: skip
+    account = new_account("viewer")
+    manager = import_manager(account.email.upper())
+    provider = api.create("/providers", {"entity_name": "Osprey"})["id"]
+    mine = create_participant(api, account_manager_id=manager, plan_start_date="2020-01-01", plan_end_date=str(today))
+    import_invoice(mine, provider, total=40)
+    import_invoice(create_participant(api), provider)
+    browser = new_browser(account)
+    own = {
+        "Invoices on hold": ("1", "$40.00"),
+        "Waiting for approval": ("0", ""),
+        "Plans ending in 30 days": ("1", ""),
+        "Plans ended, still active": ("0", ""),
+    }
+    assert tiles(browser, "") == own
+    assert tiles(browser, "?for=all")["Invoices on hold"] == ("2", "$140.00")
+    assert tiles(browser, "")["Invoices on hold"] == ("2", "$140.00")  # the choice is remembered
+    assert tiles(browser, "?for=me") == own
+    assert f"account_manager={manager}" in browser.get(HOME).text
+
+
+def test_without_an_account_manager_the_page_says_so(owner: Browser, api: Client) -> None:
+    create_participant(api)
+    page = owner.get(HOME, params={"for": "me"}).text
+    assert "isn’t linked to an account manager" in page
+    assert "No account manager" in page
+
+
+def test_an_owner_links_a_member_to_an_account_manager(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser, api: Client,
+    import_manager: Callable[[str], str],
+) -> None:  # fmt: skip
+    member = new_account("viewer")
+    form = f"/console/settings/people/{member.account_id}/account-manager"
+    namesake, chosen = import_manager(member.email), import_manager(f"{uuid7()}@example.com")
+    create_participant(api, account_manager_id=chosen)
+    browser = new_browser(member)
+    assert f"account_manager={namesake}" in browser.get(HOME).text
+    saved = owner.submit(form, {"account_manager": chosen})
+    assert (saved.status_code, saved.headers["location"]) == (303, "/console/settings/people")
+    assert f'<option value="{chosen}" selected>' in owner.get(form).text
+    assert f"account_manager={chosen}" in browser.get(HOME).text
+    assert owner.submit(form, {"account_manager": ""}).status_code == 303
+    assert f"account_manager={namesake}" in browser.get(HOME).text
+    changes = wait_until(
+        lambda: len(found := api.get("/events", type="account.account_manager_changed").json()["data"]) > 1 and found
+    )
+    assert [(each["data"]["account_manager_id"], each["previous"]) for each in changes] == [
+        (chosen, {"account_manager_id": None}),
+        (None, {"account_manager_id": chosen}),
+    ]
+
+
+@pytest.mark.parametrize("choice", ["x", "01900000-0000-7000-8000-000000000001"])
+def test_only_account_managers_of_this_plan_manager_can_be_chosen(
+    new_account: Callable[..., Account], owner: Browser, choice: str
+) -> None:
+    member = new_account("viewer")
+    response = owner.submit(
+        f"/console/settings/people/{member.account_id}/account-manager", {"account_manager": choice}
+    )
+    assert response.status_code == 422
+    assert "must be" in response.text
+
+
+def test_owners_see_what_could_fail_next(
+    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser,
+    api: Client, plan_manager_id: UUID,
+) -> None:  # fmt: skip
+    create_participant(api)
+    endpoint = api.create("/webhook-endpoints", {"url": "https://example.com/failing"})["id"]
+
+    async def prepare() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+            for name, days in (("soon", 13), ("later", 15)):
+                await api_keys.create(ctx, name, [plan_manager_id], ["read"], timedelta(days=days))
+            await tx.execute("update webhook_endpoints set failing_since = now() where id = $1", endpoint)
+
+    server.run(prepare())
+    page = owner.get(HOME).text
+    notices = page[page.index("For owners") : page.index("Plans ending per week")]
+    assert "https://example.com/failing" in notices
+    assert "API key soon" in notices
+    assert "API key later" not in notices
+    assert "person without two-factor authentication" in notices
+    assert "For owners" not in new_browser(new_account("manager")).get(HOME).text
+
+
+def test_nothing_of_another_plan_manager_is_counted(
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
+    owner: Browser, api: Client, import_invoice: Import, today: date,
+) -> None:  # fmt: skip
+    participant = create_participant(api, plan_start_date="2020-01-01", plan_end_date=str(today))
+    import_invoice(participant, api.create("/providers", {"entity_name": "Osprey"})["id"])
+    assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
+    other = new_browser(new_account("owner", new_plan_manager()))
+    assert "<h1>First steps</h1>" in other.get(HOME).text
