@@ -4,6 +4,8 @@ import io
 from typing import Any
 from uuid import UUID
 
+from uuid_utils.compat import uuid7
+
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.import_export.constraint_errors import CONSTRAINT_ERRORS
@@ -28,7 +30,7 @@ async def import_bytes(server: RunningServer, plan_manager_id: UUID, resource: s
     report = ImportReport()
     try:
         async with server.db.transaction() as tx:
-            ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+            ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM, import_id=uuid7())
             report = await import_file(
                 ctx, RESOURCES[resource], io.BytesIO(content), CONSTRAINT_ERRORS, lambda _lines: None
             )

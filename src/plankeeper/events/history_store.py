@@ -18,27 +18,16 @@ IS_OF_PARTICIPANT: LiteralString = """
             else coalesce(data, previous) ->> 'participant_id' end = $2"""
 IS_BEFORE: LiteralString = "id < coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)"
 
+HISTORY: LiteralString = f"select {COLUMNS}, import_id from events where plan_manager_id = $1 and {IS_BEFORE}"
+LATEST: LiteralString = "order by id desc limit $5"
+
 # Two index scans that end at the limit, whatever the number of events. An export of the person has its own kind.
 LIST_OF_PARTICIPANT: LiteralString = f"""
-    select {COLUMNS}, import_id
-    from (
-        (
-            select {COLUMNS}, import_id from events
-            where plan_manager_id = $1 and {IS_OF_PARTICIPANT} and {IS_BEFORE} and resource_kind = any ($4::text[])
-            order by id desc
-            limit $5
-        )
+    select {COLUMNS}, import_id from (
+        ({HISTORY} and {IS_OF_PARTICIPANT} and resource_kind = any ($4::text[]) {LATEST})
         union all
-        (
-            select {COLUMNS}, import_id from events
-            where plan_manager_id = $1 and resource_id = $2 and resource_kind = 'export' and {IS_BEFORE}
-                and resource_kind = any ($4::text[])
-            order by id desc
-            limit $5
-        )
-    ) found
-    order by id desc
-    limit $5
+        ({HISTORY} and resource_id = $2 and resource_kind = 'export' and resource_kind = any ($4::text[]) {LATEST})
+    ) found {LATEST}
 """
 
 
@@ -50,16 +39,10 @@ async def list_of_participant(
 
 
 LIST_OF_RESOURCES: LiteralString = f"""
-    select found.*
-    from unnest($2::text[]) as subject (id)
+    select {COLUMNS}, import_id from unnest($2::text[]) as subject (subject_id)
     cross join lateral (
-        select {COLUMNS}, import_id from events
-        where plan_manager_id = $1 and resource_id = subject.id and events.{IS_BEFORE} and resource_kind = $4
-        order by events.id desc
-        limit $5
-    ) found
-    order by found.id desc
-    limit $5
+        {HISTORY} and resource_id = subject_id and resource_kind = $4 {LATEST}
+    ) found {LATEST}
 """
 
 

@@ -1,5 +1,6 @@
 """Schemas of events."""
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -126,11 +127,12 @@ class EventListQuery(UuidListQuery):
 
 
 class EventFilter(Struct, frozen=True):
-    """Filters of the console; None matches every event. The comparison of names ignores case."""
+    """Filters of the console; None matches every event. `hidden_types` are left out where no types are chosen."""
 
-    type: str | None = None
+    types: Sequence[str] | None = None
+    hidden_types: Sequence[str] = ()
     actor_kind: str | None = None
-    actor_name: str | None = None
+    actor_id: str | None = None
 
 
 class EventBatch(Struct):

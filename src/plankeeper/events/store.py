@@ -6,7 +6,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
-from plankeeper.events.schemas import Event, EventFilter, EventRow, QueuedEvents
+from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent, QueuedEvents
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
 
@@ -34,6 +34,23 @@ POSITIONS_AFTER_CURSOR: LiteralString = f"""select position, event_id from event
         where plan_manager_id = $1 and {IS_AFTER_CURSOR}"""
 POSITIONS_BEFORE_CURSOR: LiteralString = f"""select position, event_id from event_order
         where plan_manager_id = $1 and {IS_BEFORE_CURSOR}"""
+LATERAL_HISTORY_EVENT: LiteralString = f"""
+    cross join lateral (
+        select {COLUMNS}, import_id from events where plan_manager_id = $1 and id = placed.event_id limit 1
+    ) event"""
+# The latest positions of each type, then the latest of those: the number of other events doesn't matter.
+LATEST_POSITIONS_OF_TYPES: LiteralString = f"""select of_type.position, of_type.event_id
+        from unnest(array(
+            select code from event_types where ($4::text[] is null or name = any ($4)) and name <> all ($5::text[])
+        )) as chosen (code)
+        cross join lateral (
+            {POSITIONS_BEFORE_CURSOR}
+                and type = chosen.code
+            order by position desc
+            limit $3::bigint + 1
+        ) of_type
+        order by position desc
+        limit $3::bigint + 1"""
 # `changed` has the ids of a resource's events.
 POSITIONS_OF_CHANGES: LiteralString = """select position, event_id
         from changed
@@ -41,7 +58,7 @@ POSITIONS_OF_CHANGES: LiteralString = """select position, event_id
             select position, event_id from event_order where plan_manager_id = $1 and event_id = changed.id limit 1
         ) each_placed"""
 MATCHES_ACTOR: LiteralString = """($4::text is null or actor_kind = $4)
-        and ($5::text is null or lower(actor_name) = lower($5))"""
+        and ($5::text is null or actor_id = $5)"""
 
 # Two inserts of values are one round trip, and on Citus one task each.
 INSERT: LiteralString = f"""
@@ -161,110 +178,90 @@ async def list_page_for_resource(
     return await db.rows(Event, LIST_PAGE_FOR_RESOURCE, plan_manager_id, after, types, resource_id, limit)
 
 
-LATEST: LiteralString = f"""
-    select {COLUMNS}
-    from (
-        {POSITIONS_BEFORE_CURSOR}
-        order by position desc
-        limit $3::bigint + 1
-    ) placed {LATERAL_EVENT}
-    order by position desc
-    limit $3
-"""
+EVENTS_OF_LATEST_POSITIONS: LiteralString = (
+    f"select {COLUMNS}, import_id from ({LATEST_POSITIONS_OF_TYPES}) placed {LATERAL_HISTORY_EVENT}"
+)
+LATEST: LiteralString = f"{EVENTS_OF_LATEST_POSITIONS} order by position desc limit $3"
 
 
-async def latest(db: Executor, plan_manager_id: UUID, before: UUID | None, limit: int) -> list[Event]:
-    """The newest events first; with `before`, only those before it in the feed."""
-    return await db.rows(Event, LATEST, plan_manager_id, before, limit)
+async def latest(
+    db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, limit: int
+) -> list[HistoryEvent]:
+    """The newest events of some types first; with `before`, only those before it in the feed. Actors don't matter."""
+    types = (filters.types, filters.hidden_types)
+    return await db.rows(HistoryEvent, LATEST, plan_manager_id, before, limit, *types)
 
 
 SEARCH_LATEST: LiteralString = f"""
-    select {COLUMNS}
+    select {COLUMNS}, import_id
     from (
         {POSITIONS_BEFORE_CURSOR}
         order by position desc
         limit $3
-    ) placed {LATERAL_EVENT}
-    where {MATCHES_ACTOR}
+    ) placed {LATERAL_HISTORY_EVENT}
+    where {MATCHES_ACTOR} and type <> all ($7::text[])
     order by position desc
     limit $6
 """
-SEARCH_LATEST_BY_TYPE: LiteralString = f"""
-    select {COLUMNS}
-    from (
-        {POSITIONS_BEFORE_CURSOR}
-            and type = (select code from event_types where name = $7)
-        order by position desc
-        limit $3
-    ) placed {LATERAL_EVENT}
-    where {MATCHES_ACTOR}
-    order by position desc
-    limit $6
+SEARCH_LATEST_OF_TYPES: LiteralString = f"""
+    {EVENTS_OF_LATEST_POSITIONS}
+    where ($6::text is null or actor_kind = $6) and ($7::text is null or actor_id = $7)
+    order by position desc limit $8
 """
 
 
 async def search_latest(
     db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, scan_limit: int, limit: int
-) -> list[Event]:
-    """The matching events among the latest `scan_limit`, which are of the type that the filters name, if any.
+) -> list[HistoryEvent]:
+    """The matching events among the latest `scan_limit`, which are of the types that the filters name, if any.
 
     Actors have no index: it would make every write slower.
     """
-    actor = (filters.actor_kind, filters.actor_name)
-    if filters.type is None:
-        return await db.rows(Event, SEARCH_LATEST, plan_manager_id, before, scan_limit, *actor, limit)
-    return await db.rows(Event, SEARCH_LATEST_BY_TYPE, plan_manager_id, before, scan_limit, *actor, limit, filters.type)
+    feed, actor = (before, scan_limit), (filters.actor_kind, filters.actor_id)
+    if filters.types is None:
+        return await db.rows(HistoryEvent, SEARCH_LATEST, plan_manager_id, *feed, *actor, limit, filters.hidden_types)
+    return await db.rows(HistoryEvent, SEARCH_LATEST_OF_TYPES, plan_manager_id, *feed, filters.types, [], *actor, limit)
 
 
 SCAN_LIMIT_ID: LiteralString = (
     f"select event_id from ({POSITIONS_BEFORE_CURSOR} order by position desc limit 1 offset $3) placed"
 )
-SCAN_LIMIT_ID_BY_TYPE: LiteralString = (
-    f"select event_id from ({POSITIONS_BEFORE_CURSOR} and type = (select code from event_types where name = $4)"
-    " order by position desc limit 1 offset $3) placed"
+SCAN_LIMIT_ID_OF_TYPES: LiteralString = (
+    f"select event_id from ({LATEST_POSITIONS_OF_TYPES}) placed order by position desc limit 1 offset $3"
 )
 
 
 async def scan_limit_id(
-    db: Executor, plan_manager_id: UUID, before: UUID | None, type_: str | None, scan_limit: int
+    db: Executor, plan_manager_id: UUID, before: UUID | None, types: Sequence[str] | None, scan_limit: int
 ) -> UUID | None:
-    """The id of the oldest event among the latest `scan_limit` (of a type); None if there are fewer."""
-    if type_ is None:
+    """The id of the oldest event among the latest `scan_limit` (of some types); None if there are fewer."""
+    if types is None:
         return await db.one_or_none(UUID, SCAN_LIMIT_ID, plan_manager_id, before, scan_limit - 1)
-    return await db.one_or_none(UUID, SCAN_LIMIT_ID_BY_TYPE, plan_manager_id, before, scan_limit - 1, type_)
+    return await db.one_or_none(UUID, SCAN_LIMIT_ID_OF_TYPES, plan_manager_id, before, scan_limit - 1, types, [])
 
 
 LATEST_FOR_RESOURCE: LiteralString = f"""
     with changed as materialized (
         select id from events
-        where plan_manager_id = $1 and resource_id = $6 and ($3::text is null or type = $3) and {MATCHES_ACTOR}
+        where plan_manager_id = $1 and resource_id = $6 and ($3::text[] is null or type = any ($3)) and {MATCHES_ACTOR}
     )
-    select {COLUMNS}
+    select {COLUMNS}, import_id
     from (
         {POSITIONS_OF_CHANGES}
         where {IS_BEFORE_CURSOR}
         order by position desc
         limit $7
-    ) placed {LATERAL_EVENT}
+    ) placed {LATERAL_HISTORY_EVENT}
     order by position desc
 """
 
 
 async def latest_for_resource(
     db: Executor, plan_manager_id: UUID, before: UUID | None, filters: EventFilter, resource_id: str, limit: int
-) -> list[Event]:
+) -> list[HistoryEvent]:
     """The latest matching events of one resource. A separate statement, because the resource has its own index."""
-    return await db.rows(
-        Event,
-        LATEST_FOR_RESOURCE,
-        plan_manager_id,
-        before,
-        filters.type,
-        filters.actor_kind,
-        filters.actor_name,
-        resource_id,
-        limit,
-    )
+    values = (filters.types, filters.actor_kind, filters.actor_id, resource_id, limit)
+    return await db.rows(HistoryEvent, LATEST_FOR_RESOURCE, plan_manager_id, before, *values)
 
 
 LIST_BY_IMPORT: LiteralString = f"""

@@ -95,8 +95,19 @@ async def test_the_feed_is_listed_by_type_from_the_order(quiet: QuietDatabase) -
     assert await listed("provider.updated provider.created", limit=2) == mixed[:2]
     assert await listed("provider.updated provider.created", mixed[1]) == mixed[2:]
     assert await listed("provider.deleted") == []
-    latest = await store.search_latest(quiet.db, owner, None, EventFilter(type="provider.created"), 2, 2)
-    assert [each.id for each in latest] == [mixed[2], mixed[0]]
+    created, hidden = EventFilter(types=["provider.created"]), EventFilter(hidden_types=["provider.created"])
+    for latest in (
+        await store.search_latest(quiet.db, owner, None, created, 2, 2),
+        await store.latest(quiet.db, owner, None, created, 2),
+    ):
+        assert [each.id for each in latest] == [mixed[2], mixed[0]]
+    for others in (
+        await store.search_latest(quiet.db, owner, None, hidden, 3, 2),
+        await store.latest(quiet.db, owner, mixed[2], hidden, 2),
+    ):
+        assert [each.id for each in others] == [mixed[1]]
+    assert await store.scan_limit_id(quiet.db, owner, None, ["provider.created"], 2) == mixed[0]
+    assert await store.scan_limit_id(quiet.db, owner, None, ["provider.created"], 3) is None
 
 
 async def test_a_batch_ends_at_its_limit(quiet: QuietDatabase) -> None:
@@ -243,7 +254,7 @@ async def test_retention_keeps_the_newest_position_and_events_without_one(quiet:
     assert [position for position, _ in await quiet.feed(owner)] == [5, 6]
     # A position without its event takes no place on a page.
     assert [each.id for each in await store.list_page(quiet.db, owner, START, None, 1)] == waiting
-    assert [each.id for each in await store.latest(quiet.db, owner, None, 1)] == waiting
+    assert [each.id for each in await store.latest(quiet.db, owner, None, EventFilter(), 1)] == waiting
     await EventRetention(-1)(quiet.db)
     assert [position for position, _ in await quiet.feed(owner)] == [6]
 

@@ -188,6 +188,8 @@ NO_TEXTS = {
     "macros/records.html date_range": "dates",
     "macros/records.html checkbox": "a form",
     "macros/events.html changes_table": "changes, which the pages of events show",
+    "macros/events.html event_line": "an event, which the page that undoes it shows",
+    "macros/timeline.html timeline_entries": "entries, which the page of the timeline shows",
 }
 
 

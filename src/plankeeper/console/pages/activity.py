@@ -1,28 +1,39 @@
 """Activity: the events of a plan manager, newest first, with the changes of each."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
+from functools import partial
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from plankeeper.console.csv_export import csv_row
+from plankeeper.console.dates import DateError, parse_date
 from plankeeper.console.event_changes import FieldChange, field_changes, resource_name, truncate, without_technical
+from plankeeper.console.event_groups import EventGroup, group_events
+from plankeeper.console.event_texts import VIEW_TYPES, type_groups
 from plankeeper.console.exports import csv_chunks
 from plankeeper.console.pagination import with_query
+from plankeeper.console.record_picker import RecordPicker, pick_record
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
 from plankeeper.events import store
-from plankeeper.events.schemas import Event, EventFilter
-from plankeeper.http.parsing import parse_uuid
+from plankeeper.events.event_types import EVENT_TYPE_PATTERNS, matching_event_types
+from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
+from plankeeper.http.parsing import parse_uuid, uuid7_lower_bound
 
 pages = Pages()
 
-PAGE_SIZE = 40
+PAGE_SIZE = 40  # groups of events
+MAX_PAGE_EVENTS = 120  # events that a page reads
 PREVIEW_CHANGES = 6  # changed fields that the list shows of an update
 MAX_PREVIEW_LENGTH = 60  # characters of a value in the list
-SCAN_LIMIT = 10_000  # events that a filtered page searches
+MAX_GROUP_NAMES = 20  # records that a group lists
+SCAN_LIMIT = 10_000  # events that a page searches for those of a person or key
 EXPORT_BATCH_SIZE = 500  # events in a chunk of the CSV file
 ACTORS = {"": "Anyone", "user": "People", "api_key": "API keys", "system": "System"}
+DATE_NAMES = ("from", "to")
+MAX_TEXT_LENGTH = 255  # characters of a filter
 CSV_COLUMNS = (
     "at",
     "type",
@@ -37,31 +48,60 @@ CSV_COLUMNS = (
 )
 
 
+class ShownGroup(NamedTuple):
+    """A group of events in the list: the first event, its changes, and the names of the records of the others."""
+
+    group: EventGroup
+    name: str | None
+    changes: list[FieldChange]
+    more: int  # changed fields that the list doesn't show
+    names: list[tuple[str, UUID]]
+
+
 @pages.get("/activity", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
-    filters, before = parse_filters(request), parse_uuid(request.query.text("before"))
-    rows, next_before = await find_events(request, filters, before, PAGE_SIZE)
-    older = with_query(f"{PREFIX}/activity", {**filters, "before": str(next_before)}) if next_before else None
-    export = with_query(f"{PREFIX}/activity.csv", filters)
-    events = [
-        (event, truncate(resource_name(event), MAX_PREVIEW_LENGTH), *preview_changes(event, request.settings.time_zone))
-        for event in rows
-    ]
-    context = {
-        "events": events,
+    person = await pick_record(request, "person", "person")
+    participant = await pick_record(request, "participant", "participant")
+    filters, before = parse_filters(request, person, participant), parse_uuid(request.query.text("before"))
+    errors = find_date_errors(filters)
+    rows, next_before = await find_events(request, filters, before, MAX_PAGE_EVENTS)
+    groups = group_events(rows)
+    if len(groups) > PAGE_SIZE:
+        groups, next_before = groups[:PAGE_SIZE], groups[PAGE_SIZE - 1].events[-1].id
+    link = {name: text for name, text in filters.items() if text}
+    url = f"{PREFIX}/activity"
+
+    context: dict[str, Any] = {
+        "groups": [show_group(each, request.settings.time_zone) for each in groups],
         "scan_limit": SCAN_LIMIT,
-        "older": older,
+        "older": with_query(url, {**link, "before": str(next_before)}) if next_before else None,
         "before": before,
-        "export": export,
+        "export": with_query(f"{url}.csv", filters),
         "actors": ACTORS,
+        "types": type_groups(),
+        "filters": filters,
+        "is_filtered": any(filters.values()) or person.is_unclear or participant.is_unclear,
+        "person": person,
+        "participant": participant,
+        "person_url": partial(filtered_url, link, "person"),
+        "participant_url": partial(filtered_url, link, "participant"),
+        "views_url": with_query(url, {**link, "views": "" if filters["views"] else "1"}),
+        "date_errors": errors,
     }
-    return HtmlPage("activity.html", {**context, **filters, "is_filtered": any(filters.values())})
+    return HtmlPage("activity.html", context)
+
+
+def filtered_url(filters: dict[str, str], name: str, value: str) -> str:
+    """The list with one more filter."""
+    return with_query(f"{PREFIX}/activity", {**filters, name: value})
 
 
 @pages.get("/activity.csv", role="viewer")
 async def export(request: PageRequest) -> Download:
     """The events that match the filters, newest first."""
-    today, filters = datetime.now(request.settings.time_zone).date(), parse_filters(request)
+    today = datetime.now(request.settings.time_zone).date()
+    person = await pick_record(request, "person", "person")
+    filters = parse_filters(request, person, await pick_record(request, "participant", "participant"))
     query = urlencode({name: text for name, text in filters.items() if text})
     chunks = csv_chunks(request, "events", query, CSV_COLUMNS, export_batches(request, filters))
     return Download(f"activity-{today}.csv", "text/csv; charset=utf-8", chunks)
@@ -86,30 +126,80 @@ def event_row(event: Event) -> bytes:
     )
 
 
-def parse_filters(request: PageRequest) -> dict[str, str]:
-    """The filters of the query; an empty string means no filter."""
-    max_lengths = {"type": 100, "actor": 10, "name": 255, "resource_id": 255}
-    filters = {name: request.query.text(name)[:max_length] for name, max_length in max_lengths.items()}
-    return filters | {"actor": filters["actor"] if filters["actor"] in ACTORS else ""}
+def parse_filters(request: PageRequest, person: RecordPicker, participant: RecordPicker) -> dict[str, str]:
+    """The filters of the query; an empty string means no filter. Dates stay as they were typed."""
+    names = ("type", "actor", "resource_id", "views", *DATE_NAMES)
+    filters = {name: request.query.text(name)[:MAX_TEXT_LENGTH] for name in names}
+    filters["type"] = filters["type"] if filters["type"] in EVENT_TYPE_PATTERNS else ""
+    filters["actor"] = filters["actor"] if filters["actor"] in ACTORS else ""
+    filters["views"] = "1" if filters["views"] else ""
+    ids = {"person": person.id, "participant": participant.id}
+    return filters | {name: str(id_ or "") for name, id_ in ids.items()}
+
+
+def find_date_errors(filters: dict[str, str]) -> dict[str, str]:
+    """What is wrong with the dates, which then don't count."""
+    errors = dict[str, str]()
+    for name in DATE_NAMES:
+        try:
+            parse_date(filters[name] or "1 Jan 2026")
+        except DateError as error:
+            errors[name] = str(error)
+    return errors
+
+
+def _day_start(filters: dict[str, str], name: str, zone: ZoneInfo, *, add_days: int = 0) -> datetime | None:
+    try:
+        day: date = parse_date(filters[name]) + timedelta(days=add_days)
+        return datetime.combine(day, time(), zone)
+    except (DateError, OverflowError):
+        return None
 
 
 async def find_events(
     request: PageRequest, filters: dict[str, str], before: UUID | None, limit: int
-) -> tuple[list[Event], UUID | None]:
-    """A page of events, and the id before which older events may follow; null if there are none."""
-    event_filter = EventFilter(filters["type"] or None, filters["actor"] or None, filters["name"] or None)
+) -> tuple[list[HistoryEvent], UUID | None]:
+    """A page of events, and the id before which older events may follow; null if there are none.
+
+    The days are those of the plan manager's time zone.
+    """
+    zone = request.settings.time_zone
+    start, end = _day_start(filters, "from", zone), _day_start(filters, "to", zone, add_days=1)
+    first = before or (uuid7_lower_bound(end) if end else None)
+    rows, next_before = await _find_events_until(request, filters, first, limit)
+    if start is None:
+        return rows, next_before
+    found = [each for each in rows if each.created_at >= start]
+    oldest = uuid7_lower_bound(start)
+    is_last = len(found) < len(rows) or (next_before is not None and next_before < oldest)
+    return found, None if is_last else next_before
+
+
+async def _find_events_until(
+    request: PageRequest, filters: dict[str, str], before: UUID | None, limit: int
+) -> tuple[list[HistoryEvent], UUID | None]:
+    types = matching_event_types([filters["type"]]) if filters["type"] else None
+    hidden = () if filters["views"] or types else sorted(VIEW_TYPES)
+    event_filter = EventFilter(types, hidden, filters["actor"] or None, filters["person"] or None)
     feed, next_before = (request.db, request.plan_manager_id, before), None
-    if filters["resource_id"]:
-        rows = await store.latest_for_resource(*feed, event_filter, filters["resource_id"], limit + 1)
-    elif filters["actor"] or filters["name"]:
+    resource_id = filters["participant"] or filters["resource_id"]
+    if resource_id:
+        rows = await store.latest_for_resource(*feed, event_filter, resource_id, limit + 1)
+    elif filters["actor"] or filters["person"]:
         rows = await store.search_latest(*feed, event_filter, SCAN_LIMIT, limit + 1)
         if len(rows) <= limit:
-            next_before = await store.scan_limit_id(*feed, event_filter.type, SCAN_LIMIT)
-    elif filters["type"]:
-        rows = await store.search_latest(*feed, event_filter, limit + 2, limit + 1)
+            next_before = await store.scan_limit_id(*feed, types, SCAN_LIMIT)
     else:
-        rows = await store.latest(*feed, limit + 1)
+        rows = await store.latest(*feed, event_filter, limit + 1)
     return rows[:limit], rows[limit - 1].id if len(rows) > limit else next_before
+
+
+def show_group(group: EventGroup, zone: ZoneInfo) -> ShownGroup:
+    changes, more = preview_changes(group.first, zone) if len(group.events) == 1 else ([], 0)
+    name = truncate(resource_name(group.first), MAX_PREVIEW_LENGTH) if len(group.events) == 1 else None
+    names = [(truncate(resource_name(each), MAX_PREVIEW_LENGTH) or "No name", each.id) for each in group.events[1:]]
+    first = (truncate(resource_name(group.first), MAX_PREVIEW_LENGTH) or "No name", group.first.id)
+    return ShownGroup(group, name, changes, more, [first, *names][:MAX_GROUP_NAMES] if len(group.events) > 1 else [])
 
 
 def preview_changes(event: Event, zone: ZoneInfo) -> tuple[list[FieldChange], int]:

@@ -1,0 +1,147 @@
+"""The list of activity: views are hidden, types and people have names, days are a filter, and imports are one entry."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.console.pages import activity
+from support.client import Client
+from support.console import Browser
+from support.importing import import_records
+from support.server import RunningServer, wait_until
+
+ACTIVITY = "/console/activity"
+
+
+@pytest.fixture
+def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
+    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    yield made
+    made.http.close()
+
+
+def titles(page: str) -> list[str]:
+    """What each entry says, with the name of its record."""
+    found = re.findall(r'<span class="what">(.*?)</span>\s*<span class="soft">', page, re.DOTALL)
+    return [unescape(re.sub(r"<[^>]+>", "", each)) for each in found]
+
+
+def wait_for(owner: Browser, title: str, query: str = "") -> str:
+    """The page once an entry begins with a title: it takes the sequencer a moment."""
+    page = ""
+
+    def has_title() -> bool:
+        nonlocal page
+        page = owner.get(ACTIVITY + query).text
+        return any(each.startswith(title) for each in titles(page))
+
+    wait_until(has_title)
+    return page
+
+
+def test_views_are_hidden_until_they_are_asked_for(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    invoice = {"id": str(uuid7()), "invoice_number": "INV-7"}
+    view = {"id": str(uuid7()), "invoice_id": invoice["id"], "user_id": "u", "user_name": "Robin Hale"}
+    view["session_started"] = "2026-01-02T03:04:05Z"
+    for resource, row in (("invoices", invoice), ("invoice-view-sessions", view)):
+        assert not server.run(import_records(server, plan_manager_id, resource, [row])).errors
+    client.create("/participants", {"first_name": "Ann"})
+    assert titles(wait_for(owner, "Participant added"))[:2] == ["Participant added · Ann", "Invoice received · INV-7"]
+    shown = titles(owner.get(f"{ACTIVITY}?views=1").text)
+    assert shown[:3] == ["Participant added · Ann", "Invoice opened · Robin Hale", "Invoice received · INV-7"]
+    assert titles(owner.get(f"{ACTIVITY}?type=invoice_view_session.*").text) == ["Invoice opened · Robin Hale"]
+    rows = owner.get(f"{ACTIVITY}.csv").text
+    assert ("invoice_view_session" in rows, "participant.created" in rows) == (False, True)
+    assert "invoice_view_session.started" in owner.get(f"{ACTIVITY}.csv?views=1").text
+
+
+def test_records_of_one_import_are_one_entry(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    rows = [{"id": str(uuid7()), "first_name": f"Person {number}"} for number in range(30)]
+    assert not server.run(import_records(server, plan_manager_id, "participants", rows)).errors
+    one = client.create("/participants", {"first_name": "Ann"})["id"]
+    client.create(f"/participants/{one}/team-members", {"first_name": "Pat"})
+    client.create(f"/participants/{one}/team-members", {"first_name": "Kim"})
+    client.delete(f"/participants/{one}")
+    page = wait_for(owner, "Participant deleted")
+    assert titles(page)[:6] == [
+        "Participant deleted · Ann", "2 team members removed", "Team member added · Kim", "Team member added · Pat",
+        "Participant added · Ann", "30 participants added",
+    ]  # fmt: skip
+    assert (len(re.findall(">Person [0-9]", page)), "and 10 more." in page) == (activity.MAX_GROUP_NAMES, True)
+
+
+def test_a_page_ends_at_its_limits_and_the_next_one_continues(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        client.create("/providers", {"entity_name": f"Provider {number}"})
+    wait_for(owner, "Provider added · Provider 4")
+    for name, limit in (("PAGE_SIZE", 2), ("MAX_PAGE_EVENTS", 2)):
+        with monkeypatch.context() as patch:
+            patch.setattr(activity, name, limit)
+            found, url = list[str](), f"{ACTIVITY}?type=provider.*"
+            while url:
+                page = owner.get(unescape(url)).text
+                assert 0 < len(titles(page)) <= 2
+                found += titles(page)
+                url = next(iter(re.findall(r'href="([^"]+)">Older events', page)), "")
+        assert found == [f"Provider added · Provider {number}" for number in reversed(range(5))]
+
+
+def test_days_are_a_filter(owner: Browser, client: Client) -> None:
+    client.create("/participants", {"first_name": "Ann"})
+    wait_for(owner, "Participant added")
+    today = datetime.now(UTC).date()
+    near = {"from": today - timedelta(days=1), "to": today + timedelta(days=1)}
+    cases = {
+        f"?from={near['from']:%d/%m/%Y}": True,
+        f"?to={near['to']:%d/%m/%Y}": True,
+        f"?from={near['from']}&to={near['to']}": True,
+        f"?from={today + timedelta(days=2)}": False,
+        f"?to={today - timedelta(days=2)}": False,
+        f"?from={today + timedelta(days=2)}&actor=api_key": False,
+        f"?to={near['to']}&actor=api_key": True,
+    }
+    for query, is_found in cases.items():
+        page = owner.get(ACTIVITY + query).text
+        assert ("Participant added · Ann" in titles(page)) is is_found, query
+        assert ("participant.created" in owner.get(f"{ACTIVITY}.csv{query}").text) is is_found, query
+    wrong = owner.get(f"{ACTIVITY}?from=31/2/2026").text
+    assert ("31 Feb 2026 doesn’t exist" in unescape(wrong), "Participant added · Ann" in titles(wrong)) == (True, True)
+
+
+def test_people_and_participants_are_found_by_name(owner: Browser, client: Client) -> None:
+    client.create("/participants", {"first_name": "Ann", "last_name": "Lee"})
+    client.create("/participants", {"first_name": "Ann", "last_name": "Leeds"})
+    owner.submit("/console/participants", {"first_name": "Bo", "last_name": "Chen", "status": "Active"})
+    wait_for(owner, "Participant added · Bo Chen")
+    assert titles(owner.get(f"{ACTIVITY}?participant=Ann+Lee").text) == ["Participant added · Ann Lee"]
+    unclear = owner.get(f"{ACTIVITY}?participant=Ann").text
+    links = [unescape(each) for each in re.findall(r'href="(/console/activity\?participant=[^"]+)"', unclear)]
+    assert {tuple(titles(owner.get(each).text)) for each in links} == {
+        ("Participant added · Ann Lee",), ("Participant added · Ann Leeds",),
+    }  # fmt: skip
+    assert titles(owner.get(f"{ACTIVITY}?person=robin&type=participant.*").text) == ["Participant added · Bo Chen"]
+
+
+def test_an_event_page_has_labels_and_folds_ids_away(owner: Browser, client: Client) -> None:
+    id_ = client.create("/participants", {"first_name": "Ann", "date_of_birth": "1975-06-22"})["id"]
+    client.put(f"/participants/{id_}", {"participant_number": "430205409", "date_of_birth": None})
+    page = wait_for(owner, "Participant changed")
+    assert ("NDIS number" in page, "430 205 409" in page, "22 Jun 1975" in page) == (True, True, True)
+    link = r'href="(/console/activity/[0-9a-f-]{36})">View event<span class="unseen">: Participant changed'
+    [event] = re.findall(link, page)
+    shown, _, technical = owner.get(event).text.partition('<details class="technical">')
+    assert ("430 205 409" in shown, "not set" in shown, id_ in technical, "participant.updated" in technical) == (
+        True, True, True, True,
+    )  # fmt: skip
+    assert f'href="{event}/undo">Undo</a>' in shown
