@@ -17,7 +17,8 @@ from plankeeper.console.home.periods import ENDING_DAYS, future_weeks, limits, s
 from plankeeper.console.pages.activity import resource_name
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
-from plankeeper.events.schemas import Event
+from plankeeper.events.event_types import matching_event_types
+from plankeeper.events.schemas import Event, EventFilter
 from plankeeper.invoices.statistics_cache import InvoiceStatistics
 from plankeeper.participants import queries as participants
 from plankeeper.participants import statistics_store
@@ -30,8 +31,7 @@ pages = Pages()
 
 SCOPES = ("me", "all")
 RECENT_CHANGES = 6
-SEARCHED_EVENTS = 30  # the latest ones, of which the changes of records are shown
-NO_RECORDS = ("account", "export", "invoice_view_session")
+ONLY_RECORDS = EventFilter(hidden_types=matching_event_types(["account.*", "export.*", "invoice_view_session.*"]))
 EXPIRY_WARNING = timedelta(days=14)
 
 
@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
     invoices: InvoiceStatistics
     plan_ends: PlanEndSummary
     plan_ends_by_week: list[PeriodCount]
-    recent: list[Event]
+    recent: Sequence[Event]
     notices: OwnerNotices | None
 
 
@@ -108,10 +108,9 @@ async def load_numbers(request: PageRequest, links: HomeLinks, today: date) -> N
     )
 
 
-async def load_recent_changes(request: PageRequest) -> list[Event]:
+async def load_recent_changes(request: PageRequest) -> Sequence[Event]:
     """The latest changes of records, without sign-ins, exports and views."""
-    latest = await events.latest(request.db, request.plan_manager_id, None, SEARCHED_EVENTS)
-    return [each for each in latest if each.resource.kind not in NO_RECORDS][:RECENT_CHANGES]
+    return await events.latest(request.db, request.plan_manager_id, None, ONLY_RECORDS, RECENT_CHANGES)
 
 
 async def load_notices(request: PageRequest) -> OwnerNotices | None:
