@@ -1,0 +1,89 @@
+"""Pages of records in a real browser, with and without JavaScript: everything about one participant."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.client import Client
+from support.console import Account, fill_sign_in_form
+from support.server import RunningServer
+
+
+@pytest.fixture
+def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
+    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    yield made
+    made.http.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
+def visitor(
+    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
+) -> Iterator[Any]:
+    """A page of somebody who has signed in."""
+    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    fill_sign_in_form(opened, new_account("manager").email, "/console/participants")
+    opened.get_by_role("heading", name="Participants").wait_for()
+    yield opened
+    context.close()
+
+
+def follow(page: Any, name: str) -> None:
+    """Click on a link whose text begins with a name, and wait for the page."""
+    with page.expect_navigation(wait_until="load"):
+        page.get_by_role("link", name=name).first.click()
+
+
+def test_everything_about_a_participant_is_one_page_away(
+    server: RunningServer, visitor: Any, client: Client, import_rows: Callable[..., Any]
+) -> None:
+    today = datetime.now(server.settings.time_zone).date()
+    person = client.create("/participants", {
+        "first_name": "Róisín", "last_name": "Kavanagh", "participant_number": "430205409",
+        "plan_start_date": (today - timedelta(days=100)).isoformat(),
+        "plan_end_date": (today + timedelta(days=12)).isoformat(),
+    })["id"]  # fmt: skip
+    provider = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    contact = {"first_name": "Charlotte", "email": "c@example.com", "contact_priority": 1, "phone_number": "0491577426"}
+    client.create(f"/participants/{person}/team-members", contact)
+    line = {"service_item_number": "01_011_0107_1_1", "quantity": "2.25", "unit_price": "219.80"}
+    rows = [
+        {"id": str(uuid7()), "invoice_number": number, "invoice_date": today.isoformat(), "participant_id": person,
+         "pm_provider_id": provider, "total": total, "line_items": [line | {"total_price": total}]}
+        for number, total in (("INV-1", "494.55"), ("INV-2", "495.18"))
+    ]  # fmt: skip
+    assert not import_rows(client, "invoices", rows).errors
+    visitor.goto("/console/participants")
+    follow(visitor, "Róisín Kavanagh")
+    for text in ("12 days left", "Charlotte", "0491 577 426", "1 invoice", "$989.73"):
+        assert visitor.get_by_text(text, exact=True).first.is_visible()
+    follow(visitor, "Invoices 2")
+    assert visitor.get_by_role("heading", level=1).inner_text() == "Róisín Kavanagh"
+    assert visitor.get_by_role("heading", name="Invoices by month").is_visible()
+    follow(visitor, "Team 1")
+    assert visitor.get_by_role("cell", name="c@example.com").is_visible()
+    follow(visitor, "Timeline")
+    assert visitor.get_by_role("heading", level=1).inner_text() == "Róisín Kavanagh"
+    follow(visitor, "1 invoice")
+    follow(visitor, "INV-2")
+    assert visitor.get_by_text("Line 1: 2.25 × $219.80 is $494.55, the invoice says $495.18.").is_visible()
+    assert visitor.get_by_text("Expected $494.55").is_visible()
+
+
+def test_a_number_is_copied_without_spaces(
+    chromium: Any, server: RunningServer, new_account: Callable[..., Account], client: Client
+) -> None:
+    person = client.create("/participants", {"first_name": "Ann", "participant_number": "430205409"})["id"]
+    context = chromium.new_context(base_url=server.url, permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    fill_sign_in_form(page, new_account("viewer").email, f"/console/participants/{person}")
+    page.get_by_role("button", name="Copy NDIS number").click()
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "430205409"
+    context.close()
