@@ -9,6 +9,7 @@ import pytest
 
 from support.client import Client
 from support.console import Account, Browser
+from support.form_helpers import form_fields
 from support.server import wait_until
 
 PAGE = "/console/search"
@@ -178,7 +179,10 @@ def test_an_empty_result_offers_a_new_participant(
 ) -> None:
     page = owner.get(PAGE, params={"q": "Zoë Zabrowska"}).text
     assert "No participants, team members, providers or invoices match “Zoë Zabrowska”." in page
-    assert "/console/participants/new?first_name=Zo%C3%AB&amp;last_name=Zabrowska" in page
+    link = "/console/participants/new?first_name=Zo%C3%AB&amp;last_name=Zabrowska"
+    assert f'href="{link}"' in page
+    form = form_fields(owner, unescape(link))
+    assert (form["first_name"], form["last_name"]) == (["Zoë"], ["Zabrowska"])
     viewer = new_browser(new_account("viewer"))
     assert "/console/participants/new" not in viewer.get(PAGE, params={"q": "Zoë Zabrowska"}).text
 

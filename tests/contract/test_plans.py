@@ -2,17 +2,13 @@
 
 import asyncio
 import json
-import os
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import count as counting
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from uuid_utils.compat import uuid7
 
+from contract.plans import ExplainingExecutor, plan_nodes
 from contract.sources import filtered_lists
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FilteredList, SortOrder
@@ -26,7 +22,7 @@ from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers import queries as providers
 from plankeeper.providers.schemas import ProviderListQuery
 from plankeeper.search.filters import EMAIL_FIELDS, KEY_FIELDS, WORD_FIELDS
-from support.cluster import SharedCluster, shared_cluster
+from support.cluster import SharedCluster
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
@@ -98,57 +94,6 @@ end $$;
 """
 
 
-class ExplainingExecutor(Executor):
-    """Explains every statement that a list runs, with the settings of the pool's connections."""
-
-    def __init__(self, connection: Any) -> None:
-        super().__init__(connection)
-        self.plans: list[dict[str, Any]] = []
-        self._numbers = counting(1)
-
-    async def rows(self, shape: Any, statement: Any, *values: object) -> Any:
-        await self._explain(statement, values)
-        return await super().rows(shape, statement, *values)
-
-    async def one(self, shape: Any, statement: Any, *values: object) -> Any:
-        await self._explain(statement, values)
-        return await super().one(shape, statement, *values)
-
-    async def _explain(self, statement: str, values: tuple[object, ...]) -> None:
-        """Explain by name: `explain` of a statement with values would plan it for these values."""
-        name = f"explained_{next(self._numbers)}"
-        await self._connection.execute(f"prepare {name} as {statement}")
-        arguments = f"({', '.join(to_sql_literal(value) for value in values)})" if values else ""
-        plan = await self._connection.fetchval(f"explain (format json, analyze) execute {name}{arguments}")
-        self.plans.append(json.loads(plan)[0]["Plan"])
-
-
-def to_sql_literal(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, list):
-        return to_sql_literal("{" + ",".join(str(each) for each in value) + "}")
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-# The programs of the oldest supported version, in Debian.
-POSTGRES_15 = Path("/usr/lib/postgresql/15/bin")
-
-
-@pytest.fixture(scope="session")
-def postgres_15_cluster(cluster: SharedCluster) -> Iterator[SharedCluster]:
-    """A cluster of PostgreSQL 15 for the whole run.
-
-    It is opened after `cluster` in every process, and therefore closed before it: the process that owns a cluster waits
-    for the others when it closes it, and two that waited for each other would wait forever.
-    """
-    if not POSTGRES_15.is_dir() and "CI" not in os.environ:
-        pytest.skip(f"{POSTGRES_15} does not exist: install the package postgresql-15")
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
-    with shared_cluster(f"{run}-15", POSTGRES_15) as shared:
-        yield shared
-
-
 @pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
 def large_database(request: pytest.FixtureRequest) -> str:
     """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
@@ -167,12 +112,6 @@ def _fill(cluster: SharedCluster) -> str:
         CREATE_INDEXES_SQL,
         "vacuum analyze",
     )
-
-
-def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for inner in plan.get("Plans", []):
-        yield from plan_nodes(inner)
 
 
 MANAGER = "017a5f00-0000-7000-8000-000000000011"

@@ -60,9 +60,9 @@ def empty_row() -> ParticipantRow:
     return ParticipantRow(id=UUID(int=0), created_at=datetime.now(UTC))
 
 
-def empty_form() -> Form:
-    """The form of a new participant with the default values."""
-    return form_from(ParticipantUpdate, empty_row())
+def empty_form(**values: str) -> Form:
+    """The form of a new participant with the default values, and others that are given."""
+    return form_from(ParticipantUpdate, empty_row(), **values)
 
 
 def participant_form(participant: Participant) -> Form:

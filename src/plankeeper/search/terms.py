@@ -42,7 +42,12 @@ class SearchTerms(Struct, frozen=True):
         return [each for each in self.words if len(each) >= MIN_SLIP_LENGTH and each.isascii() and each.isalpha()]
 
     def words_of(self, kind: Kind) -> list[str]:
-        """The words for one kind: people have telephone numbers, invoices have numbers with letters."""
+        """The words for one kind: people have telephone numbers, invoices have numbers with letters.
+
+        One letter alone begins too many of the names of team members and of the numbers of invoices.
+        """
+        if len(self.number) == 1 and kind in ("team_member", "invoice"):
+            return []
         if kind == "invoice":
             return [self.number] if self.number.isascii() and _ALPHANUMERIC.search(self.number) else []
         is_person = kind in ("participant", "team_member")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from plankeeper.search.schemas import KINDS
 from plankeeper.search.terms import parse, part_pattern, prefix_pattern, word_pattern
 
 
@@ -50,6 +51,11 @@ def test_providers_are_searched_by_all_digits() -> None:
 
 def test_invoices_are_searched_by_the_whole_text() -> None:
     assert parse("inv 2026/001").words_of("invoice") == ["inv2026001"]
+
+
+def test_one_letter_finds_only_participants_and_providers() -> None:
+    terms = parse("a")
+    assert [terms.words_of(kind) for kind in KINDS] == [["a"], [], ["a"], []]
 
 
 def test_only_one_word_can_be_the_beginning_of_an_email() -> None:

@@ -38,7 +38,9 @@ EDIT_PATH = "/participants/{participant_id}/edit"
 
 @pages.get("/participants/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
-    form = request.form or empty_form()
+    form = request.form or empty_form(
+        first_name=request.query.text("first_name"), last_name=request.query.text("last_name")
+    )
     exit_fields = SECTIONS["exit"].fields[1:]
     context = {"form": form, "parts": list(SECTIONS), "has_exit": any(form.text(name) for name in exit_fields)}
     return HtmlPage("participant_new.html", context | dict(await form_choices(request, None)))

@@ -1,0 +1,157 @@
+"""The plans of searches among 100,000 people and invoices, in the locales C and C.UTF-8: none reads a table."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contract.plans import ExplainingExecutor, plan_nodes
+from plankeeper.database.client import Database
+from plankeeper.search import service, store
+from plankeeper.search.schemas import KINDS, SearchResults
+from support.cluster import SharedCluster
+
+OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
+# Rows that an index finds and that don't match: the trigrams of a word can be those of several others.
+MAX_REMOVED_ROWS = 2000
+TABLES = {"participants", "team_members", "users", "providers", "invoices"}
+
+# The digits of a row's number as syllables: every name is different, and each syllable is in many of them.
+FILL_SQL = """
+create function pg_temp.syllables(number integer) returns text language sql immutable as $$
+    select initcap(string_agg((array['ba','ke','lo','mi','nu','ra','se','to','vi','zu'])[1 + digit::int], '' order by at))
+    from string_to_table(number::text, null) with ordinality as digits (digit, at)
+$$;
+insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
+create temporary table people as
+select n, ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid as id, pg_temp.syllables(n) as first_name,
+    case n when 77777 then 'Nguyễn' when 88888 then '李' else pg_temp.syllables(300000 + n) end as last_name
+from generate_series(1, 100000) n;
+insert into users (plan_manager_id, id, email)
+select '017a5f00-0000-7000-8000-00000000da7a', id, 'm' || n || '@example.com' from people;
+insert into participants (plan_manager_id, id, first_name, last_name, participant_number, email, phone_number, status,
+    approval_required, created_at, is_pace_plan, postal_statement, participant_receives_statements)
+select '017a5f00-0000-7000-8000-00000000da7a', id, first_name, last_name, (430000000 + n)::text,
+    'p' || n || '@example.com', '04 00' || to_char(n, 'FM000000'), 'Active', false, now(), false, false, false
+from people;
+insert into team_members (plan_manager_id, participant_id, id, user_id, first_name, last_name, phone_number)
+select '017a5f00-0000-7000-8000-00000000da7a', id, id, id, last_name, first_name, '+61 700' || to_char(n, 'FM000000')
+from people;
+insert into providers (plan_manager_id, id, entity_name, abn, email, active, created_at)
+select '017a5f00-0000-7000-8000-00000000da7a', id, last_name || ' Care', (51824753556 + n)::text,
+    'p' || n || '@example.com', true, now()
+from people;
+insert into invoices (plan_manager_id, id, invoice_number, claim_status, approval_status, created_at, is_deleted,
+    wont_claim, is_reimbursement)
+select '017a5f00-0000-7000-8000-00000000da7a', id, 'INV-' || n, 'paid', 'not_required', now(), false, false, false
+from people;
+"""
+
+
+@pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
+def many_people(request: pytest.FixtureRequest) -> str:
+    """A database with 100,000 rows of each kind of one plan manager, on each version."""
+    cluster: SharedCluster = request.getfixturevalue(request.param)
+    return cluster.prepared_database(
+        "searched",
+        "set synchronous_commit = on",
+        "set session_replication_role = replica",  # the rows satisfy the foreign keys by construction
+        FILL_SQL,
+        "vacuum analyze",
+    )
+
+
+def search(dsn: str, text: str) -> tuple[SearchResults, list[dict[str, Any]]]:
+    """The results of a search, and the plans of its statements."""
+
+    async def work() -> tuple[SearchResults, list[dict[str, Any]]]:
+        async with Database(dsn).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            return await service.search(executor, OWNER, text), executor.plans
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "text, counts",
+    [
+        ("balozu", {"participant": 100, "team_member": 100, "provider": 100, "invoice": 0}),
+        ("alozu", {"participant": 100, "team_member": 100, "provider": 100, "invoice": 0}),
+        ("ba", {"participant": 100, "team_member": 100, "provider": 0, "invoice": 0}),
+        ("k", {"participant": 100, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("balozuke miramiba", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("nguyen", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
+        ("Nguyễn vivivi", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("vivivivivi nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("李", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
+        ("李 zuzu", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("430077777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("0400 077 777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("+61 700 077 777", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("m77777@", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("inv-77777", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 1}),
+        ("nobody at all", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("%", {}),
+        ("a%b_c", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("…", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+    ],
+)
+def test_a_search_reads_only_what_an_index_finds(many_people: str, text: str, counts: dict[str, int]) -> None:
+    results, plans = search(many_people, text)
+    assert {each.kind: each.count for each in results.kinds} == counts
+    assert plans
+    for plan in plans:
+        for node in plan_nodes(plan):
+            assert (node["Node Type"], node.get("Relation Name")) not in {("Seq Scan", table) for table in TABLES}, plan
+            removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+            assert removed <= MAX_REMOVED_ROWS, plan
+
+
+def test_a_slip_is_corrected(many_people: str) -> None:
+    results, _ = search(many_people, "nguyan vivivivivi")
+    assert results.corrections == ["nguyen vivivivivi"]
+    assert [[each.text.split()[:2] for each in found.similar] for found in results.kinds] == [
+        [["vivivivivi", "nguyen"]],
+        [["nguyen", "vivivivivi"]],
+        [],
+        [],
+    ]
+
+
+# A generic plan doesn't depend on the plan manager: an average one with few rows must not lead to a walk through all.
+@pytest.mark.parametrize("kind", KINDS[:3])
+def test_every_condition_of_names_uses_the_search_index(many_people: str, kind: str) -> None:
+    async def plans() -> list[dict[str, Any]]:
+        async with Database(many_people).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            by_words, by_key, _ = service.STORES[kind]
+            await by_words(executor, OWNER, ["%zuzu%", "%vivi%", "% ra%"], 5)
+            await by_key(executor, OWNER, "nguyan", [], 5)
+            await by_key(executor, OWNER, "nguyan", ["%vivi%", "% zu%"], 5)
+            return executor.plans
+
+    table = {"participant": "participants", "team_member": "team_members", "provider": "providers"}[kind]
+    for plan in asyncio.run(plans()):
+        used = {node.get("Index Name") for node in plan_nodes(plan)}
+        assert f"{table}_by_search" in used, plan
+
+
+@pytest.mark.parametrize(
+    "text, folded",
+    [
+        ("Nguyễn", "nguyen"),
+        ("Nguye\u0302\u0303n", "nguyen"),
+        ("Đỗ ØÆß Łódź", "do oaess lodz"),
+        ("RÓISÍN O’Dea", "roisin o'dea"),
+        ("李明", "李明"),
+        ("", ""),
+    ],
+)
+def test_accents_are_removed_in_every_locale(many_people: str, text: str, folded: str) -> None:
+    async def fold() -> str:
+        async with Database(many_people).open() as db:
+            return await store.fold(db, text)
+
+    assert asyncio.run(fold()) == folded
