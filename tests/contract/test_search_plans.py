@@ -1,4 +1,4 @@
-"""The plans of searches among 100,000 people and invoices, in the locales C and C.UTF-8: none reads a table."""
+"""The plans of searches among 30,000 people and invoices, in the locales C and C.UTF-8: none reads a table."""
 
 import asyncio
 from typing import Any
@@ -14,20 +14,22 @@ from support.cluster import SharedCluster
 
 OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 # Rows that an index finds and that don't match: the trigrams of a word can be those of several others.
-MAX_REMOVED_ROWS = 2000
+MAX_REMOVED_ROWS = 1000
 TABLES = {"participants", "team_members", "users", "providers", "invoices"}
 
 # The digits of a row's number as syllables: every name is different, and each syllable is in many of them.
 FILL_SQL = """
 create function pg_temp.syllables(number integer) returns text language sql immutable as $$
-    select initcap(string_agg((array['ba','ke','lo','mi','nu','ra','se','to','vi','zu'])[1 + digit::int], '' order by at))
+    select initcap(
+        string_agg((array['ba', 'ke', 'lo', 'mi', 'nu', 'ra', 'se', 'to', 'vi', 'zu'])[1 + digit::int], '' order by at)
+    )
     from string_to_table(number::text, null) with ordinality as digits (digit, at)
 $$;
 insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
 create temporary table people as
 select n, ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid as id, pg_temp.syllables(n) as first_name,
     case n when 77777 then 'Nguyễn' when 88888 then '李' else pg_temp.syllables(300000 + n) end as last_name
-from generate_series(1, 100000) n;
+from generate_series(60001, 90000) n;
 insert into users (plan_manager_id, id, email)
 select '017a5f00-0000-7000-8000-00000000da7a', id, 'm' || n || '@example.com' from people;
 insert into participants (plan_manager_id, id, first_name, last_name, participant_number, email, phone_number, status,
@@ -51,7 +53,7 @@ from people;
 
 @pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
 def many_people(request: pytest.FixtureRequest) -> str:
-    """A database with 100,000 rows of each kind of one plan manager, on each version."""
+    """A database with 30,000 rows of each kind of one plan manager, on each version."""
     cluster: SharedCluster = request.getfixturevalue(request.param)
     return cluster.prepared_database(
         "searched",
@@ -76,17 +78,17 @@ def search(dsn: str, text: str) -> tuple[SearchResults, list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     "text, counts",
     [
-        ("balozu", {"participant": 100, "team_member": 100, "provider": 100, "invoice": 0}),
+        ("balozu", {"participant": 60, "team_member": 60, "provider": 60, "invoice": 0}),
         ("alozu", {"participant": 100, "team_member": 100, "provider": 100, "invoice": 0}),
-        ("ba", {"participant": 100, "team_member": 100, "provider": 0, "invoice": 0}),
-        ("k", {"participant": 100, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("vi", {"participant": 100, "team_member": 100, "provider": 0, "invoice": 0}),
+        ("v", {"participant": 100, "team_member": 0, "provider": 0, "invoice": 0}),
         ("balozuke miramiba", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
         ("nguyen", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
-        ("Nguyễn vivivi", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("Nguyễn tototo", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
         ("nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("vivivivivi nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("tototototo nguyan", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
         ("李", {"participant": 1, "team_member": 1, "provider": 1, "invoice": 0}),
-        ("李 zuzu", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
+        ("李 vivi", {"participant": 1, "team_member": 1, "provider": 0, "invoice": 0}),
         ("430077777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
         ("0400 077 777", {"participant": 1, "team_member": 0, "provider": 0, "invoice": 0}),
         ("+61 700 077 777", {"participant": 0, "team_member": 1, "provider": 0, "invoice": 0}),
@@ -95,7 +97,7 @@ def search(dsn: str, text: str) -> tuple[SearchResults, list[dict[str, Any]]]:
         ("nobody at all", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
         ("%", {}),
         ("a%b_c", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
-        ("…", {"participant": 0, "team_member": 0, "provider": 0, "invoice": 0}),
+        ("…", {}),
     ],
 )
 def test_a_search_reads_only_what_an_index_finds(many_people: str, text: str, counts: dict[str, int]) -> None:
@@ -110,11 +112,11 @@ def test_a_search_reads_only_what_an_index_finds(many_people: str, text: str, co
 
 
 def test_a_slip_is_corrected(many_people: str) -> None:
-    results, _ = search(many_people, "nguyan vivivivivi")
-    assert results.corrections == ["nguyen vivivivivi"]
+    results, _ = search(many_people, "nguyan tototototo")
+    assert results.corrections == ["nguyen tototototo"]
     assert [[each.text.split()[:2] for each in found.similar] for found in results.kinds] == [
-        [["vivivivivi", "nguyen"]],
-        [["nguyen", "vivivivivi"]],
+        [["tototototo", "nguyen"]],
+        [["nguyen", "tototototo"]],
         [],
         [],
     ]

@@ -51,11 +51,12 @@ class RecordPicker(NamedTuple):
     text: str
     id: UUID | None = None
     candidates: Sequence[Candidate] = ()
+    takes_any_text: bool = False  # whether a text counts even if no record has this name
 
     @property
     def is_unclear(self) -> bool:
         """Whether there is a text, but no record that it certainly means."""
-        return bool(self.text) and self.id is None
+        return bool(self.text) and self.id is None and not (self.takes_any_text and not self.candidates)
 
     @property
     def message(self) -> str:
