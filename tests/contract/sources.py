@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import plankeeper
-from plankeeper.database.filters import FilteredList
+from plankeeper.database.filters import FilteredList, ListSummary, Reading, SortOrder
 from plankeeper.database.sorting import SortedId
 
 ROOT = Path(plankeeper.__file__).parent
@@ -145,7 +146,40 @@ def composed_statements() -> tuple[Statement, ...]:
             )
             values = 3 + len(fields) + {"beginning": 0, "null": 1, "value": 2}[start]
             result.append(Statement(module, case, 0, "rows", SortedId, page, values, "plan_manager_id"))
+        result += _console_statements(module, name, filtered_list)
     return tuple(result)
+
+
+def _console_statements(module: str, name: str, filtered_list: FilteredList) -> Iterator[Statement]:
+    """The summary of each set of filters, and the pages backward and along an index."""
+    for fields in filtered_list.field_sets():
+        text, case = filtered_list.summary_statement(fields), f"{name}[{','.join(fields)}].summary"
+        yield Statement(module, case, 0, "one", ListSummary, text, 2 + len(fields), "plan_manager_id")
+    for fields, order, start, reading in directed_pages(filtered_list):
+        case = f"{name}[{','.join(fields)}].{order}.{start}.{reading}"
+        values = len(fields) + {"beginning": 0, "null": 1, "value": 2}[start]
+        page = filtered_list.sorted_statement(fields, order, start, reading)
+        yield Statement(module, case, 0, "rows", SortedId, page, 3 + values, "plan_manager_id")
+        if start != "beginning":
+            count = filtered_list.count_before_statement(fields, order, start)
+            yield Statement(module, f"{case}.count", 0, "one", int, count, 1 + values, "plan_manager_id")
+
+
+def directed_pages(
+    filtered_list: FilteredList,
+) -> Iterator[tuple[tuple[str, ...], SortOrder, LiteralString, Reading]]:
+    """The pages that the console reads backward, and those of filtered lists for which it walks the sort's index.
+
+    Without filters, with the first and with the last filter, and with all of them: the fields, the order, what the page
+    starts after, and the reading.
+    """
+    first, last = filtered_list.filters[0].fields, filtered_list.filters[-1].fields
+    starts: tuple[LiteralString, ...] = ("beginning", "value", "null")
+    for names in dict.fromkeys(((), first, last, filtered_list.fields)):
+        for sort, descending, start in product(filtered_list.sorts, (False, True), starts):
+            if start != "null" or filtered_list.sorts[sort].is_nullable:
+                for reading in (Reading(is_walk=True), Reading(is_backward=True), Reading(True, is_walk=True)):
+                    yield names, SortOrder(sort, descending), start, reading
 
 
 def store_statements() -> list[Statement]:

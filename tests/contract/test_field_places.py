@@ -24,6 +24,7 @@ OTHER_FILES = {
     "src/plankeeper/import_export/columns.py": "a column with the name of a field needs no alias",
     "src/plankeeper/import_export/row_warnings.py": "what the rules about implausible values look at",
     "src/plankeeper/participants/plausibility.py": "a rule about the names of a person",
+    "src/plankeeper/console/lists/participants.py": "the list has columns for what people compare",
     "src/plankeeper/search/conditions.py": "the search looks at names and numbers only",
     "src/plankeeper/search/schemas.py": "results show what tells people apart",
     "src/plankeeper/search/store.py": "likewise",

@@ -53,6 +53,7 @@ INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("bin.service", "participants.rows"): "the bin keeps the stored row",
     ("bin.service", "providers.service"): "so is a provider",
     ("bin.service", "team_members.restoration"): "a restored participant gets its team back",
+    ("invoices.queries", "search.conditions"): "a part of a number is a filter of the list",
     ("mail.sender", "accounts.reset_link_store"): "the sender of mails deletes the expired links of mails",
     ("participants.queries", "search.filters"): "the search is a filter of the list",
     ("providers.queries", "search.filters"): "likewise",

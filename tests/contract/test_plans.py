@@ -120,7 +120,6 @@ LISTS: dict[str, tuple[type[Any], Any, Any]] = {
     "participants": (ParticipantListQuery, participants.list_page, participants.count),
     "providers": (ProviderListQuery, providers.list_page, providers.count),
     "invoices": (InvoiceListQuery, invoices.list_page, invoices.count),
-    "invoices with warnings": (InvoiceListQuery, invoices.list_page_with_warnings, None),
 }
 # A total without filters, or with a value that most rows have, is counted over an index: there is no other way.
 LIST_CASES = {
@@ -157,17 +156,6 @@ LIST_CASES = {
         "approval_status=pending",
         "updated_since=2024-03-10T00:00:00Z",
     ),
-    "invoices with warnings": (
-        "limit=50&after=0",
-        f"limit=50&after={DEEP_CURSOR}",
-        "invoice_number=INV-500&after=0",
-        f"participant_id={DEEP_CURSOR[:-6]}000501&after=0",
-        f"provider_id={DEEP_CURSOR[:-6]}000501&after=0",
-        "claim_status=on_hold&after=0",
-        "claim_status=paid&after=0",
-        "approval_status=pending&after=0",
-        "approval_status=not_required&limit=1000&after=0",
-    ),
 }
 
 
@@ -199,6 +187,7 @@ def test_a_list_uses_an_index(large_database: str, resource: str, query: str) ->
 
 
 PRIMARY_KEY = "pkey"
+WITH_ERRORS = "invoices_with_errors"  # or one of the partial indexes of the same rows, whose names begin so
 SEARCHED = "several indexes, which test_a_search_uses_an_index looks at"
 # Lists of which a plan manager has few rows, and one whose rows stand beside those of one invoice.
 SHORT_LISTS = {
@@ -221,6 +210,7 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str]]] = {
             ("participant_number",): "participants_by_number",
             ("email",): "participants_by_email",
             ("account_manager",): "participants_by_account_manager",
+            ("without_account_manager",): "participants_by_account_manager",
             ("updated_since",): "participants_by_moment",
             ("plan_end_date_from", "plan_end_date_to"): "participants_by_plan_end_date",
             ("plan_end_date_from",): "participants_by_plan_end_date",
@@ -248,29 +238,24 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str]]] = {
         {
             ("id",): PRIMARY_KEY,
             ("invoice_number",): "invoices_by_number",
+            ("number_pattern",): "invoices_by_search",
             ("participant_id",): "invoices_by_participant",
             ("provider_id",): "invoices_by_provider",
+            ("without_participant",): "invoices_by_participant",
             ("updated_since",): "invoices_by_moment",
             ("invoice_date_from", "invoice_date_to"): "invoices_by_date",
             ("invoice_date_from",): "invoices_by_date",
             ("invoice_date_to",): "invoices_by_date",
+            ("received_from", "received_before"): "invoices_by_creation",
+            ("received_from",): "invoices_by_creation",
+            ("received_before",): "invoices_by_creation",
             ("total_min", "total_max"): "invoices_by_total",
             ("total_min",): "invoices_by_total",
             ("total_max",): "invoices_by_total",
-            ("warning",): "invoices_with_errors",
+            ("warning",): WITH_ERRORS,
+            ("has_warnings",): WITH_ERRORS,
             ("claim_status",): "invoices_by_claim_status",
             ("approval_status",): "invoices_by_approval_status",
-        },
-    ),
-    "invoices with warnings": (
-        invoices.LIST_WITH_WARNINGS,
-        {
-            (): "invoices_with_errors",
-            ("invoice_number",): "invoices_by_number",
-            ("participant_id",): "invoices_by_participant",
-            ("provider_id",): "invoices_with_errors_by_provider",
-            ("claim_status",): "invoices_with_errors_by_claim_status",
-            ("approval_status",): "invoices_with_errors_by_approval_status",
         },
     ),
 }
@@ -305,6 +290,8 @@ def test_the_leading_filters_index_serves_every_composed_statement(large_databas
         nodes = list(plan_nodes(plan))
         used = {node["Index Name"] for node in nodes if "Index Name" in node}
         expected = f"{filtered_list.name}_pkey" if indexes[lead] == PRIMARY_KEY else indexes[lead]
+        if expected == WITH_ERRORS:
+            used = {WITH_ERRORS if name.startswith(WITH_ERRORS) else name for name in used}
         assert expected == SEARCHED or used == {expected}, (kind, fields, plan)
         assert not [node for node in nodes if node["Node Type"] == "Seq Scan"], (kind, fields, plan)
 
@@ -327,11 +314,13 @@ SORTS = {
         "updated_at": "participants_by_moment",
         "last_name": "participants_by_last_name",
         "plan_end_date": "participants_by_plan_end_date",
+        "participant_number": "participants_by_number",
     },
     "providers": {"id": "providers_pkey", "updated_at": "providers_by_moment"},
     "invoices": {
         "id": "invoices_pkey",
         "updated_at": "invoices_by_moment",
+        "created_at": "invoices_by_creation",
         "invoice_date": "invoices_by_date",
         "total": "invoices_by_total",
     },

@@ -34,7 +34,8 @@ from plankeeper.database.client import (
     Executor,
     Transaction,
 )
-from plankeeper.database.filters import MAX_COMPOSED, Filter, FilteredList
+from plankeeper.database.filters import Filter, FilteredList
+from plankeeper.database.list_statements import MAX_COMPOSED
 from plankeeper.database.row_mapping import columns
 from support.cluster import SharedCluster
 

@@ -13,11 +13,14 @@ FIELD_LABELS = {
     "exit_reason_category_id": "Exit reason",
     "exit_reason_subcategory": "Specific exit reason",
     "exit_reason_subcategory_id": "Specific exit reason",
+    "from": "First date",
     "highlight_color": "Highlight colour",
     "id": "ID",
     "is_pace_plan": "PACE plan",
     "lasts": "Expires",
     "line_items": "Lines",
+    "max": "Highest total",
+    "min": "Lowest total",
     "ndis_provider_number": "NDIS provider number",
     "note_type": "Name",
     "onboard_date": "Onboarding date",
@@ -36,6 +39,7 @@ FIELD_LABELS = {
     "secondary_phone_number": "Secondary phone",
     "service_region_id": "Service region",
     "state_management": "Warnings",
+    "to": "Last date",
     "url": "URL",
 }
 

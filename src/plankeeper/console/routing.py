@@ -87,13 +87,15 @@ class PageRequest:
         access = Access(self.plan_manager_id, self.actor, action, kind, resource_id, None, None, None, self.request_id)
         self.on_access(access)
 
-    def record_list(self, kind: AccessedKind, ids: Sequence[UUID], filters: Mapping[str, str]) -> None:
-        """Record that the account sees a page of a list, in order of the ids."""
+    def record_list(
+        self, kind: AccessedKind, ids: Sequence[UUID], filters: Mapping[str, str], action: AccessAction = "listed"
+    ) -> None:
+        """Record that the account sees or exports records of a list: all between the lowest and the highest id."""
         if not ids:
             return
         query = urlencode({name: text for name, text in filters.items() if text})
         place = (self.plan_manager_id, self.actor)
-        self.on_access(Access(*place, "listed", kind, None, query, min(ids), max(ids), self.request_id))
+        self.on_access(Access(*place, action, kind, None, query, min(ids), max(ids), self.request_id))
 
     def with_transaction(self, tx: Transaction) -> "FormRequest":
         return FormRequest(

@@ -1,86 +1,24 @@
-"""Filtered lists: the statements that read one page of ids, and the total, for any set of filters.
+"""Filtered lists: read one page of ids, and the total, for any set of filters. The statements: `list_statements`."""
 
-A list declares its filters once, the most selective first. Of the filters in a request, the first one in that order
-leads: its condition stands in the statement as declared, and its index serves the page. Every other condition is
-wrapped in `(…) is true`, which no index matches. The plan therefore depends neither on statistics nor on values.
-
-Statements consist only of literals of this package: pyright proves that each one is a `LiteralString`. The same set of
-filters always yields the same text, so each connection prepares it once.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import combinations
-from typing import Any, LiteralString, NamedTuple, Protocol
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, LiteralString, Protocol
 from uuid import UUID
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from plankeeper.database.client import Executor
-from plankeeper.database.sorting import Sort, SortedId, SortedPage, Start, compose_filtered, compose_index_walk
-from plankeeper.database.statement_names import name_composed
+from plankeeper.database.list_statements import FORWARD, Filter, ListStatements, Reading, SortOrder
+from plankeeper.database.sorting import SortedId, Start
 
-# Parameters by their numbers, put together from literals: an f-string that contains an integer is not a LiteralString.
-_DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
-_TENS: tuple[LiteralString, ...] = ("", "1", "2")
-_PARAMETERS: list[LiteralString] = ["$" + tens + ones for tens in _TENS for ones in _DIGITS]
-_PAGE_PARAMETERS = 4  # the plan manager, the cursor, the limit and the offset precede the filters
-_COUNT_PARAMETERS = 1  # the plan manager precedes the filters
-_SORTED_PARAMETERS = 3  # the plan manager, the limit and the offset precede the start and the filters
-# The value and the id that a sorted page starts after. A row without a value has only an id.
-_START_PARAMETERS: Mapping[LiteralString, tuple[LiteralString, ...]] = {
-    "beginning": (),
-    "value": ("$4", "$5"),
-    "null": ("$4",),
-}
-MAX_COMPOSED = 1000  # statements of one list that are kept; others are composed again
-
-_PAGE = "select id from {table} where {conditions} order by id limit $3 offset $4"
-# Without `materialized`, PostgreSQL may walk the primary key and discard every row that does not match.
-_MATERIALIZED_PAGE = """
-    with matching as materialized (select id from {table} where {conditions})
-    select id from matching order by id limit $3 offset $4
-"""
-# One page for each value, then the first page of those: otherwise PostgreSQL sorts all rows of all values.
-_LATERAL_PAGE = """
-    select matching.id
-    from (select distinct unnest({values}::uuid[]) as id) choice
-    cross join lateral (
-        select id from {table} where {conditions} order by id
-        limit least($3::numeric + $4, 9223372036854775807)::bigint -- the sum of both could exceed a bigint
-    ) matching
-    order by matching.id limit $3 offset $4
-"""
-_COUNT = "select count(*) from {table} where {conditions}"
-# A source may repeat a row.
-_DISTINCT_PAGE = """
-    with matching as materialized (select distinct id from {table} where {conditions})
-    select id from matching order by id limit $3 offset $4
-"""
-_DISTINCT_COUNT = "select count(distinct id) from {table} where {conditions}"
+__all__ = ["FORWARD", "Filter", "FilteredList", "ListSummary", "PageQuery", "Reading", "SortOrder"]
 
 
-class Filter(NamedTuple):
-    """A condition on some fields of a query, with a `{}` for the value of each field in turn.
+class ListSummary(Struct):
+    """How many rows match, and the sum of their amounts; null for a list without amounts and if none has one."""
 
-    `materialize`: the condition's index is not ordered by id, so a page collects all matching ids and sorts them.
-    `each_value`: the condition for one value, `choice.id`, of an array: a page merges the pages of the values.
-    `source`: a sub-select of the matching rows, which may repeat a row. It takes the place of the table and of the
-    condition, so its filter must be declared first.
-    """
-
-    fields: tuple[str, ...]
-    condition: LiteralString
-    materialize: bool = False
-    each_value: LiteralString | None = None
-    source: LiteralString | None = None
-
-
-class SortOrder(NamedTuple):
-    """The order that a request asks for: the name of one of the list's sorts, and its direction."""
-
-    name: str
-    descending: bool
+    count: int
+    total: Decimal | None
 
 
 class PageQuery(Protocol):
@@ -94,31 +32,8 @@ class PageQuery(Protocol):
     def offset(self) -> int: ...
 
 
-class FilteredList:
-    """The SQL of a list: WHERE by the filters of the request and the cursor, ORDER BY id or a sort, LIMIT and OFFSET.
-
-    `scope` is a condition on the rows of the table that always holds. `id_type` is the type of its ids.
-    """
-
-    def __init__(
-        self,
-        table: LiteralString,
-        filters: Sequence[Filter],
-        scope: LiteralString | None = None,
-        sorts: Mapping[str, Sort] | None = None,
-        id_type: LiteralString = "uuid",
-    ) -> None:
-        self.table: LiteralString = table
-        self.name: LiteralString = table.split(" ")[-1]
-        self.filters = tuple(filters)
-        self.scope: LiteralString | None = scope
-        self.sorts = {"id": Sort("id", id_type), **(sorts or {})}
-        self.id_type: LiteralString = id_type
-        self.fields = tuple(dict.fromkeys(name for each in self.filters for name in each.fields))
-        # Keyed by sets of declared fields, which are many for a list with many filters.
-        self.page_statement = lru_cache(MAX_COMPOSED)(self._compose_page)
-        self.count_statement = lru_cache(MAX_COMPOSED)(self._compose_count)
-        self.sorted_statement = lru_cache(MAX_COMPOSED)(self._compose_sorted)
+class FilteredList(ListStatements):
+    """A list with its filters and sorts, which reads pages, totals and summaries."""
 
     async def page_ids(self, db: Executor, plan_manager_id: UUID, query: PageQuery, **extra: object) -> list[Any]:
         """The ids of one page and one more, which shows whether another page follows.
@@ -137,14 +52,30 @@ class FilteredList:
         query: PageQuery,
         order: SortOrder,
         start: Start | None,
+        reading: Reading = FORWARD,
         **extra: object,
     ) -> list[SortedId]:
-        """The same in another order, after `start`."""
+        """The same in another order, after `start`, or backward from it."""
         values = self.filter_values(query, extra)
-        statement = self.sorted_statement(tuple(values), order, _start_kind(start))
-        position = [] if start is None else [start.id] if start.value is None else [start.value, start.id]
+        statement = self.sorted_statement(tuple(values), order, _start_kind(start), reading)
         page = (query.limit + 1, query.offset)
-        return await db.rows(SortedId, statement, plan_manager_id, *page, *position, *values.values())
+        return await db.rows(SortedId, statement, plan_manager_id, *page, *_start_values(start), *values.values())
+
+    async def summary(
+        self, db: Executor, plan_manager_id: UUID, query: PageQuery, max_rows: int, **extra: object
+    ) -> ListSummary:
+        """The number of matching rows and their amount, of at most `max_rows` rows."""
+        values = self.filter_values(query, extra)
+        statement = self.summary_statement(tuple(values))
+        return await db.one(ListSummary, statement, plan_manager_id, max_rows, *values.values())
+
+    async def count_before(
+        self, db: Executor, plan_manager_id: UUID, query: PageQuery, order: SortOrder, start: Start, **extra: object
+    ) -> int:
+        """The number of matching rows before `start`."""
+        values = self.filter_values(query, extra)
+        statement = self.count_before_statement(tuple(values), order, _start_kind(start))
+        return await db.one(int, statement, plan_manager_id, *_start_values(start), *values.values())
 
     async def count(self, db: Executor, plan_manager_id: UUID, query: PageQuery, **extra: object) -> int:
         """The number of matching rows."""
@@ -156,115 +87,17 @@ class FilteredList:
         values = {name: extra.get(name, getattr(query, name, UNSET)) for name in self.fields}
         return {name: value for name, value in values.items() if value is not UNSET}
 
-    def filters_of(self, names: Sequence[str]) -> list[Filter]:
-        """The filters that cover a set of fields, the leading one first; each field belongs to one filter."""
-        remaining, filters = set(names), list[Filter]()
-        for each in self.filters:
-            if remaining.issuperset(each.fields):
-                remaining.difference_update(each.fields)
-                filters.append(each)
-        return filters
-
     def parse_id(self, text: str) -> UUID | int:
         """An id of the list from its text."""
         return UUID(text) if self.id_type == "uuid" else int(text)
-
-    def field_sets(self) -> list[tuple[str, ...]]:
-        """No filter, every filter alone, every pair of filters, and all together, as their fields."""
-        groups = [*combinations(self.filters, 0), *combinations(self.filters, 1), *combinations(self.filters, 2)]
-        names = [{name for each in group for name in each.fields} for group in (*groups, self.filters)]
-        return [*dict.fromkeys(tuple(name for name in self.fields if name in group) for group in names)]
-
-    def statements(self) -> Iterator[tuple[tuple[str, ...], LiteralString, LiteralString]]:
-        """For each of these sets of fields: the fields, the page's and the total's statement."""
-        for names in self.field_sets():
-            yield names, self.page_statement(names), self.count_statement(names)
-
-    def sorted_statements(self) -> Iterator[tuple[tuple[str, ...], SortOrder, LiteralString, LiteralString]]:
-        """The pages of each order: the fields, the order, what the page starts after, the statement.
-
-        Without filters, with each filter alone, and with all of them.
-        """
-        alone = [each.fields for each in self.filters]
-        for names in dict.fromkeys(((), *alone, self.fields)):
-            for order in (SortOrder(name, descending) for name in self.sorts for descending in (False, True)):
-                for start in _START_PARAMETERS:
-                    if start != "null" or self.sorts[order.name].is_nullable:
-                        yield names, order, start, self.sorted_statement(names, order, start)
-
-    def _compose_page(self, names: tuple[str, ...]) -> LiteralString:
-        statement = self._page_text(names)
-        name_composed(statement, f"{self.name}.page")
-        return statement
-
-    def _page_text(self, names: tuple[str, ...]) -> LiteralString:
-        filters = self.filters_of(names)
-        parameters = dict(zip(names, _PARAMETERS[1 + _PAGE_PARAMETERS :], strict=False))
-        tenant: LiteralString = "plan_manager_id = $1 and id > $2"
-        if filters and filters[0].each_value:
-            lead = filters[0]._replace(condition=filters[0].each_value)
-            conditions = self._conditions([lead, *filters[1:]], parameters, tenant)
-            return _LATERAL_PAGE.format(table=self.table, conditions=conditions, values=parameters[lead.fields[0]])
-        table, conditions = self._source(filters, parameters, tenant)
-        if filters and filters[0].source:
-            return _DISTINCT_PAGE.format(table=table, conditions=conditions)
-        template = _MATERIALIZED_PAGE if filters and filters[0].materialize else _PAGE
-        return template.format(table=table, conditions=conditions)
-
-    def _compose_sorted(self, names: tuple[str, ...], order: SortOrder, start: LiteralString) -> LiteralString:
-        filters = self.filters_of(names)
-        after = _START_PARAMETERS[start]
-        parameters = dict(zip(names, _PARAMETERS[1 + _SORTED_PARAMETERS + len(after) :], strict=False))
-        table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
-        page = SortedPage(
-            self.sorts[order.name],
-            order.descending,
-            limit="$2",
-            offset="$3",
-            id_type=self.id_type,
-            id=after[-1] if after else None,
-            value=after[0] if start == "value" else None,
-        )
-        compose = compose_filtered if filters or self.scope else compose_index_walk
-        statement = compose(page, table, conditions)
-        name_composed(statement, f"{self.name}.sorted_page")
-        return statement
-
-    def _compose_count(self, names: tuple[str, ...]) -> LiteralString:
-        filters = self.filters_of(names)
-        parameters = dict(zip(names, _PARAMETERS[1 + _COUNT_PARAMETERS :], strict=False))
-        table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
-        template = _DISTINCT_COUNT if filters and filters[0].source else _COUNT
-        statement = template.format(table=table, conditions=conditions)
-        name_composed(statement, f"{self.name}.count")
-        return statement
-
-    def _source(
-        self, filters: Sequence[Filter], parameters: Mapping[str, LiteralString], tenant: LiteralString
-    ) -> tuple[LiteralString, LiteralString]:
-        """What the rows come from, and the conditions on them."""
-        lead = filters[0] if filters else None
-        if lead is None or lead.source is None:
-            return self.table, self._conditions(filters, parameters, tenant)
-        values: list[LiteralString] = [parameters[name] for name in lead.fields]
-        others = [lead._replace(condition="true"), *filters[1:]]
-        source: LiteralString = lead.source.format(*values)
-        return f"({source}) found", self._conditions(others, parameters, tenant)
-
-    def _conditions(
-        self, filters: Sequence[Filter], parameters: Mapping[str, LiteralString], tenant: LiteralString
-    ) -> LiteralString:
-        conditions: list[LiteralString] = [tenant]
-        if self.scope:
-            conditions.append(self.scope)
-        for position, each in enumerate(filters):
-            values: list[LiteralString] = [parameters[name] for name in each.fields]
-            condition = each.condition.format(*values)
-            conditions.append(condition if position == 0 else "(" + condition + ") is true")
-        return " and ".join(conditions)
 
 
 def _start_kind(start: Start | None) -> LiteralString:
     if start is None:
         return "beginning"
     return "null" if start.value is None else "value"
+
+
+def _start_values(start: Start | None) -> list[str]:
+    """The parameters of a start."""
+    return [] if start is None else [start.id] if start.value is None else [start.value, start.id]

@@ -8,7 +8,7 @@ import msgspec
 
 from plankeeper.database.client import Executor
 from plankeeper.database.cursor_keys import get_key
-from plankeeper.database.filters import FilteredList, SortOrder
+from plankeeper.database.filters import FORWARD, FilteredList, SortOrder
 from plankeeper.database.sorting import Start
 from plankeeper.http.cursors import open_cursor, seal_cursor
 from plankeeper.http.pagination import PageRows, R, SortableQuery, in_order
@@ -53,7 +53,7 @@ async def _sorted_ids(
     associated_data = msgspec.msgpack.encode([plan_manager_id, filtered_list.name, order, values], enc_hook=str)
     key = await get_key(db) if query.uses_cursor else None
     start = open_cursor(key, str(query.after), associated_data) if key and query.has_sealed_cursor else None
-    found = await filtered_list.sorted_ids(db, plan_manager_id, query, order, start, **extra)
+    found = await filtered_list.sorted_ids(db, plan_manager_id, query, order, start, FORWARD, **extra)
     next_cursor = None
     if key and len(found) > query.limit:
         last = found[query.limit - 1]

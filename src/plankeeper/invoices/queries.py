@@ -1,5 +1,6 @@
-"""The lists of invoices in SQL, of all and of those with warnings: pages and totals for any set of filters."""
+"""The list of invoices in SQL: pages and totals for any set of filters."""
 
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
@@ -9,9 +10,13 @@ from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 from plankeeper.invoices.store import FULL_COLUMNS, get_many_details, get_many_without_lines
+from plankeeper.search.conditions import INVOICE_TEXT
 
 IDS = Filter(("id",), "id = any ({}::uuid[])")
 NUMBER = Filter(("invoice_number",), "invoice_number = {}")
+# A pattern of the search: see plankeeper.search.terms.
+_NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, no place of a parameter
+NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True)
 PARTICIPANT = Filter(("participant_id",), "participant_id = {}")
 PROVIDER = Filter(("provider_id",), "pm_provider_id = {}")
 UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True)
@@ -21,26 +26,40 @@ DATE_TO = Filter(("invoice_date_to",), "invoice_date <= {}", materialize=True)
 TOTALS = Filter(("total_min", "total_max"), "total >= {} and total <= {}", materialize=True)
 TOTAL_MIN = Filter(("total_min",), "total >= {}", materialize=True)
 TOTAL_MAX = Filter(("total_max",), "total <= {}", materialize=True)
+RECEIVED = Filter(("received_from", "received_before"), "created_at >= {} and created_at < {}", materialize=True)
+RECEIVED_FROM = Filter(("received_from",), "created_at >= {}", materialize=True)
+RECEIVED_BEFORE = Filter(("received_before",), "created_at < {}", materialize=True)
 # The index of invoices with errors holds those with a warning that nobody has ignored.
 WARNING = Filter(("warning",), "errors and {0} = any (error_codes) and {0} <> all (ignored_error_codes)")
+HAS_WARNINGS = Filter(("has_warnings",), "errors and {}::boolean")
+WITHOUT_PARTICIPANT = Filter(("without_participant",), "participant_id is null and {}::boolean")
 CLAIM_STATUS = Filter(("claim_status",), "claim_status = {}")
 APPROVAL_STATUS = Filter(("approval_status",), "approval_status = {}")
-RANGES = (DATES, DATE_FROM, DATE_TO, TOTALS, TOTAL_MIN, TOTAL_MAX)
+RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
+WARNINGS = (WARNING, HAS_WARNINGS)
 
 LIST = FilteredList(
     "invoices",
-    (IDS, NUMBER, PARTICIPANT, PROVIDER, UPDATED_SINCE, *RANGES, WARNING, CLAIM_STATUS, APPROVAL_STATUS),
+    (
+        IDS,
+        NUMBER,
+        NUMBER_PATTERN,
+        PARTICIPANT,
+        PROVIDER,
+        WITHOUT_PARTICIPANT,
+        UPDATED_SINCE,
+        *RANGES,
+        *WARNINGS,
+        CLAIM_STATUS,
+        APPROVAL_STATUS,
+    ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
+        "created_at": Sort("created_at", "timestamptz"),
         "invoice_date": Sort("invoice_date", "date", is_nullable=True),
         "total": Sort("total", "numeric", is_nullable=True),
     },
-)
-# No index holds a participant's invoices with warnings: its few invoices are read, and sorted.
-LIST_WITH_WARNINGS = FilteredList(
-    "invoices",
-    (NUMBER, PARTICIPANT._replace(materialize=True), PROVIDER, CLAIM_STATUS, APPROVAL_STATUS),
-    scope="errors",
+    amount="case when not is_deleted then total end",
 )
 PLAIN_PAGE = f"""
     select {FULL_COLUMNS}
@@ -61,8 +80,8 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    """A page of the invoices with warnings that nobody has ignored. Only the filters of this list apply."""
-    return await fetch_page(db, plan_manager_id, query, LIST_WITH_WARNINGS, get_many_without_lines)
+    """A page of the invoices with warnings that nobody has ignored."""
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, has_warnings=True)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:

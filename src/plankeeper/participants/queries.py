@@ -22,6 +22,7 @@ LIST = FilteredList(
         Filter(
             ("account_manager",), "account_manager_id = any ({}::uuid[])", each_value="account_manager_id = choice.id"
         ),
+        Filter(("without_account_manager",), "account_manager_id is null and {}::boolean"),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
         Filter(
             ("plan_end_date_from", "plan_end_date_to"), "plan_end_date >= {} and plan_end_date <= {}", materialize=True
@@ -35,10 +36,11 @@ LIST = FilteredList(
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "last_name": Sort("lower(last_name)", "text", is_nullable=True, is_text=True),
+        "participant_number": Sort("participant_number", "text", is_nullable=True, is_text=True),
         "plan_end_date": Sort("plan_end_date", "date", is_nullable=True),
     },
 )
-_SUMMED_FIELDS = {"status", "state"}
+SUMMED_FIELDS = {"status", "state"}
 
 
 async def list_page(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> PageRows[Participant]:
@@ -65,8 +67,8 @@ PLAIN_PAGE = f"""
 async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery) -> int:
     """The number of matching participants. Totals by status and state are stored; others are counted on an index."""
     search = await search_values(db, "participant", query.q)
-    if _SUMMED_FIELDS.issuperset(LIST.filter_values(query, search)):
-        return await db.one(int, SUM, plan_manager_id, unset_to_none(query.status), unset_to_none(query.state))
+    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, search)):
+        return await sum_counts(db, plan_manager_id, unset_to_none(query.status), unset_to_none(query.state))
     return await LIST.count(db, plan_manager_id, query, **search)
 
 
@@ -77,3 +79,8 @@ SUM = """
         and ($2::text is null or status = $2)
         and ($3::text is null or state = upper($3))
 """
+
+
+async def sum_counts(db: Executor, plan_manager_id: UUID, status: object, state: object) -> int:
+    """The stored total of participants with a status and a state; null stands for all."""
+    return await db.one(int, SUM, plan_manager_id, status, state)

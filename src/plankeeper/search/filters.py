@@ -47,6 +47,12 @@ async def search_values(db: Executor, kind: Kind, text: str | UnsetType) -> dict
     return {} if isinstance(text, UnsetType) else _values(parse(await store.fold(db, text)), kind)
 
 
+async def invoice_number_pattern(db: Executor, text: str) -> str:
+    """The pattern of LIKE for a part of an invoice number; one that nothing matches for a text without one."""
+    words = parse(await store.fold(db, text)).words_of("invoice")
+    return part_pattern(words[0]) if words else _NOTHING
+
+
 def _values(terms: SearchTerms, kind: Kind) -> dict[str, object]:
     if terms.is_email or terms.is_empty:
         return {"search_email": terms.email or _NOTHING}

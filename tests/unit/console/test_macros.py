@@ -72,6 +72,27 @@ PICKER = {
     "candidates": [{"id": "1", "label": TEXT, "detail": TEXT}],
 }  # fmt: skip
 
+LIST_FIELD = {
+    "filter": {
+        "name": "a", "params": ["a"], "label": TEXT, "kind": "record", "placeholder": TEXT, "is_search": True,
+        "choices": {"x": TEXT}, "any_label": TEXT,
+    },
+    "texts": [TEXT], "errors": {"a": TEXT}, "picker": PICKER,
+    "choices": [{"name": TEXT, "detail": TEXT, "url": "/console"}],
+}  # fmt: skip
+RANGE_FILTER = {"name": "a", "params": ["a", "b", "c"], "label": TEXT, "kind": "date_range", "is_search": False}
+RANGE_FIELD = LIST_FIELD | {"filter": RANGE_FILTER, "texts": [TEXT, TEXT, TEXT]}
+RANGE_FIELD["choices"] = [{"label": TEXT, "url": "/console", "is_current": True}]
+LIST_COLUMN = {"label": TEXT, "format": "text", "is_amount": False}
+LIST_PAGE = {
+    "definition": {"title": TEXT, "path": "/console/invoices", "past_label": TEXT}, "summary": TEXT,
+    "query": {"params": {"sort": "-total"}, "size": 50}, "fields": [LIST_FIELD, RANGE_FIELD], "has_errors": True,
+    "headers": [{"column": LIST_COLUMN, "url": "/console", "direction": None}],
+    "rows": [{"url": "/console", "is_past": True, "cells": [TEXT]}], "clear_url": "/console",
+    "chips": [{"text": TEXT, "remove_url": "/console"}], "position_text": TEXT, "previous_url": "/console",
+    "next_url": "/console", "sizes": [{"label": "50", "url": "/console", "is_current": True}],
+}  # fmt: skip
+
 # Macros that take text from users, each with arguments.
 CALLS: dict[str, dict[str, Any]] = {
     "macros/charts.html bar_chart": {"chart": CHART, "empty": TEXT},
@@ -118,6 +139,18 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/forms.html textarea": {"name": "a", "label": TEXT, "value": TEXT, "errors": {}, "hint": TEXT},
     "macros/forms.html checkboxes": {"name": "a", "choices": {"x": TEXT}, "selected": [TEXT], "hint": TEXT},
     "macros/forms.html swatch": {"color": TEXT},
+    "macros/list.html messages": {"field": LIST_FIELD, "names": ["a"]},
+    "macros/list.html text_input": {"field": LIST_FIELD, "position": 0, "label": TEXT, "placeholder": TEXT},
+    "macros/list.html choice_field": {"field": LIST_FIELD},
+    "macros/list.html range_field": {"field": RANGE_FIELD, "first_label": TEXT, "last_label": TEXT, "hint": TEXT},
+    "macros/list.html list_record_field": {"field": LIST_FIELD},
+    "macros/list.html filter_field": {"field": LIST_FIELD},
+    "macros/list.html filter_form": {"list": LIST_PAGE},
+    "macros/list.html chips": {"list": LIST_PAGE},
+    "macros/list.html cell": {"column": LIST_COLUMN, "value": TEXT, "url": "/console"},
+    "macros/list.html header_cell": {"header": LIST_PAGE["headers"][0]},
+    "macros/list.html list_table": {"list": LIST_PAGE},
+    "macros/list.html pages": {"list": LIST_PAGE},
     "macros/navigation.html breadcrumbs": {"pages": [["/console", TEXT]]},
     "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [["/console", TEXT, 3]], "current": "/console"},
     "macros/members.html created_access": {

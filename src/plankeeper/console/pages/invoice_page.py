@@ -5,7 +5,8 @@ from uuid import UUID
 
 from plankeeper.console.invoice_comparison import compare_invoices, file_name
 from plankeeper.console.invoice_evidence import Evidence, find_evidence
-from plankeeper.console.pages.invoices import MAX_REASON_LENGTH, active_warnings, record_names
+from plankeeper.console.lists.invoices import active_warnings, load_names
+from plankeeper.console.pages.invoices import MAX_REASON_LENGTH
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.plan_dates import STRIP_WIDTH, strip_position
@@ -26,7 +27,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
     invoice = or_404(await store.get_details(*place, invoice_id))
     state, today = invoice.state_management, today_in(request)
     evidence = await find_evidence(request, invoice, today)
-    names = await record_names(request, [invoice, *evidence.earlier])
+    names = await load_names(request, [invoice, *evidence.earlier])
     reasons = await ignored_warnings_store.list_for_invoice(*place, invoice_id) if state.ignored_errors else []
     providers = await provider_store.get_many(*place, [invoice.pm_provider_id]) if invoice.pm_provider_id else []
     context: dict[str, Any] = {

@@ -9,7 +9,7 @@ from plankeeper.accounts import members as member_service
 from plankeeper.accounts.policy import MAX_NAME_LENGTH, ROLES, is_role_at_least, single_line
 from plankeeper.accounts.schemas import CreatedAccess, Invitation, Member
 from plankeeper.console.edit_forms import EditConflictError
-from plankeeper.console.pages.participants import manager_choices
+from plankeeper.console.participant_choices import manager_choices
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import ValidationError

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.console.charts import MONEY, Bar, bar_list
 from plankeeper.console.forms import validate_struct
-from plankeeper.console.pages.invoices import record_names, warning_titles
+from plankeeper.console.lists.invoices import load_names, warning_titles
 from plankeeper.console.pagination import PAGE_SIZE, paginate_links, with_query
 from plankeeper.console.participant_context import participant_context
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages
@@ -35,7 +35,7 @@ async def list_(request: PageRequest, participant_id: UUID) -> HtmlPage:
     links = {"participant": str(participant_id)}
     context |= {
         "rows": [(each, warning_titles(each)) for each in rows],
-        "names": await record_names(request, rows),
+        "names": await load_names(request, rows),
         "only_warnings": only_warnings,
         "sums": spend_sums(sums),
         "period": (first, last),

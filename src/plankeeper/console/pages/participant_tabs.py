@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from plankeeper.console.pages.invoices import record_names
+from plankeeper.console.lists.invoices import load_names
 from plankeeper.console.pages.team_members import team_context
 from plankeeper.console.pages.timeline import KINDS, timeline_entry
 from plankeeper.console.participant_context import participant_context
@@ -27,7 +27,7 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
     context |= {
         "sections": participant_sections(context["participant"]),
         "invoices": rows,
-        "names": await record_names(request, rows),
+        "names": await load_names(request, rows),
         "entries": [timeline_entry(request, each) for each in events],
     }
     return HtmlPage("participant.html", context)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from stdnum.au import abn
 
-from plankeeper.console.pages.invoices import record_names, warning_titles
+from plankeeper.console.lists.invoices import load_names, warning_titles
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
@@ -39,7 +39,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
         "period": (first, last),
         "chart": spend_chart(sums, first, last, {"provider": str(provider_id)}),
         "rows": [(each, warning_titles(each)) for each in rows],
-        "names": await record_names(request, rows),
+        "names": await load_names(request, rows),
         "events": await latest_events(request, "provider", provider_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
         "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],

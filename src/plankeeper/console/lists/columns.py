@@ -1,0 +1,89 @@
+"""The columns of a list: what each shows on the page and in a CSV file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, cast
+
+# How a page formats the values of a column: see `macros/list.html`.
+Format = Literal[
+    "record",
+    "text",
+    "date",
+    "datetime",
+    "money",
+    "email",
+    "phone",
+    "ndis_number",
+    "abn",
+    "tags",
+    "yes_no",
+    "claim_status",
+    "approval_status",
+    "participant_status",
+    "plan_end",
+    "link",
+]
+Names = Mapping[Any, str | None]  # of the records that rows refer to, by id
+
+
+class Link(NamedTuple):
+    """A value that leads to another record; the path is null if the record doesn't exist."""
+
+    text: str
+    path: str | None
+
+
+class Checked(NamedTuple):
+    """A text, and what is wrong with it; null if nothing is."""
+
+    text: str
+    problem: str | None
+
+
+class Column(NamedTuple):
+    """A column, which holds the row's member `name` or, if set, what `read` returns.
+
+    `sort` is the name of the list's sort, if the column has one.
+    """
+
+    name: str
+    label: str
+    format: Format
+    read: Callable[[Any, Names], Any] | None = None
+    sort: str | None = None
+    is_default: bool = True
+
+    def value(self, row: Any, names: Names) -> Any:
+        """What the column holds for a row."""
+        return self.read(row, names) if self.read else getattr(row, self.name)
+
+    @property
+    def is_amount(self) -> bool:
+        return self.format == "money"
+
+
+def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:
+    """The columns with these names, in the list's order; the first one is always shown. Null: the default columns."""
+    return [
+        each
+        for position, each in enumerate(columns)
+        if position == 0 or (each.is_default if names is None else each.name in names)
+    ]
+
+
+def csv_text(value: Any) -> str:
+    """A value in a CSV file: ISO dates and plain numbers, which spreadsheets recognise."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case Link() | Checked():
+            return value.text
+        case datetime():
+            return value.isoformat(timespec="seconds")
+        case list():
+            items = cast("list[str]", value)
+            return "; ".join(items)
+        case _:
+            return str(value)

@@ -1,0 +1,100 @@
+"""What a list consists of: its rows, columns, filters, built-in views and bulk actions."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from plankeeper.console.lists.columns import Column, Names
+from plankeeper.console.lists.filters import ListFilter
+from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.database.client import Executor
+from plankeeper.database.filters import FilteredList, SortOrder
+from plankeeper.http.access import AccessedKind
+
+
+class BuiltInView(NamedTuple):
+    """A view that every plan manager has: its name and its query."""
+
+    name: str
+    params: Mapping[str, str]
+
+
+class ListButton(NamedTuple):
+    """A link beside the heading, for accounts with a role. The first one is also offered where no row matches."""
+
+    label: str
+    path: str
+    role: str
+
+
+class BulkAction(NamedTuple):
+    """An action on several rows at once: its name and its label."""
+
+    name: str
+    label: str
+
+
+def _never(_row: Any) -> bool:
+    return False
+
+
+async def no_names(_request: PageRequest, _rows: Sequence[Any]) -> Names:
+    """For lists whose rows don't refer to other records."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class ListDefinition:
+    """A list of the console.
+
+    `get_rows` returns the rows with some ids; `load_names` the names of the records that rows refer to. `sort` is the
+    default order, `empty` what a list without rows and filters says. `is_past` tells rows that are shown in grey, with
+    `past_label`. `accessed_kind` is what its pages disclose. `exact_count` returns the number of rows for values of the
+    filters, if it is known without counting.
+    """
+
+    kind: str
+    title: str
+    one: str
+    many: str
+    rows: FilteredList
+    get_rows: Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
+    columns: Sequence[Column]
+    filters: Sequence[ListFilter]
+    sort: str
+    empty: str
+    buttons: Sequence[ListButton] = ()
+    views: Sequence[BuiltInView] = ()
+    actions: Sequence[BulkAction] = ()
+    load_names: Callable[[PageRequest, Sequence[Any]], Awaitable[Names]] = no_names
+    is_past: Callable[[Any], bool] = _never
+    past_label: str = ""
+    accessed_kind: AccessedKind | None = None
+    exact_count: Callable[[Executor, UUID, Mapping[str, object]], Awaitable[int | None]] | None = None
+
+    @property
+    def path(self) -> str:
+        return f"{PREFIX}/{self.kind}"
+
+    def record_path(self, row_id: object) -> str:
+        return f"{self.path}/{row_id}"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The parameters of all filters."""
+        return tuple(name for each in self.filters for name in each.params)
+
+    @property
+    def sorts(self) -> set[str]:
+        """The sorts of the columns, and that of the list."""
+        return {each.sort for each in self.columns if each.sort} | {parse_sort(self.sort).name}
+
+    def count_text(self, count: int) -> str:
+        """`43 invoices`."""
+        return f"{count:,} {self.one if count == 1 else self.many}"
+
+
+def parse_sort(text: str) -> SortOrder:
+    """The order of `-total` or `total`."""
+    return SortOrder(text.removeprefix("-"), text.startswith("-"))

@@ -1,0 +1,49 @@
+"""The CSV file of a list: the same filters, order and columns as on the page."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+from plankeeper.console.csv_export import csv_row
+from plankeeper.console.exports import csv_chunks
+from plankeeper.console.lists.columns import Column, csv_text, select_columns
+from plankeeper.console.lists.definition import ListDefinition
+from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
+from plankeeper.console.lists.query import parse_filters, parse_list_query
+from plankeeper.console.routing import Download, PageRequest
+from plankeeper.database.filters import Reading
+from plankeeper.database.sorting import Start
+from plankeeper.http.errors import ValidationError
+
+BATCH_SIZE = 500  # rows in a chunk of the file
+
+
+async def download_list(request: PageRequest, definition: ListDefinition) -> Download:
+    """The rows of a list as a file. Raises ValidationError for an invalid filter."""
+    query = parse_list_query(definition, request.query)
+    query, filters = await parse_filters(request, query)
+    if filters.errors:
+        raise ValidationError(**filters.errors)
+    reader = ListReader(request.db, request.plan_manager_id, query.first_page(), filters.values)
+    columns = select_columns(definition.columns, None)
+    today = datetime.now(request.settings.time_zone).date()
+    labels = [each.label for each in columns]
+    chunks = csv_chunks(request, definition.kind, reader.query.text, labels, _batches(request, reader, columns))
+    return Download(f"{definition.kind}-{today}.csv", "text/csv; charset=utf-8", chunks)
+
+
+async def _batches(request: PageRequest, reader: ListReader, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
+    """The rows of the file: each batch is read when the one before has been sent."""
+    definition = reader.query.definition
+    is_walk = (await reader.read_summary()).count > MAX_COUNTED
+    start: Start | None = None
+    while True:
+        found = await reader.read_ids(start, BATCH_SIZE, Reading(is_walk=is_walk))
+        rows = await reader.get_rows(found[:BATCH_SIZE])
+        names = await definition.load_names(request, rows)
+        if definition.accessed_kind:
+            ids = [each.id for each in rows]
+            request.record_list(definition.accessed_kind, ids, reader.query.params, "exported")
+        yield [csv_row(csv_text(each.value(row, names)) for each in columns) for row in rows]
+        if len(found) <= BATCH_SIZE:
+            return
+        start = Start(found[BATCH_SIZE - 1].value, found[BATCH_SIZE - 1].id)

@@ -1,0 +1,263 @@
+"""The filters of a list: from the query of a page to the values of the list's SQL, with chips and messages."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any, ClassVar, Literal, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.dates import DateError, parse_date
+from plankeeper.console.formatting import format_date, format_money
+from plankeeper.console.forms import Form
+from plankeeper.console.lists.dates import DatePreset, DateRange
+from plankeeper.console.record_picker import PickerKind, RecordPicker, pick_record, record_label
+from plankeeper.console.routing import PageRequest
+from plankeeper.http.parsing import parse_uuid
+
+MAX_TEXT_LENGTH = 255
+_AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,4})?")
+
+Params = Mapping[str, str]
+FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag"]
+
+
+class FilterContext(NamedTuple):
+    """The request, and today in the time zone of the console."""
+
+    request: PageRequest
+    today: date
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return self.request.settings.time_zone
+
+
+@dataclass(slots=True)
+class ParsedFilter:
+    """What a filter of a request means.
+
+    `values`: by field of the list's SQL. `chip`: the filter in words; null if it isn't set. `errors`: by parameter.
+    `params`: its parameters as links have them, if they differ from those of the request. `picker`: the field of a
+    record.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    chip: str | None = None
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+    params: Params | None = None
+    picker: RecordPicker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextFilter:
+    """A text. `values_of` returns the values of the SQL's fields for it."""
+
+    name: str
+    label: str
+    values_of: Callable[[PageRequest, str], Awaitable[Mapping[str, object]]]
+    placeholder: str = ""
+    is_search: bool = False  # stands before the other filters
+    kind: ClassVar[FilterKind] = "text"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        text = params.get(self.name, "")
+        if len(text) > MAX_TEXT_LENGTH:
+            return ParsedFilter(errors={self.name: f"must have at most {MAX_TEXT_LENGTH} characters"})
+        if not text:
+            return ParsedFilter()
+        return ParsedFilter(dict(await self.values_of(context.request, text)), f"{self.label}: {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceFilter:
+    """One of several values, which `values_of` translates to the values of the SQL's fields."""
+
+    name: str
+    label: str
+    choices: Mapping[str, str]
+    values_of: Callable[[str], Mapping[str, object]]
+    any_label: str = "Any"
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "choice"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
+        choice = params.get(self.name, "")
+        if choice and choice not in self.choices:
+            return ParsedFilter(errors={self.name: "must be one of the choices"})
+        if not choice:
+            return ParsedFilter()
+        return ParsedFilter(dict(self.values_of(choice)), f"{self.label}: {self.choices[choice]}")
+
+
+@dataclass(frozen=True, slots=True)
+class FlagFilter:
+    """A condition that is set or not."""
+
+    name: str
+    label: str
+    field: str
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "flag"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
+        return ParsedFilter({self.field: True}, self.label) if params.get(self.name) else ParsedFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class DateRangeFilter:
+    """A first and a last day, or a preset. Days that are set outweigh the preset.
+
+    `values_of` translates the range, in a time zone, to the values of the SQL's fields.
+    """
+
+    name: str  # of the preset
+    label: str
+    first_name: str
+    last_name: str
+    presets: Mapping[str, DatePreset]
+    values_of: Callable[[DateRange, ZoneInfo], Mapping[str, object]]
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "date_range"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name, self.first_name, self.last_name)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        days, errors = dict[str, date](), dict[str, str]()
+        for name in (self.first_name, self.last_name):
+            try:
+                if text := params.get(name):
+                    days[name] = parse_date(text)
+            except DateError as error:
+                errors[name] = str(error)
+        if errors:
+            return ParsedFilter(errors=errors)
+        if days:
+            chosen = DateRange(days.get(self.first_name), days.get(self.last_name))
+            if chosen.first and chosen.last and chosen.last < chosen.first:
+                return ParsedFilter(errors={self.last_name: f"must not be before {format_date(chosen.first)}"})
+            return ParsedFilter(dict(self.values_of(chosen, context.zone)), f"{self.label}: {_range_text(chosen)}")
+        preset = params.get(self.name, "")
+        if preset and preset not in self.presets:
+            return ParsedFilter(errors={self.name: "must be one of the choices"})
+        if not preset:
+            return ParsedFilter()
+        values = self.values_of(self.presets[preset].range_of(context.today), context.zone)
+        return ParsedFilter(dict(values), f"{self.label}: {self.presets[preset].label.lower()}")
+
+
+def _range_text(days: DateRange) -> str:
+    if days.first and days.last:
+        return f"{format_date(days.first)} – {format_date(days.last)}"
+    return f"from {format_date(days.first)}" if days.first else f"until {format_date(days.last or date.max)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AmountRangeFilter:
+    """A lowest and a highest amount in dollars, for two fields of the SQL."""
+
+    label: str
+    min_name: str
+    max_name: str
+    min_field: str
+    max_field: str
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "amount_range"
+
+    @property
+    def name(self) -> str:
+        return self.min_name
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.min_name, self.max_name)
+
+    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
+        texts = {name: text for name in self.params if (text := params.get(name, ""))}
+        amounts = {name: parse_amount(text) for name, text in texts.items()}
+        errors = {name: "must be an amount such as 1,000.50" for name, each in amounts.items() if each is None}
+        if errors or not amounts:
+            return ParsedFilter(errors=errors)
+        low, high = amounts.get(self.min_name), amounts.get(self.max_name)
+        if low is not None and high is not None and high < low:
+            return ParsedFilter(errors={self.max_name: f"must not be less than {format_money(low)}"})
+        values = {self.min_field: low, self.max_field: high}
+        return ParsedFilter(
+            {name: each for name, each in values.items() if each is not None},
+            f"{self.label}: {_amounts_text(low, high)}",
+        )
+
+
+def parse_amount(text: str) -> Decimal | None:
+    """The amount in `1000`, `1,000.50` or `$1,000`; null for any other text."""
+    compact = text.replace(" ", "")
+    return Decimal(compact.replace("$", "").replace(",", "")) if _AMOUNT.fullmatch(compact) else None
+
+
+def _amounts_text(low: Decimal | None, high: Decimal | None) -> str:
+    if low is not None and high is not None:
+        return f"{format_money(low)} – {format_money(high)}"
+    return f"{format_money(low)} or more" if low is not None else f"{format_money(high or Decimal())} or less"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """A record, which the field of a record picker identifies by its name, its number or its id.
+
+    `choices` are values that aren't records, such as `none`, with their labels and the values of the SQL's fields.
+    """
+
+    name: str
+    label: str
+    picker: PickerKind
+    values_of: Callable[[UUID], Mapping[str, object]]
+    choices: Mapping[str, tuple[str, Mapping[str, object]]] = field(default_factory=dict[str, Any])
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "record"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name, f"{self.name}_id")
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        text = params.get(self.name, "")
+        for name, (label, values) in self.choices.items():
+            if text and text in (name, label):
+                shown = RecordPicker(self.picker, self.name, label)
+                return ParsedFilter(dict(values), label, params={self.name: name}, picker=shown)
+        if record_id := parse_uuid(text):
+            return await self._parse_id(record_id, context)
+        form = Form([(name, params[name]) for name in self.params if name in params])
+        picker = await pick_record(context.request, self.picker, self.name, form)
+        if picker.id:
+            return self._chosen(picker.id, picker)
+        errors = {self.name: picker.message} if picker.is_unclear else {}
+        return ParsedFilter(errors=errors, picker=picker)
+
+    async def _parse_id(self, record_id: UUID, context: FilterContext) -> ParsedFilter:
+        """A record that was deleted is shown by its id: invoices keep it."""
+        label = await record_label(context.request, self.picker, record_id)
+        return self._chosen(record_id, RecordPicker(self.picker, self.name, label or str(record_id), record_id))
+
+    def _chosen(self, record_id: UUID, picker: RecordPicker) -> ParsedFilter:
+        values = dict(self.values_of(record_id))
+        return ParsedFilter(values, f"{self.label}: {picker.text}", params={self.name: str(record_id)}, picker=picker)
+
+
+ListFilter = TextFilter | ChoiceFilter | FlagFilter | DateRangeFilter | AmountRangeFilter | RecordFilter

@@ -1,0 +1,150 @@
+"""The list of invoices."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.labels import humanize
+from plankeeper.console.lists.columns import Column, Link, Names
+from plankeeper.console.lists.dates import PAST_PRESETS, DateRange
+from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListDefinition
+from plankeeper.console.lists.filters import (
+    AmountRangeFilter,
+    ChoiceFilter,
+    DateRangeFilter,
+    RecordFilter,
+    TextFilter,
+)
+from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.http.validation import allowed_values
+from plankeeper.invoices import queries, store
+from plankeeper.invoices.ignored_warnings_store import get_display_names
+from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
+from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.search.filters import invoice_number_pattern
+
+CLAIM_STATUSES = {each: humanize(each) for each in allowed_values(ClaimStatus)}
+APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
+WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
+
+
+def active_warnings(invoice: Invoice) -> list[str]:
+    """The codes of the warnings that are not ignored."""
+    state = invoice.state_management
+    return [code for code in state.errors if code not in state.ignored_errors]
+
+
+def warning_titles(invoice: Invoice) -> list[str]:
+    """The titles of the warnings that are not ignored."""
+    return [WARNINGS[code].title if code in WARNINGS else humanize(code) for code in active_warnings(invoice)]
+
+
+async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
+    """The names of the invoices' participants and providers by id, where they exist."""
+    participants = {each.participant_id for each in rows if each.participant_id}
+    providers = {each.pm_provider_id for each in rows if each.pm_provider_id}
+    if not participants and not providers:
+        return {}
+    found = await get_display_names(request.db, request.plan_manager_id, list(participants), list(providers))
+    return {each.id: each.name for each in found}
+
+
+def _record_link(kind: str, record_id: UUID | None, names: Names) -> Link | None:
+    if record_id is None or record_id not in names:
+        return None
+    return Link(names[record_id] or "No name", f"{PREFIX}/{kind}/{record_id}")
+
+
+def _number(invoice: Invoice, _names: Names) -> str:
+    return invoice.invoice_number or "No number"
+
+
+def _provider(invoice: Invoice, names: Names) -> Link | None:
+    return _record_link("providers", invoice.pm_provider_id, names)
+
+
+def _participant(invoice: Invoice, names: Names) -> Link | None:
+    return _record_link("participants", invoice.participant_id, names)
+
+
+def _warnings(invoice: Invoice, _names: Names) -> list[str]:
+    return warning_titles(invoice)
+
+
+def _date_values(days: DateRange, _zone: ZoneInfo) -> Mapping[str, object]:
+    values = {"invoice_date_from": days.first, "invoice_date_to": days.last}
+    return {name: day for name, day in values.items() if day}
+
+
+def _received_values(days: DateRange, zone: ZoneInfo) -> Mapping[str, object]:
+    """From the beginning of the first day to the end of the last one."""
+    end = days.last + timedelta(days=1) if days.last else None
+    values = {"received_from": days.first, "received_before": end}
+    return {name: datetime.combine(day, time(), zone) for name, day in values.items() if day}
+
+
+async def _number_values(request: PageRequest, text: str) -> Mapping[str, object]:
+    return {"number_pattern": await invoice_number_pattern(request.db, text)}
+
+
+def _warning_values(choice: str) -> Mapping[str, object]:
+    return {"has_warnings": True} if choice == "any" else {"warning": choice}
+
+
+COLUMNS = (
+    Column("invoice_number", "Number", "record", _number),
+    Column("invoice_date", "Date", "date", sort="invoice_date"),
+    Column("provider", "Provider", "link", _provider),
+    Column("participant", "Participant", "link", _participant),
+    Column("total", "Total", "money", sort="total"),
+    Column("claim_status", "Claim", "claim_status"),
+    Column("approval_status", "Approval", "approval_status"),
+    Column("warnings", "Warnings", "tags", _warnings),
+    Column("created_at", "Received", "datetime", sort="created_at", is_default=False),
+    Column("subtotal", "Subtotal", "money", is_default=False),
+    Column("tax", "Tax", "money", is_default=False),
+    Column("wont_claim", "Won’t claim", "yes_no", is_default=False),
+    Column("is_reimbursement", "Reimbursement", "yes_no", is_default=False),
+    Column("is_deleted", "Deleted", "yes_no", is_default=False),
+)
+FILTERS = (
+    TextFilter("invoice_number", "Number", _number_values, is_search=True),
+    RecordFilter("provider", "Provider", "provider", lambda found: {"provider_id": str(found)}),
+    RecordFilter(
+        "participant",
+        "Participant",
+        "participant",
+        lambda found: {"participant_id": str(found)},
+        {"none": ("No participant", {"without_participant": True})},
+    ),
+    DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _date_values),
+    DateRangeFilter("received", "Received", "received_from", "received_to", PAST_PRESETS, _received_values),
+    AmountRangeFilter("Total", "min", "max", "total_min", "total_max"),
+    ChoiceFilter("claim_status", "Claim status", CLAIM_STATUSES, lambda choice: {"claim_status": choice}),
+    ChoiceFilter("approval_status", "Approval", APPROVAL_STATUSES, lambda choice: {"approval_status": choice}),
+    ChoiceFilter("warning", "Warning", WARNING_CHOICES, _warning_values),
+)
+INVOICES = ListDefinition(
+    kind="invoices",
+    title="Invoices",
+    one="invoice",
+    many="invoices",
+    rows=queries.LIST,
+    get_rows=store.get_many_without_lines,
+    columns=COLUMNS,
+    filters=FILTERS,
+    sort="-invoice_date",
+    empty="There are no invoices yet. The operator imports them: plankeeper import invoices.",
+    views=(
+        BuiltInView("Needs attention", {"warning": "any"}),
+        BuiltInView("On hold", {"claim_status": "on_hold"}),
+        BuiltInView("Awaiting approval", {"approval_status": "pending"}),
+    ),
+    actions=(BulkAction("ignore_warning", "Ignore a warning"), BulkAction("export", "Export as CSV")),
+    load_names=load_names,
+    is_past=lambda row: row.is_deleted,
+    past_label="deleted",
+    accessed_kind="invoice",
+)

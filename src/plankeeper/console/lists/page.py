@@ -1,0 +1,227 @@
+"""The page of a list: what the template `list.html` shows of a request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from plankeeper.console.formatting import format_money
+from plankeeper.console.lists.columns import Column, Names, select_columns
+from plankeeper.console.lists.definition import BuiltInView, ListDefinition
+from plankeeper.console.lists.filters import (
+    DateRangeFilter,
+    ListFilter,
+    ParsedFilter,
+    RecordFilter,
+)
+from plankeeper.console.lists.pages import MAX_COUNTED, ListReader, RowsPage
+from plankeeper.console.lists.place import record_url
+from plankeeper.console.lists.query import (
+    PAGE_SIZES,
+    ListPageQuery,
+    ParsedFilters,
+    parse_filters,
+    parse_list_query,
+)
+from plankeeper.console.record_picker import RecordPicker
+from plankeeper.console.routing import HtmlPage, PageRequest
+
+
+class Tab(NamedTuple):
+    """A link, and whether it leads to what the page shows."""
+
+    label: str
+    url: str
+    is_current: bool
+
+
+class Chip(NamedTuple):
+    """A filter that is set, and the list without it."""
+
+    text: str
+    remove_url: str
+
+
+class Header(NamedTuple):
+    """The head of a column; `url` sorts by it, `direction` is that of a list that is sorted by it."""
+
+    column: Column
+    url: str | None
+    direction: str | None
+
+
+class Choice(NamedTuple):
+    """A value that a filter can be set to, with the list that it leads to."""
+
+    name: str
+    detail: str
+    url: str
+
+
+class FilterField(NamedTuple):
+    """A filter in the form. `texts` are those of its parameters, `errors` its messages.
+
+    `choices` are the records and presets to choose from, each a link. `picker` is the field of a record.
+    """
+
+    filter: ListFilter
+    texts: Sequence[str]
+    errors: dict[str, str]
+    choices: Sequence[Choice | Tab] = ()
+    picker: RecordPicker | None = None
+
+
+class ListRow(NamedTuple):
+    """A row: its id and page, its values by column, and whether it is shown in grey."""
+
+    id: Any
+    url: str
+    cells: Sequence[Any]
+    is_past: bool
+
+
+@dataclass(slots=True)
+class ListPage:
+    """What the page shows. `count` is null for more rows than are counted; `total` is their amount."""
+
+    definition: ListDefinition
+    query: ListPageQuery
+    fields: Sequence[FilterField]
+    headers: Sequence[Header]
+    chips: Sequence[Chip]
+    tabs: Sequence[Tab]
+    sizes: Sequence[Tab]
+    rows: Sequence[ListRow]
+    count: int | None
+    total: Decimal | None
+    position: int | None
+    previous_url: str | None
+    next_url: str | None
+    has_errors: bool
+
+    @property
+    def summary(self) -> str:
+        """`43 invoices · $31,204.10`."""
+        if self.count is None:
+            return f"More than {self.definition.count_text(MAX_COUNTED)}"
+        text = self.definition.count_text(self.count)
+        return text if self.total is None else f"{text} · {format_money(self.total)}"
+
+    @property
+    def csv_url(self) -> str:
+        """The file of the list."""
+        return self.query.first_page().url(".csv")
+
+    @property
+    def clear_url(self) -> str:
+        """The list without filters."""
+        return self.query.first_page(filters={}).url()
+
+    @property
+    def position_text(self) -> str | None:
+        """`51–93 of 93`; null where all rows are on the page, and deep in a list that isn't counted."""
+        if self.position is None or not self.rows or (self.count is not None and self.count <= len(self.rows)):
+            return None
+        last = self.position + len(self.rows) - 1
+        return f"{self.position:,}–{last:,}" + ("" if self.count is None else f" of {self.count:,}")
+
+
+async def show_list(request: PageRequest, definition: ListDefinition) -> HtmlPage:
+    """The page of a list. Where a filter is invalid, no rows are shown, and the message stands at its field."""
+    query = parse_list_query(definition, request.query)
+    query, filters = await parse_filters(request, query)
+    columns = select_columns(definition.columns, None)
+    page = RowsPage()
+    if not filters.errors:
+        page = await ListReader(request.db, request.plan_manager_id, query, filters.values).read_page()
+        page.count = await _exact_count(request, query, filters, page)
+    request.errors = filters.errors
+    if definition.accessed_kind:
+        request.record_list(definition.accessed_kind, [each.id for each in page.rows], query.params)
+    names = await definition.load_names(request, page.rows)
+    shown = ListPage(
+        definition=definition,
+        query=query,
+        fields=[_field(query, each, filters.by_name[each.name]) for each in definition.filters],
+        headers=[_header(query, each) for each in columns],
+        chips=_chips(query, filters),
+        tabs=_tabs(query),
+        sizes=[Tab(str(each), query.first_page(size=each).url(), each == query.size) for each in PAGE_SIZES],
+        rows=[_row(query, each, columns, names) for each in page.rows],
+        count=page.count,
+        total=page.total,
+        position=page.position,
+        previous_url=page.previous.url() if page.previous else None,
+        next_url=page.next.url() if page.next else None,
+        has_errors=bool(filters.errors),
+    )
+    return HtmlPage("list.html", {"list": shown}, 422 if filters.errors else 200)
+
+
+async def _exact_count(
+    request: PageRequest, query: ListPageQuery, filters: ParsedFilters, page: RowsPage
+) -> int | None:
+    """The number of rows; for more than are counted, the one that is stored, if there is one."""
+    exact_count = query.definition.exact_count
+    if page.count is not None or exact_count is None:
+        return page.count
+    return await exact_count(request.db, request.plan_manager_id, filters.values)
+
+
+def _field(query: ListPageQuery, each: ListFilter, parsed: ParsedFilter) -> FilterField:
+    texts = [query.filters.get(name, "") for name in each.params]
+    choices = list[Choice | Tab]()
+    if isinstance(each, DateRangeFilter):
+        choices += [
+            Tab(preset.label, _with(query, each, {each.name: name}).url(), texts[0] == name)
+            for name, preset in each.presets.items()
+        ]
+    if isinstance(each, RecordFilter):
+        candidates = (
+            [(found.id, found.label, found.detail) for found in parsed.picker.candidates] if parsed.picker else []
+        )
+        constants = [(name, label, "") for name, (label, _) in each.choices.items()]
+        choices += [
+            Choice(name, detail, _with(query, each, {each.name: value}).url())
+            for value, name, detail in (*candidates, *constants)
+        ]
+    return FilterField(each, texts, parsed.errors, choices, parsed.picker)
+
+
+def _with(query: ListPageQuery, each: ListFilter, params: dict[str, str]) -> ListPageQuery:
+    """The list with one filter set to other values."""
+    others = {name: text for name, text in query.filters.items() if name not in each.params}
+    return query.first_page(filters=others | params)
+
+
+def _header(query: ListPageQuery, column: Column) -> Header:
+    """A column is first sorted as its values are usually looked for: amounts and times from the highest."""
+    if column.sort is None:
+        return Header(column, None, None)
+    order = query.order
+    if order.name == column.sort:
+        sort = column.sort if order.descending else f"-{column.sort}"
+        return Header(column, query.first_page(sort=sort).url(), "descending" if order.descending else "ascending")
+    is_descending = column.format in ("money", "date", "datetime")
+    return Header(column, query.first_page(sort=f"-{column.sort}" if is_descending else column.sort).url(), None)
+
+
+def _chips(query: ListPageQuery, filters: ParsedFilters) -> list[Chip]:
+    return [
+        Chip(chip, query.without(*each.params).url())
+        for each in query.definition.filters
+        if (chip := filters.by_name[each.name].chip)
+    ]
+
+
+def _tabs(query: ListPageQuery) -> list[Tab]:
+    views = [BuiltInView("All", {}), *query.definition.views]
+    return [
+        Tab(each.name, query.first_page(filters=each.params).url(), dict(query.filters) == dict(each.params))
+        for each in views
+    ]
+
+
+def _row(query: ListPageQuery, row: Any, columns: Sequence[Column], names: Names) -> ListRow:
+    values = [each.value(row, names) for each in columns]
+    return ListRow(row.id, record_url(query, row.id), values, query.definition.is_past(row))

@@ -1,0 +1,142 @@
+"""Reads one page of a list, its summary, and the place of a record in it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from plankeeper.console.lists.query import ListPageQuery
+from plankeeper.database.client import Executor
+from plankeeper.database.cursor_keys import get_key
+from plankeeper.database.filters import ListSummary, Reading
+from plankeeper.database.sorting import SortedId, Start
+from plankeeper.http.cursors import open_cursor, seal_cursor
+from plankeeper.http.errors import ValidationError
+from plankeeper.http.pagination import SortableQuery, in_order
+
+MAX_COUNTED = 10_000  # rows: counting them takes about 10 ms. More than that, the list walks an index
+
+
+@dataclass(slots=True)
+class RowsPage:
+    """One page of rows. `position` is that of the first row, from 1; null if it would take too long to find.
+
+    `count` is exact, or null for more than MAX_COUNTED rows; `total` is their amount.
+    """
+
+    rows: Sequence[Any] = ()
+    count: int | None = 0
+    total: Decimal | None = None
+    position: int | None = 1
+    previous: ListPageQuery | None = None
+    next: ListPageQuery | None = None
+
+
+@dataclass(slots=True)
+class ListReader:
+    """Reads the rows of a list with the values of its filters."""
+
+    db: Executor
+    plan_manager_id: UUID
+    query: ListPageQuery
+    values: Mapping[str, Any]
+    _key: bytes | None = field(default=None, init=False)
+
+    async def read_summary(self) -> ListSummary:
+        """The number of rows and their amount, of at most one more than MAX_COUNTED."""
+        rows = self.query.definition.rows
+        return await rows.summary(self.db, self.plan_manager_id, SortableQuery(), MAX_COUNTED + 1, **self.values)
+
+    async def read_page(self) -> RowsPage:
+        """The page of the query; the first one if its cursor belongs to another list."""
+        summary = await self.read_summary()
+        is_walk = summary.count > MAX_COUNTED
+        is_backward = bool(self.query.before) and not self.query.after
+        start = await self._open(self.query.after or self.query.before)
+        found = await self.read_ids(start, self.query.size, Reading(is_backward and start is not None, is_walk))
+        has_more = len(found) > self.query.size
+        ids = found[: self.query.size]
+        if start and is_backward:
+            ids.reverse()
+        page = RowsPage(await self.get_rows(ids), None if is_walk else summary.count, summary.total)
+        has_previous, has_next = (has_more, True) if start and is_backward else (start is not None, has_more)
+        if ids and has_previous:
+            page.previous = self.query.first_page(before=await self._seal(ids[0]))
+        if ids and has_next:
+            page.next = self.query.first_page(after=await self._seal(ids[-1]))
+        if is_walk:
+            page.total = None
+            page.position = None if has_previous else 1
+        elif ids and has_previous:
+            page.position = 1 + await self.count_before(Start(ids[0].value, ids[0].id))
+        return page
+
+    async def read_ids(self, start: Start | None, limit: int, reading: Reading) -> list[SortedId]:
+        """The ids after a start, or before it, the nearest first: one more than `limit`."""
+        return await self.query.definition.rows.sorted_ids(
+            self.db,
+            self.plan_manager_id,
+            SortableQuery(limit=limit),
+            self.query.order,
+            start,
+            reading,
+            **self.values,
+        )
+
+    async def count_before(self, start: Start) -> int:
+        """The number of rows before a row."""
+        rows = self.query.definition.rows
+        return await rows.count_before(
+            self.db, self.plan_manager_id, SortableQuery(), self.query.order, start, **self.values
+        )
+
+    async def find(self, record_id: UUID, *, is_filtered: bool = True) -> Start | None:
+        """The place of a record in the order of the list; null if the list doesn't have it.
+
+        Not filtered: also of a record that doesn't match the filters any more.
+        """
+        rows = self.query.definition.rows
+        values = dict(self.values) if is_filtered else {}
+        found = await rows.sorted_ids(
+            self.db,
+            self.plan_manager_id,
+            SortableQuery(limit=1),
+            self.query.order,
+            None,
+            Reading(is_walk=False),
+            **(values | {"id": [record_id]}),
+        )
+        return Start(found[0].value, found[0].id) if found else None
+
+    async def get_rows(self, ids: Sequence[SortedId]) -> list[Any]:
+        """The rows with these ids, in this order; those that were deleted meanwhile are left out."""
+        definition = self.query.definition
+        parsed = [definition.rows.parse_id(each.id) for each in ids]
+        rows = await definition.get_rows(self.db, self.plan_manager_id, parsed) if parsed else ()
+        return in_order(parsed, rows)
+
+    @property
+    def _associated_data(self) -> bytes:
+        definition = self.query.definition
+        content = ["console", self.plan_manager_id, definition.kind, self.query.order, dict(self.values)]
+        return msgspec.msgpack.encode(content, enc_hook=str)
+
+    async def _get_key(self) -> bytes:
+        if self._key is None:
+            self._key = await get_key(self.db)
+        return self._key
+
+    async def _seal(self, row: SortedId) -> str:
+        return seal_cursor(await self._get_key(), Start(row.value, row.id), self._associated_data)
+
+    async def _open(self, cursor: str) -> Start | None:
+        """The row of a cursor; null for one of another list, such as that of yesterday's date preset."""
+        if not cursor:
+            return None
+        try:
+            return open_cursor(await self._get_key(), cursor, self._associated_data)
+        except ValidationError:
+            return None

@@ -1,0 +1,109 @@
+"""The list of participants."""
+
+from collections.abc import Mapping
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from plankeeper.console.lists.columns import Checked, Column, Names
+from plankeeper.console.lists.dates import PLAN_END_PRESETS, DateRange
+from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListButton, ListDefinition
+from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter, TextFilter
+from plankeeper.console.names import display_name
+from plankeeper.console.participant_choices import STATUSES
+from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.database.client import Executor
+from plankeeper.http.schemas import STATE_CODES
+from plankeeper.participants import queries, store
+from plankeeper.participants.rules import is_scheme_number
+from plankeeper.participants.schemas import Participant
+from plankeeper.search.filters import search_values
+
+
+def _name(participant: Participant, _names: Names) -> str:
+    return display_name(participant)
+
+
+def _number(participant: Participant, _names: Names) -> Checked | None:
+    number = participant.participant_number
+    return Checked(number, None if is_scheme_number(number) else "Not 9 digits") if number else None
+
+
+def _account_manager(participant: Participant, _names: Names) -> str | None:
+    return participant.account_manager.name
+
+
+async def _search_values(request: PageRequest, text: str) -> Mapping[str, object]:
+    return await search_values(request.db, "participant", text)
+
+
+def _plan_end_values(days: DateRange, _zone: ZoneInfo) -> Mapping[str, object]:
+    values = {"plan_end_date_from": days.first, "plan_end_date_to": days.last}
+    return {name: day for name, day in values.items() if day}
+
+
+async def exact_count(db: Executor, plan_manager_id: UUID, values: Mapping[str, object]) -> int | None:
+    """The number of participants, if no other filter than status and state is set."""
+    if not queries.SUMMED_FIELDS.issuperset(values):
+        return None
+    return await queries.sum_counts(db, plan_manager_id, values.get("status"), values.get("state"))
+
+
+COLUMNS = (
+    Column("name", "Name", "record", _name, sort="last_name"),
+    Column("participant_number", "NDIS number", "ndis_number", _number, sort="participant_number"),
+    Column("status", "Status", "participant_status"),
+    Column("plan_end_date", "Plan ends", "plan_end", sort="plan_end_date"),
+    Column("account_manager", "Account manager", "text", _account_manager),
+    Column("phone_number", "Phone", "phone"),
+    Column("email", "Email", "email"),
+    Column("preferred_name", "Preferred name", "text", is_default=False),
+    Column("date_of_birth", "Date of birth", "date", is_default=False),
+    Column("plan_start_date", "Plan starts", "date", is_default=False),
+    Column("city", "Suburb", "text", is_default=False),
+    Column("state", "State", "text", is_default=False),
+    Column("postcode", "Postcode", "text", is_default=False),
+    Column("approval_required", "Approves invoices", "yes_no", is_default=False),
+    Column("updated_at", "Changed", "datetime", sort="updated_at", is_default=False),
+)
+FILTERS = (
+    TextFilter("q", "Name, number, phone or email", _search_values, is_search=True),
+    ChoiceFilter("status", "Status", {each: each for each in STATUSES}, lambda choice: {"status": choice}),
+    RecordFilter(
+        "account_manager",
+        "Account manager",
+        "account_manager",
+        lambda found: {"account_manager": [str(found)]},
+        {"none": ("No account manager", {"without_account_manager": True})},
+    ),
+    DateRangeFilter("plan_end", "Plan ends", "plan_end_from", "plan_end_to", PLAN_END_PRESETS, _plan_end_values),
+    ChoiceFilter("state", "State", {each: each for each in STATE_CODES}, lambda choice: {"state": choice}),
+)
+PARTICIPANTS = ListDefinition(
+    kind="participants",
+    title="Participants",
+    one="participant",
+    many="participants",
+    rows=queries.LIST,
+    get_rows=store.get_many_details,
+    columns=COLUMNS,
+    filters=FILTERS,
+    sort="last_name",
+    empty="There are no participants yet.",
+    buttons=(
+        ListButton("New participant", f"{PREFIX}/participants/new", "manager"),
+        ListButton("Import", f"{PREFIX}/imports/new?kind=participants", "manager"),
+    ),
+    views=(
+        BuiltInView("Active", {"status": "Active"}),
+        BuiltInView("Plan ending soon", {"status": "Active", "plan_end": "30d"}),
+        BuiltInView("Plan ended, still active", {"status": "Active", "plan_end": "ended"}),
+        BuiltInView("No account manager", {"status": "Active", "account_manager": "none"}),
+    ),
+    actions=(
+        BulkAction("account_manager", "Set account manager"),
+        BulkAction("status", "Set status"),
+        BulkAction("export", "Export as CSV"),
+    ),
+    accessed_kind="participant",
+    exact_count=exact_count,
+)

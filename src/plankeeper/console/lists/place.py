@@ -1,0 +1,80 @@
+"""The place of a record in the list that it was opened from."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+from uuid import UUID
+
+from plankeeper.console.forms import parse_form
+from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
+from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
+from plankeeper.console.lists.registry import LISTS
+from plankeeper.console.routing import PageRequest
+from plankeeper.database.filters import Reading
+from plankeeper.database.sorting import Start
+from plankeeper.http.errors import ValidationError
+
+MAX_QUERY_LENGTH = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """Where a record stands in a list: `position` of `total`, with the pages of its neighbours.
+
+    `position` is null if the record doesn't match the filters any more, and with `total` in a list of more than
+    10,000 records. `query` is the value of `list` for links to pages that keep the place.
+    """
+
+    title: str
+    query: str
+    back_url: str
+    previous_url: str | None = None
+    next_url: str | None = None
+    position: int | None = None
+    total: int | None = None
+
+
+async def list_place(request: PageRequest, kind: str, record_id: UUID) -> ListPlace | None:
+    """The place of a record in the list of the parameter `list`; null if the page wasn't opened from a list."""
+    text = request.query.raw("list") if "list" in request.query else None
+    if text is None or len(text) > MAX_QUERY_LENGTH:
+        return None
+    definition = LISTS[kind]
+    try:
+        query = parse_list_query(definition, parse_form(text.encode()))
+    except ValidationError:
+        return None
+    query, filters = await parse_filters(request, query)
+    if filters.errors:
+        return ListPlace(definition.title, text, query.url())
+    reader = ListReader(request.db, request.plan_manager_id, query, filters.values)
+    return await _find_place(reader, record_id)
+
+
+async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
+    query = reader.query
+    start = await reader.find(record_id)
+    is_member = start is not None
+    start = start or await reader.find(record_id, is_filtered=False)
+    if start is None:
+        return ListPlace(query.definition.title, query.text, query.url())
+    count = (await reader.read_summary()).count
+    is_walk = count > MAX_COUNTED
+    return ListPlace(
+        query.definition.title,
+        query.text,
+        query.url(),
+        await _neighbour_url(reader, start, Reading(is_backward=True, is_walk=is_walk)),
+        await _neighbour_url(reader, start, Reading(is_backward=False, is_walk=is_walk)),
+        1 + await reader.count_before(start) if is_member and not is_walk else None,
+        None if is_walk else count,
+    )
+
+
+async def _neighbour_url(reader: ListReader, start: Start, reading: Reading) -> str | None:
+    found = await reader.read_ids(start, 1, reading)
+    return record_url(reader.query, found[0].id) if found else None
+
+
+def record_url(query: ListPageQuery, record_id: object) -> str:
+    """The page of a record, with its place in the list."""
+    return f"{query.definition.record_path(record_id)}?list={quote(query.text, safe='')}"

@@ -1,0 +1,99 @@
+"""The query of a list's page: filters, order, page size and cursor, and the URLs of other pages of the list."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from plankeeper.console.forms import Form
+from plankeeper.console.lists.definition import ListDefinition, parse_sort
+from plankeeper.console.lists.filters import FilterContext, ParsedFilter
+from plankeeper.console.pagination import with_query
+from plankeeper.console.routing import PageRequest
+from plankeeper.database.filters import SortOrder
+
+PAGE_SIZES = (50, 100, 200)
+
+
+@dataclass(frozen=True, slots=True)
+class ListPageQuery:
+    """`filters` has the texts of the filters that are set; `after` and `before` are sealed cursors."""
+
+    definition: ListDefinition
+    filters: Mapping[str, str]
+    sort: str
+    size: int
+    after: str = ""
+    before: str = ""
+
+    @property
+    def order(self) -> SortOrder:
+        return parse_sort(self.sort)
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The parameters without the cursor; what is the default is left out."""
+        params = dict(self.filters)
+        if self.sort != self.definition.sort:
+            params["sort"] = self.sort
+        if self.size != PAGE_SIZES[0]:
+            params["size"] = str(self.size)
+        return params
+
+    def url(self, suffix: str = "") -> str:
+        """The path of this page; `suffix` is `.csv` for the file."""
+        cursor = {"after": self.after} if self.after else {"before": self.before}
+        return with_query(self.definition.path + suffix, self.params | cursor)
+
+    @property
+    def text(self) -> str:
+        """The query as text, without a question mark."""
+        return self.url().partition("?")[2]
+
+    def first_page(self, **changes: Any) -> "ListPageQuery":
+        """The same list from its beginning, with other filters, another order or another size."""
+        return replace(self, **{"after": "", "before": "", **changes})
+
+    def without(self, *names: str) -> "ListPageQuery":
+        """The same list without some filters."""
+        return self.first_page(filters={name: text for name, text in self.filters.items() if name not in names})
+
+
+def parse_list_query(definition: ListDefinition, query: Form) -> ListPageQuery:
+    """The query of a request. An unknown sort and an unknown size are ignored; filters are checked later."""
+    filters = {name: text for name in definition.params if (text := query.text(name))}
+    sort, size = query.text("sort"), query.text("size")
+    return ListPageQuery(
+        definition,
+        filters,
+        sort if sort.removeprefix("-") in definition.sorts else definition.sort,
+        int(size) if size in map(str, PAGE_SIZES) else PAGE_SIZES[0],
+        query.text("after"),
+        query.text("before"),
+    )
+
+
+@dataclass(slots=True)
+class ParsedFilters:
+    """All filters of a request: by name, their values for the SQL, and the errors by parameter."""
+
+    by_name: dict[str, ParsedFilter] = field(default_factory=dict[str, ParsedFilter])
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+
+
+async def parse_filters(request: PageRequest, query: ListPageQuery) -> tuple[ListPageQuery, ParsedFilters]:
+    """What the filters of a query mean, today in the time zone of the console.
+
+    The query is returned with the parameters that links have: a record is named by its id.
+    """
+    context = FilterContext(request, datetime.now(request.settings.time_zone).date())
+    parsed, filters = ParsedFilters(), dict[str, str]()
+    for each in query.definition.filters:
+        found = await each.parse(query.filters, context)
+        parsed.by_name[each.name] = found
+        parsed.values |= found.values
+        parsed.errors |= found.errors
+        own = {name: text for name in each.params if (text := query.filters.get(name))}
+        filters |= own if found.params is None else found.params
+    return replace(query, filters=filters), parsed

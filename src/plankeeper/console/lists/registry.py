@@ -1,0 +1,10 @@
+"""All lists of the console."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from plankeeper.console.lists.definition import ListDefinition
+from plankeeper.console.lists.invoices import INVOICES
+from plankeeper.console.lists.participants import PARTICIPANTS
+
+LISTS: Mapping[str, ListDefinition] = MappingProxyType({each.kind: each for each in (INVOICES, PARTICIPANTS)})
