@@ -13,6 +13,7 @@ from plankeeper.console.pages import activity
 from support.client import Client
 from support.console import Browser
 from support.importing import import_records
+from support.imports import confirm, import_path, upload
 from support.server import RunningServer, wait_until
 
 ACTIVITY = "/console/activity"
@@ -77,6 +78,34 @@ def test_records_of_one_import_are_one_entry(
         "Participant added · Ann", "30 participants added",
     ]  # fmt: skip
     assert (len(re.findall(">Person [0-9]", page)), "and 10 more." in page) == (activity.MAX_GROUP_NAMES, True)
+
+
+def test_an_import_leads_to_its_changes_and_those_of_its_undo(
+    owner: Browser, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = client.create("/participants", {"first_name": "Ann", "participant_number": "430205409"})["id"]
+    path = import_path(upload(owner, b"First name,NDIS number\nAnna,430205409\nBo,430205410\nCy,430205411\n"))
+    confirm(owner, path)
+    client.put(f"/participants/{client.create('/participants', {'first_name': 'Di'})['id']}", {"last_name": "Evans"})
+    [link] = set(re.findall(rf'href="({ACTIVITY}\?import=[^"]+)"', owner.get(path).text))
+    assert titles(owner.get(link).text) == ["2 participants added", "Participant changed · Anna"]
+    assert "people.csv</a>, by Robin Hale." in owner.get(link).text
+    assert link in wait_for(owner, "2 participants added", "?type=participant.created")
+    for query, found in (
+        ("type=participant.updated", ["Participant changed · Anna"]),
+        (f"participant={person}", ["Participant changed · Anna"]),
+        ("actor=api_key", []),
+        ("person=robin&actor=user", ["2 participants added", "Participant changed · Anna"]),
+    ):
+        assert titles(owner.get(f"{link}&{query}").text) == found, query
+    assert owner.submit(f"{path}/undo").status_code == 303
+    undone = ["Participant changed · Ann", "2 participants deleted", "2 participants added"]
+    assert titles(owner.get(link).text) == [*undone, "Participant changed · Anna"]
+    assert owner.get(link.replace("?", ".csv?")).text.count("\r\n") == 7  # a head, six events
+    monkeypatch.setattr(activity, "MAX_PAGE_EVENTS", 3)
+    first = owner.get(link).text
+    [older] = re.findall(r'href="([^"]+)">Older events', first)
+    assert titles(first) + titles(owner.get(unescape(older)).text) == [*undone, "Participant changed · Anna"]
 
 
 def test_a_page_ends_at_its_limits_and_the_next_one_continues(

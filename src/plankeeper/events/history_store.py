@@ -1,4 +1,4 @@
-"""The history of one record in SQL: its events, the latest first, in the order of their ids.
+"""The history of one record, or of one import, in SQL: its events, the latest first, in the order of their ids.
 
 Unlike the feed, it has an event as soon as it is committed.
 """
@@ -8,7 +8,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.events.schemas import HistoryEvent
+from plankeeper.events.schemas import EventFilter, HistoryEvent
 from plankeeper.events.store import COLUMNS
 
 # The index events_by_participant has the same expression.
@@ -51,3 +51,25 @@ async def list_of_resources(
 ) -> list[HistoryEvent]:
     """The events of resources of one kind."""
     return await db.rows(HistoryEvent, LIST_OF_RESOURCES, plan_manager_id, resource_ids, before, kind, limit)
+
+
+# The index of an import has its events in this order.
+LIST_OF_IMPORT: LiteralString = f"""
+    {HISTORY} and import_id = $2 and ($4::text[] is null or type = any ($4))
+        and ($6::text is null or actor_kind = $6) and ($7::text is null or actor_id = $7)
+        and ($8::text is null or resource_id = $8) {LATEST}
+"""
+
+
+async def list_of_import(
+    db: Executor,
+    plan_manager_id: UUID,
+    import_id: UUID,
+    before: UUID | None,
+    filters: EventFilter,
+    resource_id: str | None,
+    limit: int,
+) -> list[HistoryEvent]:
+    """The events that an import and its undo have recorded, of all types if none is chosen."""
+    values = (filters.types, limit, filters.actor_kind, filters.actor_id, resource_id)
+    return await db.rows(HistoryEvent, LIST_OF_IMPORT, plan_manager_id, import_id, before, *values)

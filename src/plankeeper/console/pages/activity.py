@@ -17,10 +17,12 @@ from plankeeper.console.exports import csv_chunks
 from plankeeper.console.pagination import with_query
 from plankeeper.console.record_picker import RecordPicker, pick_record
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
-from plankeeper.events import store
+from plankeeper.events import history_store, store
 from plankeeper.events.event_types import EVENT_TYPE_PATTERNS, matching_event_types
 from plankeeper.events.schemas import Event, EventFilter, HistoryEvent
 from plankeeper.http.parsing import parse_uuid, uuid7_lower_bound
+from plankeeper.imports import store as import_store
+from plankeeper.imports.schemas import Import
 
 pages = Pages()
 
@@ -87,8 +89,16 @@ async def list_(request: PageRequest) -> HtmlPage:
         "participant_url": partial(filtered_url, link, "participant"),
         "views_url": with_query(url, {**link, "views": "" if filters["views"] else "1"}),
         "date_errors": errors,
+        "import_record": await find_import(request, filters),
     }
     return HtmlPage("activity.html", context)
+
+
+async def find_import(request: PageRequest, filters: dict[str, str]) -> Import | None:
+    """The import of the filter; null without one, and for an import on the command line, which has no page."""
+    if not filters["import"]:
+        return None
+    return await import_store.get(request.db, request.plan_manager_id, UUID(filters["import"]))
 
 
 def filtered_url(filters: dict[str, str], name: str, value: str) -> str:
@@ -133,7 +143,7 @@ def parse_filters(request: PageRequest, person: RecordPicker, participant: Recor
     filters["type"] = filters["type"] if filters["type"] in EVENT_TYPE_PATTERNS else ""
     filters["actor"] = filters["actor"] if filters["actor"] in ACTORS else ""
     filters["views"] = "1" if filters["views"] else ""
-    ids = {"person": person.id, "participant": participant.id}
+    ids = {"person": person.id, "participant": participant.id, "import": parse_uuid(request.query.text("import"))}
     return filters | {name: str(id_ or "") for name, id_ in ids.items()}
 
 
@@ -183,7 +193,10 @@ async def _find_events_until(
     event_filter = EventFilter(types, hidden, filters["actor"] or None, filters["person"] or None)
     feed, next_before = (request.db, request.plan_manager_id, before), None
     resource_id = filters["participant"] or filters["resource_id"]
-    if resource_id:
+    if filters["import"]:
+        of_import = (request.db, request.plan_manager_id, UUID(filters["import"]), before, event_filter)
+        rows = await history_store.list_of_import(*of_import, resource_id or None, limit + 1)
+    elif resource_id:
         rows = await store.latest_for_resource(*feed, event_filter, resource_id, limit + 1)
     elif filters["actor"] or filters["person"]:
         rows = await store.search_latest(*feed, event_filter, SCAN_LIMIT, limit + 1)

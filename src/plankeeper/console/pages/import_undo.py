@@ -43,7 +43,7 @@ async def undo(request: FormRequest, import_id: UUID) -> Redirect | HtmlPage:
     await lock_imports(request)
     record = _require_undoable(await store.select_for_update(request.tx, request.plan_manager_id, import_id))
     ctx = request.write_context
-    ctx.notify = record.notify
+    ctx.notify, ctx.import_id = record.notify, record.id
     try:
         async with translate_constraints(request, CONSTRAINT_ERRORS):
             await undo_import(ctx, record)
