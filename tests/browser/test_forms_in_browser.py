@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from support.client import Client
-from support.console import Account, fill_sign_in_form
+from support.console import Account, LoadCounter, fill_sign_in_form
 from support.server import RunningServer
 
 FOCUSED = "document.activeElement.id || document.activeElement.className"
@@ -32,17 +32,6 @@ def visitor(
     opened.get_by_role("link", name="Participants").first.wait_for()
     yield opened
     context.close()
-
-
-class LoadCounter:
-    """Counts the pages that are shown from now on; redirects don't count."""
-
-    def __init__(self, page: Any) -> None:
-        self.count = 0
-        page.on("domcontentloaded", self.increment)
-
-    def increment(self, _page: Any) -> None:
-        self.count += 1
 
 
 def click(page: Any, role: str, name: str) -> None:

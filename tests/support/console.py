@@ -62,6 +62,17 @@ class Browser:
         return self.submit("/console/sign-in", form, "/console/sign-in")
 
 
+class LoadCounter:
+    """Counts the pages that are shown from now on; redirects don't count."""
+
+    def __init__(self, page: Any) -> None:
+        self.count = 0
+        page.on("domcontentloaded", self.increment)
+
+    def increment(self, _page: Any) -> None:
+        self.count += 1
+
+
 def fill_sign_in_form(page: Any, email: str, path: str = "/console") -> None:
     """Sign in with a page of Chromium, as somebody who wants to see `path`."""
     page.goto(path)

@@ -26,8 +26,9 @@ def formatting_filters(zone: ZoneInfo) -> dict[str, Callable[..., str]]:
     def local_datetime_seconds(value: datetime) -> str:
         return format_datetime_seconds(value, zone)
 
-    def distance_of_date(value: date) -> str:
-        return relative_date(value, datetime.now(zone).date())
+    def distance_of_date(value: date | datetime) -> str:
+        local = value.astimezone(zone).date() if isinstance(value, datetime) else value
+        return relative_date(local, datetime.now(zone).date())
 
     def distance_of_time(value: datetime) -> str:
         return relative_time(value, datetime.now(zone))

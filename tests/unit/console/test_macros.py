@@ -208,6 +208,7 @@ NO_TEXTS = {
     "macros/imports.html outcome_tag": "codes of the console",
     "macros/imports.html state_tag": "codes of the console",
     "macros/icons.html icon": "a name of the console",
+    "macros/forms.html age_tag": "a datetime",
     "macros/forms.html time_tag": "a datetime",
     "macros/forms.html pager": "addresses that the console builds",
     "macros/forms.html described": "names of fields",

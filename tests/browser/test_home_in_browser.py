@@ -1,0 +1,98 @@
+"""Home in a real browser, with and without JavaScript."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.client import Client
+from support.console import Account, LoadCounter, fill_sign_in_form, wait_until_signed_in
+from support.server import RunningServer
+
+
+@pytest.fixture
+def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
+    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
+    yield made
+    made.http.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
+def visitor(request: pytest.FixtureRequest, chromium: Any, server: RunningServer) -> Iterator[Any]:
+    """A page of somebody who hasn't signed in yet."""
+    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    yield opened
+    context.close()
+
+
+def create_work(server: RunningServer, client: Client, import_rows: Callable[..., Any]) -> None:
+    """Two plans that need attention, two invoices with the same number, and one to approve."""
+    zone = server.settings.time_zone
+    today = datetime.now(zone).date()
+    ending, ended = (
+        client.create(
+            "/participants",
+            {
+                "first_name": name,
+                "status": "Active",
+                "plan_start_date": "2020-01-01",
+                "plan_end_date": str(today + timedelta(days=days)),
+            },
+        )["id"]
+        for name, days in (("Ann", 7), ("Ben", -7))
+    )
+    provider = client.create("/providers", {"entity_name": "Osprey"})["id"]
+    line = {"service_item_number": "01_011_0107_1_1", "quantity": 1, "unit_price": 100, "total_price": 100}
+    invoices = [
+        {
+            "id": str(uuid7()), "invoice_number": number, "invoice_date": str(today - timedelta(days=days)),
+            "total": 100, "tax": 0, "subtotal": 100, "participant_id": participant, "pm_provider_id": provider,
+            "claim_status": claim, "approval_status": approval, "line_items": [line],
+            "created_at": datetime.combine(today - timedelta(days=days), time(12), zone).astimezone(UTC).isoformat(),
+        }
+        for number, participant, claim, approval, days in (
+            ("INV-1", ending, "paid", "approved", 20),
+            ("INV-1", ending, "on_hold", "approved", 10),
+            ("INV-2", ended, "new", "pending", 3),
+        )
+    ]  # fmt: skip
+    report = import_rows(client, "invoices", invoices)
+    assert not report.errors, report.errors
+
+
+def tiles_of(page: Any) -> dict[str, str]:
+    """What the page says needs attention: each tile's text by its label."""
+    texts = [each.inner_text().split("\n") for each in page.locator(".tiles a").all()]
+    return {label: " ".join(each for each in more if each) for label, *more in texts}
+
+
+def test_what_needs_attention_is_on_the_first_page(
+    visitor: Any, server: RunningServer, client: Client, new_account: Callable[..., Account],
+    import_rows: Callable[..., Any],
+) -> None:  # fmt: skip
+    create_work(server, client, import_rows)
+    fill_sign_in_form(visitor, new_account("manager").email)
+    wait_until_signed_in(visitor)
+    loads = LoadCounter(visitor)
+    assert tiles_of(visitor) == {
+        "Invoices on hold": "1 $100.00 · oldest 10 days ago",
+        "Waiting for approval": "1 $100.00 · oldest 3 days ago",
+        "Plans ending in 30 days": "1",
+        "Plans ended, still active": "1",
+        "No account manager": "2",
+    }
+    warning = visitor.get_by_role("row").filter(has=visitor.get_by_role("link", name="Possible duplicate"))
+    assert warning.inner_text().split("\t") == ["Possible duplicate", "1", "$100.00", "10 days ago"]
+    titles = [each.inner_text() for each in visitor.locator(".chart h2").all()]
+    assert titles == [
+        "Invoices received per week",
+        "Unpaid invoices by age",
+        "Plans ending per week",
+        "Spend by provider, last 90 days",
+    ]
+    assert loads.count == 0
