@@ -202,7 +202,7 @@ def _build_services(settings: Settings) -> _Services:
         ),
     )
     api_key_cache, rate_limiter = ApiKeyCache(db), LeasedRateLimiter(db)
-    request_log_buffer = RequestLogBuffer(db) if settings.request_log_retention else None
+    request_log_buffer = RequestLogBuffer(db, settings.time_zone) if settings.request_log_retention else None
     instrumentation = RequestInstrumentation(
         log=settings.access_log and logs.is_request_logged(settings.log_level),
         on_record=request_log_buffer.append if request_log_buffer else None,

@@ -23,7 +23,7 @@ from plankeeper.http.idempotency import IdempotencyKey, IdempotencyStore, parse_
 from plankeeper.http.instrumentation import OnResponse
 from plankeeper.http.parsing import parse_path_id, parse_query
 from plankeeper.http.requests import ClientDisconnectedError, RequestState, read_body
-from plankeeper.http.responses import Response, error_response
+from plankeeper.http.responses import Response, error_response, to_api_error
 from plankeeper.http.returned_members import readable_members, require_unchanged
 from plankeeper.http.routing import Lock, Operation
 from plankeeper.http.schemas import Query
@@ -86,7 +86,9 @@ class Endpoint:
             self._deps.on_response(state, scope["method"], self._path, CLIENT_CLOSED_REQUEST)
             return
         except Exception as error:  # noqa: BLE001 - the client gets an error response for every exception
-            response = error_response(error, state.request_id.decode(), self._deps.settings.public_url)
+            api_error = to_api_error(error, state.request_id.decode())
+            state.error_code = api_error.code
+            response = error_response(api_error, state.request_id.decode(), self._deps.settings.public_url)
         if not self._has_secret:
             response = await compress(response, state.headers.get(b"accept-encoding"))
         await response.send(state.request_id, send, state.rate_limit_headers)

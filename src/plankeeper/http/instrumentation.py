@@ -20,8 +20,8 @@ from plankeeper.http.requests import RequestState
 OnResponse = Callable[[RequestState, str, str | None, int], None]
 
 # A request with a known key and plan manager: plan manager, time of the response, key id, method, route, path, status,
-# seconds, request id. A plain tuple, because every request creates one.
-RequestRecord = tuple[UUID, float, str | None, str, str | None, bytes, int, float, bytes]
+# seconds, request id, code of the error. A plain tuple, because every request creates one.
+RequestRecord = tuple[UUID, float, str | None, str, str | None, bytes, int, float, bytes, str | None]
 
 FLUSH_INTERVAL = 0.05  # seconds between two flushes of log entries and metrics
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)  # seconds
@@ -97,6 +97,7 @@ class RequestInstrumentation:
                     status,
                     seconds,
                     state.request_id,
+                    state.error_code,
                 )
             )
         if not self._flush_scheduled:

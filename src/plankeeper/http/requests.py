@@ -40,6 +40,7 @@ class RequestState:
     account_id: UUID | None = None  # of a person who is signed in to the console
     rate_limit_headers: RawHeaders = ()
     trace_id: str | None = None  # only with telemetry
+    error_code: str | None = None  # of an error response
 
     @classmethod
     def from_scope(cls, scope: Scope) -> "RequestState":

@@ -56,14 +56,19 @@ def log_unavailability(error: Exception, request_id: str) -> Cause | None:
     return cause
 
 
-def error_response(error: Exception, request_id: str, public_url: str | None = None) -> Response:
-    """The response for an exception. Unexpected errors are logged, and the client sees only `internal_error`."""
-    if not isinstance(error, ApiError):
-        cause = log_unavailability(error, request_id)
-        if cause:
-            detail = f"{SENTENCES[cause]} {retry_advice(cause)}"
-            error = ApiError("service_unavailable", detail, headers={"retry-after": "1"})
-        else:
-            log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
-            error = ApiError("internal_error")
+def to_api_error(error: Exception, request_id: str) -> ApiError:
+    """The error that the client sees. Unexpected errors are logged and become `internal_error`."""
+    if isinstance(error, ApiError):
+        return error
+    cause = log_unavailability(error, request_id)
+    if cause:
+        detail = f"{SENTENCES[cause]} {retry_advice(cause)}"
+        return ApiError("service_unavailable", detail, headers={"retry-after": "1"})
+    log.error("the request failed", extra={"request_id": request_id}, exc_info=error)
+    return ApiError("internal_error")
+
+
+def error_response(exception: Exception, request_id: str, public_url: str | None = None) -> Response:
+    """The response for an exception: see `to_api_error`."""
+    error = to_api_error(exception, request_id)
     return Response.from_object(error.status, error.body(request_id, public_url), error.headers)

@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from datetime import UTC, datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from uuid_utils.compat import uuid7
 
@@ -12,7 +13,8 @@ from plankeeper.database.client import Database, is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
 from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.http.json import to_json
-from plankeeper.request_log import store
+from plankeeper.request_log import count_store, store
+from plankeeper.request_log.counts import count_by_key_and_day, count_by_minute
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest, RequestBatchInsert
 
 log = logging.getLogger("plankeeper")
@@ -26,8 +28,10 @@ class RequestLogBuffer(WriteBuffer):
 
     contents = "requests of the request log"
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, zone: ZoneInfo) -> None:
+        """Requests are counted by the days of the zone."""
         self._db = db
+        self._zone = zone
         self._pending: deque[RequestRecord] = deque(maxlen=MAX_PENDING)
         self.append = self._pending.append
 
@@ -39,6 +43,8 @@ class RequestLogBuffer(WriteBuffer):
         try:
             async with self._db.transaction() as tx:
                 await store.insert(tx, build_batches(records))
+                await count_store.add_minutes(tx, count_by_minute(records))
+                await count_store.add_key_days(tx, count_by_key_and_day(records, self._zone))
         except asyncio.CancelledError:
             self._requeue(records)
             raise
@@ -69,7 +75,7 @@ def build_batches(records: list[RequestRecord]) -> list[RequestBatchInsert]:
 
 
 def _logged_request(record: RequestRecord) -> LoggedRequest:
-    _, timestamp, key_id, method, route, path, status, seconds, request_id = record
+    _, timestamp, key_id, method, route, path, status, seconds, request_id, error_code = record
     return LoggedRequest(
         int(timestamp * 1000) / 1000,
         key_id or "",
@@ -79,4 +85,5 @@ def _logged_request(record: RequestRecord) -> LoggedRequest:
         status,
         int(seconds * 100_000) / 100,
         request_id.decode("latin-1"),
+        error_code,
     )

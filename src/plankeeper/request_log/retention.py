@@ -1,10 +1,15 @@
-"""Retention of the request log: a maximum age, and a maximum number of requests per plan manager."""
+"""Retention of the request log and of the counts of requests.
+
+The log has a maximum age, and a maximum number of requests per plan manager.
+"""
 
 import time
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 from plankeeper.database.client import Executor
-from plankeeper.request_log import store
+from plankeeper.request_log import count_store, store
+from plankeeper.request_log.counts import DAY_RETENTION, MINUTE_RETENTION
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS
 
 CHECK_INTERVAL = 60.0  # seconds between two searches for active plan managers
@@ -25,5 +30,12 @@ class RequestLogRetention:
         if not self._due and (self._checked_at is None or now - self._checked_at >= CHECK_INTERVAL):
             window = 1e9 if self._checked_at is None else now - self._checked_at + CHECK_INTERVAL
             self._due, self._checked_at = await store.list_active(db, window), now
+            await self._purge_counts(db)
         for _ in range(min(MAX_TRIMS_PER_RUN, len(self._due))):
             await store.trim(db, self._due.pop(), MAX_KEPT_REQUESTS)
+
+    async def _purge_counts(self, db: Executor) -> None:
+        """Delete old counts, and all of them if the log is off."""
+        now = datetime.now(UTC)
+        await count_store.purge_minutes(db, now - MINUTE_RETENTION if self._days else now)
+        await count_store.purge_key_days(db, (now - DAY_RETENTION).date() if self._days else date.max)

@@ -1,6 +1,6 @@
 """Logged requests, stored in batches."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ class LoggedRequest(Struct, array_like=True, gc=False):
     status: int
     duration_ms: float
     request_id: str
+    error_code: str | None = None
 
     @property
     def responded_at(self) -> datetime:
@@ -40,3 +41,24 @@ class RequestBatch(Struct):
 
     id: UUID
     requests: list[LoggedRequest]
+
+
+class MinuteCount(Struct):
+    """The requests of a plan manager's keys in a minute: those with a status of 400 to 499, and with a higher one."""
+
+    plan_manager_id: UUID
+    minute: datetime
+    requests: int
+    rejected: int
+    failed: int
+
+
+class KeyDayCount(Struct):
+    """The requests of a key for a plan manager on a day, with one status and one code of an error."""
+
+    plan_manager_id: UUID
+    api_key_id: UUID
+    day: date
+    status: int
+    error_code: str  # empty without one
+    requests: int

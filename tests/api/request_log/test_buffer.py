@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec import Struct
@@ -23,6 +24,7 @@ from support.client import PREFIX, Client
 from support.cluster import SharedCluster
 from support.server import RunningServer, wait_until
 
+ZONE = ZoneInfo("UTC")
 ReadLog = Callable[[UUID | str], list[LoggedRequest]]
 
 
@@ -38,7 +40,7 @@ def logged_requests(server: RunningServer) -> ReadLog:
 
 
 def request_record(owner: UUID, number: int = 0, path: bytes = b"/x") -> RequestRecord:
-    return (owner, 1_790_000_000.0 + number, "key", "GET", "/x", path, 200, 0.00123, b"r%d" % number)
+    return (owner, 1_790_000_000.0 + number, "key", "GET", "/x", path, 200, 0.00123, b"r%d" % number, None)
 
 
 def test_each_request_is_logged_without_its_content(
@@ -61,6 +63,7 @@ def test_each_request_is_logged_without_its_content(
         lambda: len(logged_requests(api.plan_manager_id)) == 3 and len(logged_requests(other.plan_manager_id)) == 1
     )
     found = logged_requests(api.plan_manager_id)
+    assert [each.error_code for each in found] == [None, "not_found", None]
     assert [(each.method, each.route, each.path, each.status, each.request_id, each.key_id) for each in found] == [
         ("GET", f"{PREFIX}/participants", f"{PREFIX}/participants", 200, request_id(responses[0]), str(key.id)),
         ("GET", f"{PREFIX}/participants/{{participant_id}}", PREFIX + path, 404, request_id(responses[1]), str(key.id)),
@@ -151,8 +154,8 @@ def test_under_overload_the_newest_requests_of_each_plan_manager_are_written() -
     )
     assert {each.plan_manager_id: each.count for each in batches} == {flood: MAX_KEPT_REQUESTS, quiet: 1}
     requests = json.loads(batches[0].requests)
-    assert (requests[0][-1], requests[-1][-1]) == ("r7", f"r{MAX_KEPT_REQUESTS + 6}")
-    assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7"]
+    assert (requests[0][-2], requests[-1][-2]) == ("r7", f"r{MAX_KEPT_REQUESTS + 6}")
+    assert requests[0] == [1_790_000_007.0, "key", "GET", "/x", "/x", 200, 1.23, "r7", None]
 
 
 async def test_without_a_database_a_bounded_number_of_requests_is_buffered(
@@ -160,7 +163,7 @@ async def test_without_a_database_a_bounded_number_of_requests_is_buffered(
 ) -> None:
     owner = new_plan_manager()
     away = Database("postgresql://nobody@127.0.0.1:1/nothing")
-    gathered = RequestLogBuffer(away)
+    gathered = RequestLogBuffer(away, ZONE)
     async with away.open():
         for number in range(MAX_PENDING + 5):
             gathered.append(request_record(owner, number))
@@ -182,7 +185,7 @@ async def test_without_a_database_a_bounded_number_of_requests_is_buffered(
 
 async def test_unwritable_batches_are_dropped_and_logged(cluster: SharedCluster, caplog: Any) -> None:
     async with Database(cluster.dsn).open() as db:
-        gathered = RequestLogBuffer(db)
+        gathered = RequestLogBuffer(db, ZONE)
         gathered.append(request_record(uuid7()))
         await gathered.flush()
         await gathered.flush()

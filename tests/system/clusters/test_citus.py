@@ -50,6 +50,8 @@ ALL_SHARDS = {
     "imports.store.purge_uploaded": "a periodic task",
     "invoice_view_sessions.store.list_stale": "a periodic task",
     "participants.store.compact_counts": "a periodic task",
+    "request_log.count_store.purge_key_days": "a periodic task",
+    "request_log.count_store.purge_minutes": "a periodic task",
     "request_log.store.list_active": "a periodic task",
     "request_log.store.purge": "a periodic task",
     "webhooks.delivery_queue.get_backlog": "a metric",

@@ -67,6 +67,10 @@ COMPARISON = {
     "values": [{"label": TEXT, "this": TEXT, "other": TEXT, "differs": True}],
 }  # fmt: skip
 
+LOGGED_REQUEST = {
+    "responded_at": datetime(2026, 1, 2, tzinfo=UTC), "method": TEXT, "path": TEXT, "status": 404, "error_code": TEXT,
+    "duration_ms": 1.5, "request_id": TEXT,
+}  # fmt: skip
 PICKER = {
     "kind": "provider", "name": "provider", "text": TEXT, "id": None, "is_unclear": True, "message": TEXT,
     "candidates": [{"id": "1", "label": TEXT, "detail": TEXT}],
@@ -167,6 +171,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/pickers.html candidate_links": {"picker": PICKER, "url": "/console/{}".format},
     "macros/pickers.html candidate_choices": {"picker": PICKER},
     "macros/spend.html invoice_table": {"rows": [[LISTED_INVOICE, [TEXT]]], "names": {"2": TEXT}, "other": "provider"},
+    "macros/requests.html request_charts": {"charts": [CHART]},
+    "macros/requests.html request_status": {"request": LOGGED_REQUEST},
+    "macros/requests.html request_table": {"requests": [LOGGED_REQUEST]},
     "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "macros/records.html detail_email": {"name": "a", "value": TEXT},
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},

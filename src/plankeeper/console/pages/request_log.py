@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.console.chart_geometry import Chart
 from plankeeper.console.pagination import with_query
+from plankeeper.console.request_charts import HOURS, requests_by_hour, requests_by_minute
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.request_log import store
+from plankeeper.request_log import count_store, store
 from plankeeper.request_log.schemas import MAX_KEPT_REQUESTS, LoggedRequest
 
 pages = Pages()
@@ -33,6 +36,8 @@ async def list_(request: PageRequest) -> HtmlPage:
     max_lengths = {"key": 36, "status": 3, "text": 200, "request_id": 128}
     filters = {name: request.query.text(name)[:max_length] for name, max_length in max_lengths.items()}
     before = parse_cursor(request.query.text("before"))
+    retention_days, is_filtered = request.settings.request_log_retention, any(filters.values())
+    charts = await request_charts(request) if retention_days and not before and not is_filtered else None
     rows = await find_requests(request, request_filter(filters), before)
     older = None
     if len(rows) > PAGE_SIZE:
@@ -48,9 +53,9 @@ async def list_(request: PageRequest) -> HtmlPage:
         "keys": keys_by_id,
         "older": older,
         "statuses": STATUSES,
-        "is_filtered": any(filters.values()),
+        "is_filtered": is_filtered,
+        "charts": charts,
     }
-    retention_days = request.settings.request_log_retention
     return HtmlPage(
         "request_log.html",
         {
@@ -61,6 +66,13 @@ async def list_(request: PageRequest) -> HtmlPage:
             "max_entries": MAX_KEPT_REQUESTS,
         },
     )
+
+
+async def request_charts(request: PageRequest) -> tuple[Chart, Chart]:
+    """The requests of the plan manager by minute and by hour."""
+    now, zone = datetime.now(UTC), request.settings.time_zone
+    counts = await count_store.list_minutes(request.db, request.plan_manager_id, now - timedelta(hours=HOURS))
+    return requests_by_minute(counts, now, zone), requests_by_hour(counts, now, zone)
 
 
 def request_filter(filters: dict[str, str]) -> Callable[[LoggedRequest], bool]:
@@ -85,7 +97,10 @@ def with_request_id(request_id: str) -> Callable[[LoggedRequest], bool]:
 
 
 async def find_requests(
-    request: PageRequest, matches: Callable[[LoggedRequest], bool], before: RequestCursor | None
+    request: PageRequest,
+    matches: Callable[[LoggedRequest], bool],
+    before: RequestCursor | None,
+    limit: int = PAGE_SIZE,
 ) -> list[tuple[RequestCursor, LoggedRequest]]:
     """The requests of one page and one more, newest first, from the stored requests before the cursor."""
     rows: list[tuple[RequestCursor, LoggedRequest]] = []
@@ -98,8 +113,8 @@ async def find_requests(
                 numbered = numbered[: before.older]
             scanned += len(numbered)
             rows += [(RequestCursor(batch.id, index), each) for index, each in reversed(numbered) if matches(each)]
-            if len(rows) > PAGE_SIZE or scanned >= MAX_KEPT_REQUESTS:
-                return rows[: PAGE_SIZE + 1]
+            if len(rows) > limit or scanned >= MAX_KEPT_REQUESTS:
+                return rows[: limit + 1]
         if len(batches) <= size:
             break
         newest = batches[-1].id

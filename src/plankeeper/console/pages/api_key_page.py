@@ -1,0 +1,43 @@
+"""An API key: its requests by day, its errors by code, its latest requests."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from plankeeper.api_keys import service, store
+from plankeeper.console.pages.api_keys import can_change
+from plankeeper.console.pages.request_log import find_requests, request_filter
+from plankeeper.console.request_charts import DAYS, errors_by_code, requests_by_day
+from plankeeper.console.routing import HtmlPage, PageRequest, Pages
+from plankeeper.http.context import or_404
+from plankeeper.request_log import count_store
+
+pages = Pages()
+
+LATEST_REQUESTS = 10
+
+
+@pages.get("/settings/keys/{key_id}", role="manager")
+async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
+    keys = await store.list_by_plan_manager(request.db, request.plan_manager_id)
+    key = or_404(next((each for each in keys if each.id == key_id), None))
+    today = datetime.now(request.settings.time_zone).date()
+    since = today - timedelta(days=DAYS - 1)
+    counts = await count_store.list_key_days(request.db, request.plan_manager_id, key_id, since)
+    filters = {"key": str(key_id), "status": "", "text": "", "request_id": ""}
+    was_used = counts or key.last_used_at
+    latest = await find_requests(request, request_filter(filters), None, LATEST_REQUESTS) if was_used else []
+    # The key's own time is reported less often.
+    times = [each.responded_at for _, each in latest] + ([key.last_used_at] if key.last_used_at else [])
+    context = {
+        "key": key,
+        "state": service.key_state(key),
+        "changeable": can_change(request, key),
+        "names": request.account.plan_manager_names,
+        "last_used_at": max(times, default=None),
+        "chart": requests_by_day(counts, today),
+        "errors_by_code": errors_by_code(counts, str(key_id)),
+        "requests": [each for _, each in latest[:LATEST_REQUESTS]],
+        "rate_limit": request.settings.rate_limit if key.rate_limit is None else key.rate_limit,
+        "retention_days": request.settings.request_log_retention,
+    }
+    return HtmlPage("api_key_page.html", context)

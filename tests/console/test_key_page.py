@@ -1,0 +1,115 @@
+"""The page of an API key: its facts, its requests by day, its errors by code, its latest requests."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html import unescape
+from uuid import UUID
+
+import pytest
+
+from plankeeper.accounts.tokens import hash_token
+from plankeeper.api_keys import store
+from plankeeper.api_keys.schemas import ApiKey
+from support.client import Client
+from support.console import Account, Browser
+from support.server import RunningServer, wait_until
+
+PAGE = "/console/settings/keys"
+
+
+@pytest.fixture
+def key_of(server: RunningServer) -> Callable[[str], ApiKey]:
+    """The key with a secret."""
+
+    def get(secret: str) -> ApiKey:
+        key = server.run(store.get_by_hash(server.db, hash_token(secret)))
+        assert key
+        return key
+
+    return get
+
+
+def text_of(page: str) -> str:
+    """The words of a page's main part."""
+    main = page[page.index("<main") : page.index("</main>")]
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", main)))
+
+
+def test_a_key_page_counts_requests_by_day_and_code_and_lists_the_latest(
+    server: RunningServer,
+    owner: Browser,
+    new_key: Callable[..., str],
+    new_plan_manager: Callable[[], UUID],
+    plan_manager_id: UUID,
+    key_of: Callable[[str], ApiKey],
+) -> None:
+    elsewhere = new_plan_manager()
+    secret, other_secret = new_key(plan_manager_id, elsewhere), new_key(plan_manager_id)
+    key, path = key_of(secret), f"{PAGE}/{key_of(secret).id}"
+    assert f'<a href="{path}">' in owner.get(PAGE).text
+    assert "The key has made no requests for this plan manager." in owner.get(path).text
+    client = Client(server.url, secret, plan_manager_id)
+    for _ in range(11):
+        client.get("/participants")
+    missing = client.get(f"/participants/{key.id}")
+    invalid = client.get("/participants", status="x")
+    assert (missing.status_code, invalid.status_code) == (404, 400)
+    client.http.close()
+    for other in (Client(server.url, other_secret, plan_manager_id), Client(server.url, secret, elsewhere)):
+        other.get(f"/providers/{key.id}")
+        other.http.close()
+    page = wait_until(lambda: "13 requests in total" in (found := owner.get(path).text) and found)
+    text = text_of(page)
+    day = f"{datetime.now(server.settings.time_zone):%-d %b %Y}"
+    for expected in (
+        f"test …{key.last_four}",
+        "Permissions read, write",
+        f"{day} 11 2 13",
+        "404 not_found 1",
+        "400 invalid_request 1",
+    ):
+        assert expected in text, (expected, text)
+    assert f'href="/console/requests?key={key.id}&amp;status=404"' in page
+    latest = re.findall(r"<code>GET ([^<]+)</code>", page)
+    assert (len(latest), sum("/providers" in each for each in latest)) == (10, 0)
+    assert (missing.headers["x-request-id"] in page, invalid.headers["x-request-id"] in page) == (True, True)
+
+
+def test_a_key_page_offers_what_the_person_may_do(
+    server: RunningServer,
+    owner: Browser,
+    new_key: Callable[..., str],
+    new_plan_manager: Callable[[], UUID],
+    plan_manager_id: UUID,
+    key_of: Callable[[str], ApiKey],
+) -> None:
+    own, shared = key_of(new_key(plan_manager_id)), key_of(new_key(plan_manager_id, new_plan_manager()))
+    actions = r'href="[^"]+/(rotate|revoke)">([^<]+)</a>'
+    assert re.findall(actions, owner.get(f"{PAGE}/{own.id}").text) == [("rotate", "Rotate"), ("revoke", "Revoke")]
+    page = owner.get(f"{PAGE}/{shared.id}").text
+    assert re.findall(actions, page) == [("revoke", "Remove access")]
+    assert ("and 1 more" in page, *[str(each) in page for each in shared.plan_managers]) == (True, False, False)
+
+    async def revoke() -> None:
+        async with server.db.transaction() as tx:
+            await store.revoke(tx, own.id, datetime.now(UTC))
+
+    server.run(revoke())
+    page = owner.get(f"{PAGE}/{own.id}").text
+    assert ('<span class="tag">revoked</span>' in page, re.findall(actions, page)) == (True, [])
+
+
+def test_a_key_without_access_to_the_plan_manager_has_no_page(
+    owner: Browser,
+    new_browser: Callable[..., Browser],
+    new_account: Callable[..., Account],
+    new_key: Callable[..., str],
+    new_plan_manager: Callable[[], UUID],
+    plan_manager_id: UUID,
+    key_of: Callable[[str], ApiKey],
+) -> None:
+    foreign, own = key_of(new_key(new_plan_manager())), key_of(new_key(plan_manager_id))
+    assert owner.get(f"{PAGE}/{foreign.id}").status_code == 404
+    assert new_browser(new_account("viewer")).get(f"{PAGE}/{own.id}").status_code == 403
+    assert new_browser(new_account("manager")).get(f"{PAGE}/{own.id}").status_code == 200
