@@ -1,12 +1,15 @@
 """Debian's Chromium, and a page of it that fails the test when a script of the page fails."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from support.chromium import chromium_flags, chromium_program
+from support.client import Client
+from support.console import Account, fill_sign_in_form, wait_until_signed_in
 from support.server import RunningServer
 
 
@@ -37,3 +40,24 @@ def page(chromium: Any, server: RunningServer) -> Iterator[Any]:
     yield opened
     context.close()
     assert errors == []
+
+
+@pytest.fixture
+def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
+    """A client of the plan manager that the visitor works for."""
+    return new_client(plan_manager_id)
+
+
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
+def visitor(
+    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
+) -> Iterator[Any]:
+    """A page of a manager who has signed in, in a browser that may not run scripts."""
+    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    fill_sign_in_form(opened, new_account("manager").email)
+    wait_until_signed_in(opened)
+    opened.wait_for_load_state("load")
+    yield opened
+    context.close()

@@ -1,43 +1,13 @@
 """Forms in a real browser, with and without JavaScript: errors, sections, contacts, unsaved changes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
-import pytest
-
+from support.chromium import click
 from support.client import Client
 from support.console import Account, LoadCounter, fill_sign_in_form
-from support.server import RunningServer
 
 FOCUSED = "document.activeElement.id || document.activeElement.className"
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
-
-
-@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
-def visitor(
-    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
-) -> Iterator[Any]:
-    """A page of somebody who has signed in."""
-    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    fill_sign_in_form(opened, new_account("manager").email)
-    opened.get_by_role("link", name="Participants").first.wait_for()
-    yield opened
-    context.close()
-
-
-def click(page: Any, role: str, name: str) -> None:
-    """Click on a link or a button that leads to a page, and wait for the page."""
-    with page.expect_navigation(wait_until="load"):
-        page.get_by_role(role, name=name, exact=True).click()
 
 
 def test_an_address_is_changed_in_two_pages(visitor: Any, client: Client) -> None:

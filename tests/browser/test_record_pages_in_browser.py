@@ -1,43 +1,15 @@
 """Pages of records in a real browser, with and without JavaScript: everything about one participant."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
-import pytest
 from uuid_utils.compat import uuid7
 
+from support.chromium import click
 from support.client import Client
-from support.console import Account, fill_sign_in_form
+from support.console import Account, LoadCounter, fill_sign_in_form
 from support.server import RunningServer
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
-
-
-@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
-def visitor(
-    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
-) -> Iterator[Any]:
-    """A page of somebody who has signed in."""
-    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    fill_sign_in_form(opened, new_account("manager").email, "/console/participants")
-    opened.get_by_role("heading", name="Participants").wait_for()
-    yield opened
-    context.close()
-
-
-def follow(page: Any, name: str) -> None:
-    """Click on a link whose text begins with a name, and wait for the page."""
-    with page.expect_navigation(wait_until="load"):
-        page.get_by_role("link", name=name).first.click()
 
 
 def test_everything_about_a_participant_is_one_page_away(
@@ -60,18 +32,20 @@ def test_everything_about_a_participant_is_one_page_away(
     ]  # fmt: skip
     assert not import_rows(client, "invoices", rows).errors
     visitor.goto("/console/participants")
-    follow(visitor, "Róisín Kavanagh")
+    loads = LoadCounter(visitor)
+    click(visitor, "link", "Róisín Kavanagh", exact=False)
     for text in ("12 days left", "Charlotte", "0491 577 426", "1 invoice", "$989.73"):
         assert visitor.get_by_text(text, exact=True).first.is_visible()
-    follow(visitor, "Invoices 2")
+    click(visitor, "link", "Invoices 2", exact=False)
     assert visitor.get_by_role("heading", level=1).inner_text() == "Róisín Kavanagh"
     assert visitor.get_by_role("heading", name="Invoices by month").is_visible()
-    follow(visitor, "Team 1")
+    click(visitor, "link", "Team 1", exact=False)
     assert visitor.get_by_role("cell", name="c@example.com").is_visible()
-    follow(visitor, "Timeline")
+    click(visitor, "link", "Timeline", exact=False)
     assert visitor.get_by_role("heading", level=1).inner_text() == "Róisín Kavanagh"
-    follow(visitor, "1 invoice")
-    follow(visitor, "INV-2")
+    assert loads.count == 4
+    click(visitor, "link", "1 invoice", exact=False)
+    click(visitor, "link", "INV-2", exact=False)
     assert visitor.get_by_text("Line 1: 2.25 × $219.80 is $494.55, the invoice says $495.18.").is_visible()
     assert visitor.get_by_text("Expected $494.55").is_visible()
 

@@ -1,0 +1,188 @@
+"""Jobs of an office in Chromium, with and without JavaScript, and the number of pages that each takes.
+
+Those with forms, with imports and of Home are in `test_forms_in_browser`, `test_import_in_browser` and
+`test_home_in_browser`.
+"""
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from support.chromium import click, search_everywhere
+from support.client import Client
+from support.console import LoadCounter
+from support.server import RunningServer
+
+Import = Callable[..., Any]
+LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 1}
+ROISIN = {
+    "first_name": "Róisín", "last_name": "Kavanagh", "preferred_name": "Ro", "participant_number": "430205409",
+    "email": "roisin.kavanagh@example.com", "phone_number": "0491 571 266",
+}  # fmt: skip
+
+
+def message(page: Any) -> str:
+    """What the page says about the form that was sent."""
+    return page.get_by_role("status").first.inner_text()
+
+
+def heading(page: Any) -> str:
+    return page.get_by_role("heading", level=1).inner_text()
+
+
+@pytest.fixture
+def today(server: RunningServer) -> date:
+    return datetime.now(server.settings.time_zone).date()
+
+
+@pytest.fixture
+def import_invoices(client: Client, import_rows: Import) -> Callable[..., list[str]]:
+    """Imports invoices with one correct line, on hold unless they say otherwise: their ids."""
+
+    def import_all(*invoices: dict[str, Any]) -> list[str]:
+        rows = [
+            {"id": str(uuid7()), "claim_status": "on_hold", "tax": 0, "subtotal": each["total"],
+             "line_items": [LINE | {"unit_price": each["total"], "total_price": each["total"]}]} | each
+            for each in invoices
+        ]  # fmt: skip
+        report = import_rows(client, "invoices", rows)
+        assert not report.errors, report.errors
+        return [each["id"] for each in rows]
+
+    return import_all
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "avanagh", "roisin kav", "Kavanagh, Róisín", "Kavanah", "430 205 409", "205409", "roisin.kavanagh@",
+        "0491571266", "0491 571 266", "Ro",
+    ],
+)  # fmt: skip
+def test_a_participant_is_found_in_two_pages(visitor: Any, client: Client, text: str) -> None:
+    client.create("/participants", ROISIN)
+    client.create("/participants", {"first_name": "Bo", "last_name": "Chen", "participant_number": "430205410"})
+    visitor.goto("/console/providers")
+    loads = LoadCounter(visitor)
+    search_everywhere(visitor, text)
+    if heading(visitor) == "Search":
+        assert visitor.get_by_role("link", name="Bo Chen").count() == 0
+        click(visitor, "link", "Róisín Kavanagh", exact=False)
+    assert heading(visitor).startswith("Róisín Kavanagh")
+    assert loads.count <= 2
+
+
+def test_somebody_of_the_team_leads_to_the_participant(visitor: Any, client: Client) -> None:
+    person = client.create("/participants", ROISIN)["id"]
+    client.create(f"/participants/{person}/team-members", {"first_name": "Charlotte", "role": "Plan nominee"})
+    loads = LoadCounter(visitor)
+    search_everywhere(visitor, "charlo")
+    assert visitor.get_by_text("Plan nominee of Róisín Kavanagh").is_visible()
+    click(visitor, "link", "Charlotte")
+    click(visitor, "link", "Róisín Kavanagh")
+    assert loads.count == 3
+
+
+def test_a_change_is_seen_and_undone_in_two_pages(visitor: Any, client: Client) -> None:
+    path = f"/participants/{client.create('/participants', ROISIN | {'city': 'Hobart'})['id']}"
+    visitor.goto(f"/console{path}/edit/address")
+    visitor.get_by_label("City").fill("Burnie")
+    click(visitor, "button", "Save changes")
+    loads = LoadCounter(visitor)
+    click(visitor, "link", "Undo")
+    assert visitor.get_by_role("row", name="City").inner_text().split() == ["City", "Burnie", "Hobart"]
+    click(visitor, "button", "Undo change")
+    assert (message(visitor), loads.count) == ("Undone: City. Undo", 2)
+    assert client.get(path, view="full").json()["city"] == "Hobart"
+    # The timeline, which the page is now, has both changes, who made them, and an undo for each.
+    for change, text in (("Hobart → Burnie", "City changed"), ("Burnie → Hobart", "City changed")):
+        before, after = change.split(" → ")
+        entry = visitor.locator(".timeline > li").filter(has_text=f"before {before}").filter(has_text=f"after {after}")
+        assert entry.get_by_text(text, exact=True).is_visible()
+        assert entry.get_by_text("Robin Hale").is_visible()
+        assert entry.get_by_role("link", name="Undo").is_visible()
+
+
+def test_a_participant_is_deleted_and_restored_with_the_team(visitor: Any, client: Client) -> None:
+    path = f"/participants/{client.create('/participants', ROISIN)['id']}"
+    client.create(f"{path}/team-members", {"first_name": "Charlotte", "contact_priority": 1})
+    before = client.get(path, view="full").json(), client.get(f"{path}/team-members").json()["data"]
+    visitor.goto(f"/console{path}")
+    loads = LoadCounter(visitor)
+    visitor.get_by_label("More actions").click()
+    click(visitor, "link", "Delete")
+    click(visitor, "button", "Delete participant")
+    assert (message(visitor), loads.count) == ("Róisín Kavanagh moved to the bin. Undo", 2)
+    assert client.get(path).status_code == 404
+    click(visitor, "link", "Undo")
+    click(visitor, "button", "Restore participant")
+    assert (heading(visitor), loads.count) == ("Róisín Kavanagh “Ro”", 4)
+    assert visitor.get_by_text("Charlotte").first.is_visible()
+    after = client.get(path, view="full").json(), client.get(f"{path}/team-members").json()["data"]
+    assert after[0] | {"updated_at": None} == before[0] | {"updated_at": None}
+    assert [each["first_name"] for each in after[1]] == [each["first_name"] for each in before[1]]
+
+
+def test_duplicates_are_found_in_two_pages_and_each_is_settled_in_three(
+    visitor: Any, client: Client, import_invoices: Callable[..., list[str]], today: date
+) -> None:
+    person = client.create("/participants", ROISIN)["id"]
+    provider = client.create("/providers", {"entity_name": "Pewter Pelican"})["id"]
+    invoice = {"participant_id": person, "pm_provider_id": provider, "invoice_date": today.isoformat()}
+    import_invoices(
+        *(invoice | {"invoice_number": f"INV-{number}", "total": 100 + number, "claim_status": "paid"}
+          for number in range(3)),
+    )  # fmt: skip
+    duplicates = import_invoices(
+        *(invoice | {"invoice_number": f"INV-{number}", "total": 100 + number} for number in range(3)),
+        invoice | {"invoice_number": "INV-9", "total": 109, "invoice_date": None},
+    )[:3]
+    loads = LoadCounter(visitor)
+    visitor.goto("/console")
+    click(visitor, "link", "Possible duplicate")
+    assert visitor.locator("table.list tbody tr").count() == 3
+    assert loads.count == 2
+    found = visitor.url
+    for number in range(3):
+        loads.count = 0
+        click(visitor, "link", f"INV-{number}")
+        assert visitor.get_by_role("link", name="Open the earlier invoice").is_visible()
+        visitor.get_by_text("Ignore…").click()
+        visitor.get_by_label("Reason").fill("The first one was withdrawn")
+        click(visitor, "button", "Ignore warning")
+        assert "“Possible duplicate” ignored." in message(visitor)
+        visitor.goto(found)
+        assert loads.count == 3
+    assert visitor.get_by_text("No invoices match.").is_visible()
+    for id_ in duplicates:
+        state = client.get(f"/invoices/{id_}").json()["state_management"]
+        assert (state["errors"], state["ignored_errors"]) == (["possible_duplicate"], ["possible_duplicate"])
+
+
+def test_invoices_of_a_provider_between_two_dates_over_an_amount_are_one_page_with_their_total(
+    visitor: Any, client: Client, import_invoices: Callable[..., list[str]]
+) -> None:
+    pelican = client.create("/providers", {"entity_name": "Pewter Pelican Psychology Group"})["id"]
+    other = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    rows = [
+        (pelican, "2026-06-30", "1500.00"), (pelican, "2026-07-01", "1000.01"), (pelican, "2026-08-15", "999.99"),
+        (pelican, "2026-09-30", "2000.50"), (pelican, "2026-10-01", "1500.00"), (other, "2026-08-01", "4000.00"),
+    ]  # fmt: skip
+    import_invoices(
+        *({"invoice_number": f"INV-{number}", "pm_provider_id": provider, "invoice_date": day, "total": total}
+          for number, (provider, day, total) in enumerate(rows)),
+    )  # fmt: skip
+    visitor.goto("/console/invoices")
+    loads = LoadCounter(visitor)
+    visitor.get_by_text("Filters", exact=True).click()
+    visitor.get_by_label("Provider").fill("pelican")
+    visitor.get_by_label("Date from", exact=True).fill("1/7/2026")
+    visitor.get_by_label("Date to", exact=True).fill("30/9/2026")
+    visitor.get_by_label("Total from").fill("1,000")
+    click(visitor, "button", "Apply filters")
+    assert visitor.locator(".list-summary").inner_text() == "2 invoices · $3,000.51"
+    assert sorted(visitor.locator("table.list tbody td.lead").all_inner_texts()) == ["INV-1", "INV-3"]
+    assert loads.count == 1
