@@ -35,6 +35,17 @@ HAS_WARNINGS = Filter(("has_warnings",), "errors and {}::boolean")
 WITHOUT_PARTICIPANT = Filter(("without_participant",), "participant_id is null and {}::boolean")
 CLAIM_STATUS = Filter(("claim_status",), "claim_status = {}")
 APPROVAL_STATUS = Filter(("approval_status",), "approval_status = {}")
+# Of the participants of an account manager.
+ACCOUNT_MANAGER = Filter(
+    ("account_manager",),
+    "participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})",
+    materialize=True,
+)
+# The index of open invoices is in the order of their receipt.
+_IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
+UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True)
+IN_PROGRESS = Filter(("in_progress",), _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean", materialize=True)
+IS_DELETED = Filter(("is_deleted",), "is_deleted = {}")
 RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
 WARNINGS = (WARNING, HAS_WARNINGS)
 
@@ -52,6 +63,10 @@ LIST = FilteredList(
         *WARNINGS,
         CLAIM_STATUS,
         APPROVAL_STATUS,
+        UNPAID,
+        IN_PROGRESS,
+        ACCOUNT_MANAGER,
+        IS_DELETED,
     ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),

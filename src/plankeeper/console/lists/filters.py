@@ -239,7 +239,7 @@ class RecordFilter:
         text = params.get(self.name, "")
         for name, (label, values) in self.choices.items():
             if text and text in (name, label):
-                shown = RecordPicker(self.picker, self.name, label)
+                shown = RecordPicker(self.picker, self.name, label, takes_any_text=True)
                 return ParsedFilter(dict(values), label, params={self.name: name}, picker=shown)
         if record_id := parse_uuid(text):
             return await self._parse_id(record_id, context)

@@ -25,7 +25,9 @@ from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
 from plankeeper.invoices.warnings import WARNINGS
 from plankeeper.search.filters import invoice_number_pattern
 
-CLAIM_STATUSES = {each: humanize(each) for each in allowed_values(ClaimStatus)}
+# Several statuses together, which the SQL knows by the same names.
+CLAIM_STATUS_GROUPS = {"unpaid": "All unpaid", "in_progress": "All in progress"}
+CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
 
@@ -89,6 +91,10 @@ async def _number_values(request: PageRequest, text: str) -> Mapping[str, object
     return {"number_pattern": await invoice_number_pattern(request.db, text)}
 
 
+def _claim_status_values(choice: str) -> Mapping[str, object]:
+    return {choice: True} if choice in CLAIM_STATUS_GROUPS else {"claim_status": choice}
+
+
 def _warning_values(choice: str) -> Mapping[str, object]:
     return {"has_warnings": True} if choice == "any" else {"warning": choice}
 
@@ -122,9 +128,18 @@ FILTERS = (
     DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _date_values),
     DateRangeFilter("received", "Received", "received_from", "received_to", PAST_PRESETS, _received_values),
     AmountRangeFilter("Total", "min", "max", "total_min", "total_max"),
-    ChoiceFilter("claim_status", "Claim status", CLAIM_STATUSES, lambda choice: {"claim_status": choice}),
+    ChoiceFilter("claim_status", "Claim status", CLAIM_STATUSES, _claim_status_values),
     ChoiceFilter("approval_status", "Approval", APPROVAL_STATUSES, lambda choice: {"approval_status": choice}),
     ChoiceFilter("warning", "Warning", WARNING_CHOICES, _warning_values),
+    RecordFilter(
+        "account_manager",
+        "Account manager",
+        "account_manager",
+        lambda found: {"account_manager": str(found)},
+    ),
+    ChoiceFilter(
+        "deleted", "Deleted", {"no": "Not deleted", "yes": "Deleted"}, lambda choice: {"is_deleted": choice == "yes"}
+    ),
 )
 INVOICES = ListDefinition(
     kind="invoices",
