@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from uuid_utils.compat import uuid7
+
+from plankeeper.console.account_manager_field import MAX_OPTIONS
 from support.chromium import click
 from support.client import Client
 from support.console import Account, LoadCounter, fill_sign_in_form
@@ -58,6 +61,30 @@ def test_the_primary_contact_is_changed_in_one_page(visitor: Any, client: Client
         "Charlotte": 2,
         "Deirdre": 1,
     }
+
+
+def test_one_of_many_account_managers_is_found_by_name(
+    visitor: Any, client: Client, import_rows: Callable[..., Any]
+) -> None:
+    names = [("Ama", "Owusu"), ("Ama", "Mensah"), *(("Person", str(number)) for number in range(MAX_OPTIONS))]
+    rows = [
+        {"id": str(uuid7()), "first_name": first, "last_name": last, "email": f"{first}.{last}@example.com"}
+        for first, last in names
+    ]
+    assert not import_rows(client, "account-managers", rows).errors
+    made = client.create("/participants", {"first_name": "Ann"})["id"]
+    visitor.goto(f"/console/participants/{made}/edit/manager")
+    loads = LoadCounter(visitor)
+    visitor.get_by_label("Account manager").press_sequentially("ama")
+    if visitor.evaluate("document.querySelector('.suggestions') !== null"):
+        visitor.get_by_role("option", name="Ama Mensah").click()
+    else:
+        click(visitor, "button", "Save changes")
+        visitor.get_by_label("Ama Mensah").check()
+    click(visitor, "button", "Save changes")
+    assert "Changes saved: Account manager." in visitor.get_by_role("status").inner_text()
+    assert loads.count <= 2
+    assert client.get(f"/participants/{made}?view=full").json()["account_manager"]["name"] == "Ama Mensah"
 
 
 def test_the_summary_has_the_focus_and_leads_to_the_fields(visitor: Any, client: Client) -> None:

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from plankeeper.account_managers import store as account_manager_store
 from plankeeper.account_managers.schemas import AccountManagerListQuery
+from plankeeper.console.account_manager_field import MAX_OPTIONS, account_manager_picker
 from plankeeper.console.routing import PageRequest
 from plankeeper.exit_reasons import store as exit_reasons
 from plankeeper.http.schemas import STATE_CODES
@@ -31,10 +32,12 @@ async def manager_choices(request: PageRequest) -> dict[str, str]:
 async def form_choices(request: PageRequest, participant: Participant | None) -> Mapping[str, object]:
     """The options of the form's selects. The participant's current values are included even if they are not active."""
     choices = await manager_choices(request)
+    picker = await account_manager_picker(request, participant) if len(choices) > MAX_OPTIONS else None
     manager = participant.account_manager if participant else None
     if manager and manager.id:
         choices.setdefault(str(manager.id), f"{manager.name or 'No name'} (not available any more)")
     return {
+        "manager_picker": picker,
         "managers": {"": "Not set", **choices},
         "states": {"": "Not set", **{each: each for each in STATE_CODES}},
         "statuses": {each: each for each in STATUSES},

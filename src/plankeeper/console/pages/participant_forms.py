@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from plankeeper.console.account_manager_field import read_account_manager
 from plankeeper.console.confirmations import require_confirmed
 from plankeeper.console.edit_forms import (
     describe_changes,
@@ -48,10 +49,11 @@ async def new(request: PageRequest) -> HtmlPage:
 
 @pages.post("/participants", role="manager", on_error=new)
 async def create(request: FormRequest) -> Redirect:
-    form = without_spaces(request.form, "participant_number", empty_form(), is_scheme_number)
+    form, manager_errors = await read_account_manager(request, None)
+    form = without_spaces(form, "participant_number", empty_form(), is_scheme_number)
     change, errors = find_changes(ParticipantUpdate, form, empty_form())
     row = apply_patch(change, empty_row())
-    errors = errors or find_missing_identity(row)
+    errors = [*errors, *manager_errors] or find_missing_identity(row)
     implausible = await find_implausible_changes(request, None, row)
     require_confirmed(request.form, implausible, errors, PARTICIPANTS_URL)
     async with translate_constraints(request, service.CONSTRAINT_ERRORS):
@@ -97,8 +99,10 @@ def update_section(name: str) -> Callable[[FormRequest, UUID], Awaitable[Redirec
         section = SECTIONS[name]
         current = participant_form(participant)
         require_unchanged(request, select_fields(current, section.fields))
-        form = without_spaces(request.form, "participant_number", current, is_scheme_number)
+        form, manager_errors = await read_account_manager(request, participant)
+        form = without_spaces(form, "participant_number", current, is_scheme_number)
         change, errors = find_changes(ParticipantUpdate, form, current, section.fields)
+        errors += manager_errors
         after = apply_patch(change, or_404(before))
         if name == "person":
             errors = errors or find_missing_identity(after)
