@@ -31,6 +31,7 @@ SELECTIONS: tuple[tuple[dict[str, str], list[str]], ...] = (
     ({"deleted": "no", "claim_status": "new"}, ["DATED", "LOST"]),
     ({"deleted": "yes"}, []),
     ({"account_manager": NOBODY}, []),
+    ({"claim_status": "unpaid", "min": "1", "deleted": "no"}, ["DATED"]),
     ({"approval_status": "pending"}, ["DATED"]),
     ({"participant": "{participant}"}, ["DATED", "PLAIN"]),
     ({"participant": "lee"}, ["DATED", "PLAIN"]),
@@ -280,3 +281,86 @@ def test_the_file_has_the_rows_order_and_columns_of_the_list(
     assert rows[0] == ["'=1+1", "2026-01-15", "Amber & Sons", "Ann Lee", "2000", "new", "not_required", rows[0][-1]]
     export_event = owner.activity("?type=export.created")
     assert all(text in export_event for text in ("invoices", "min=11", "111"))
+
+
+def open_in_list(owner: Browser, number: str, **query: str) -> str:
+    """The address of an invoice as the list has it."""
+    page = owner.get(INVOICES, params=query).text
+    found = re.search(rf'class="lead"><a href="([^"]+)">{number}</a>', page)
+    assert found, page
+    return unescape(found[1])
+
+
+def place(page: str) -> tuple[str | None, str | None, str | None]:
+    """The position in the list, and the addresses of the previous and the next invoice."""
+    position = re.search(r"<span>([\d,]+ of [\d,]+|Not in the list any more)</span>", page)
+    return position and position[1], link(page, "prev"), link(page, "next")
+
+
+def test_an_invoice_of_a_list_leads_to_its_neighbours_and_back(owner: Browser, many_invoices: list[str]) -> None:
+    query = {"min": "100", "sort": "total"}
+    first, second, last = (open_in_list(owner, number, **query) for number in ("N099", "N100", "N119"))
+    assert place(owner.get(first).text) == ("1 of 21", None, second)
+    assert place(owner.get(second).text)[:2] == ("2 of 21", first)
+    assert place(owner.get(last).text)[::2] == ("21 of 21", None)
+    back = re.search(r'<li><a href="([^"]+)">Invoices</a></li>', owner.get(second).text)
+    assert back
+    assert unescape(back[1]) == f"{INVOICES}?min=100&sort=total"
+    onward = link(owner.get(INVOICES).text, "next") or ""
+    third_page = owner.get(link(owner.get(onward).text, "next") or "")
+    deep = unescape(re.findall(r'class="lead"><a href="([^"]+)"', third_page.text)[3])
+    page = owner.get(deep).text
+    assert place(page)[0] == "104 of 120"
+    back = re.search(r'<li><a href="([^"]+)">Invoices</a></li>', page)
+    assert back
+    assert listed(owner.get(unescape(back[1])).text) == many_invoices[100:]
+
+
+def test_without_a_list_or_with_an_odd_one_a_page_has_no_place(owner: Browser, import_invoice: Put) -> None:
+    ident = import_invoice()
+    for suffix in (
+        "",
+        "?list=min%3Dlots",
+        f"?list={'x' * 5000}",
+        "?list=%2500%25ff",
+        "?list=after%3Ds.odd%26before%3D%3C",
+    ):
+        page = owner.get(f"{INVOICES}/{ident}{suffix}")
+        assert (page.status_code, place(page.text)[1:]) == (200, (None, None)), suffix
+
+
+def test_ignoring_a_warning_leads_on_to_the_next_invoice(owner: Browser, import_invoice: Put) -> None:
+    faults = {"invoice_date": "2099-01-01"}
+    import_invoice(invoice_number="FIRST", total=3, subtotal=3, **faults)
+    import_invoice(invoice_number="SECOND", total=2, subtotal=2, **faults)
+    import_invoice(invoice_number="PLAIN", total=1)
+    query = {"warning": "check_dates", "sort": "-total"}
+    first, second = (open_in_list(owner, number, **query) for number in ("FIRST", "SECOND"))
+    action = re.search(r'action="([^"]+/warnings/check_dates/ignore[^"]*)"', owner.get(first).text)
+    assert action
+    response = owner.submit(unescape(action[1]), {"reason": "A leap year"})
+    assert (response.status_code, response.headers["location"]) == (303, second)
+    page = owner.get(second).text
+    assert "of invoice FIRST ignored. This is the next invoice." in page
+    assert place(page) == ("1 of 1", None, None)
+    gone = owner.submit(unescape(action[1]), {"reason": "Again"})
+    assert gone.headers["location"] == first
+    assert place(owner.get(first).text) == ("Not in the list any more", None, second)
+    action = re.search(r'action="([^"]+/warnings/check_dates/ignore[^"]*)"', owner.get(second).text)
+    assert action
+    invalid = owner.submit(unescape(action[1]), {"reason": ""})
+    assert (invalid.status_code, f'action="{action[1]}"' in invalid.text) == (422, True)
+    # The last one of the list stays, and so does one with another warning.
+    assert owner.submit(unescape(action[1]), {"reason": "A leap year"}).headers["location"] == second
+
+
+def test_invoices_are_selected_by_the_account_manager_of_the_participant(
+    owner: Browser, api: Client, import_invoice: Put, import_rows: Callable[..., Any]
+) -> None:
+    manager = str(uuid7())
+    assert not import_rows(api, "account-managers", [{"id": manager, "first_name": "Kim"}]).errors
+    theirs = api.create("/participants", {"first_name": "Bo", "account_manager_id": manager})["id"]
+    import_invoice(invoice_number="OTHER")
+    import_invoice(invoice_number="THEIRS", participant_id=theirs)
+    for more in ({}, {"claim_status": "unpaid", "deleted": "no"}, {"received": "this_week", "warning": ""}):
+        assert listed(owner.get(INVOICES, params={"account_manager": manager, **more}).text) == ["THEIRS"], more

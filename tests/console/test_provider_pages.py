@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 import pytest
@@ -112,7 +113,36 @@ def test_the_list_is_paginated(owner: Browser, client: Client) -> None:
         second = owner.get(unescape(onward[1])).text
         assert [each in first for each in ("Care 00", "Care 49", "Care 50")] == [True, True, False]
         assert [each in second for each in ("Care 49", "Care 50", "Care 59")] == [False, True, True]
-        assert f'href="{base}">First page' in second
+        back = re.search(r'href="([^"]+)" rel="prev"', second)
+        assert back
+        again = owner.get(unescape(back[1])).text
+        assert [each in again for each in ("Care 00", "Care 49", "Care 50")] == [True, True, False]
+
+
+def test_the_list_has_filters_orders_and_a_file(owner: Browser, client: Client, provider_id: str) -> None:
+    client.create("/providers", {"entity_name": "Calm Care", "state": "VIC", "primary_phone_number": "03 9000 0000"})
+    client.create("/providers", {"entity_name": "amber", "state": "TAS"})
+    found = {
+        "": ["amber", "Bright Care", "Calm Care"], "active=yes": ["amber", "Calm Care"], "active=no": ["Bright Care"],
+        "state=TAS": ["amber", "Bright Care"], "state=TAS&active=no": ["Bright Care"], "state=WA": [],
+        "sort=-name": ["Calm Care", "Bright Care", "amber"], "q=care&state=VIC": ["Calm Care"],
+    }  # fmt: skip
+    assert {query: listed_names(owner, **dict(parse_qsl(query))) for query in found} == found
+    page = owner.get(PAGE, params={"state": "TAS"}).text
+    assert ('class="list-summary">2 providers<' in page, "</span>State: TAS <span" in page) == (True, True)
+    file = owner.get(f"{PAGE}.csv?state=VIC").content.decode("utf-8-sig")
+    assert file == "Name,ABN,Suburb,State,Phone,Email\r\nCalm Care,,,VIC,03 9000 0000,\r\n"
+
+
+def test_a_provider_keeps_its_place_in_the_list(owner: Browser, client: Client) -> None:
+    for name in ("Care A", "Care B", "Care C", "Other"):
+        client.create("/providers", {"entity_name": name})
+    page = owner.get(PAGE, params={"q": "care", "sort": "-name"}).text
+    links = [unescape(each) for each in re.findall(r'class="lead"><a href="([^"]+)"', page)]
+    middle = owner.get(links[1]).text
+    assert "<span>2 of 3</span>" in middle
+    assert re.findall(r'<a href="([^"]+)" rel="(prev|next)"', middle) == [(links[0], "prev"), (links[2], "next")]
+    assert '<li><a href="/console/providers?q=care&amp;sort=-name">Providers</a></li>' in middle
 
 
 def test_a_delete_confirms_what_is_kept(

@@ -231,6 +231,8 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("abn",): "providers_by_abn",
             ("email",): "providers_by_email",
             ("updated_since",): "providers_by_moment",
+            ("state",): "providers_by_state",
+            ("active",): "providers_by_activity",
         },
     ),
     "invoices": (
@@ -332,7 +334,11 @@ SORTS = {
         "plan_end_date": "participants_by_plan_end_date",
         "participant_number": "participants_by_number",
     },
-    "providers": {"id": "providers_pkey", "updated_at": "providers_by_moment"},
+    "providers": {
+        "id": "providers_pkey",
+        "updated_at": "providers_by_moment",
+        "name": "providers_by_name",
+    },
     "invoices": {
         "id": "invoices_pkey",
         "updated_at": "invoices_by_moment",

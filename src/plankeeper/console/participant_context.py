@@ -4,6 +4,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from plankeeper.console.lists.place import ListPlace, list_place
 from plankeeper.console.names import display_name
 from plankeeper.console.plan_dates import PlanProgress, age_on, plan_progress
 from plankeeper.console.routing import PREFIX, PageRequest
@@ -30,15 +31,21 @@ class ParticipantHeader(NamedTuple):
     contact: TeamMember | None
     contact_name: str | None
     numbers: ParticipantNumbers
+    place: ListPlace | None
+
+    @property
+    def suffix(self) -> str:
+        """What keeps the place in the list of participants in the addresses of the tabs."""
+        return self.place.suffix if self.place else ""
 
     @property
     def tabs(self) -> list[tuple[str, str, int | None]]:
         """The address, the name and the count of each tab."""
         return [
-            (self.page_url, "Overview", None),
-            (f"{self.page_url}/invoices", "Invoices", self.numbers.invoices),
-            (f"{self.page_url}/team", "Team", self.numbers.team_members),
-            (f"{self.page_url}/timeline", "Timeline", None),
+            (self.page_url + self.suffix, "Overview", None),
+            (f"{self.page_url}/invoices{self.suffix}", "Invoices", self.numbers.invoices),
+            (f"{self.page_url}/team{self.suffix}", "Team", self.numbers.team_members),
+            (f"{self.page_url}/timeline{self.suffix}", "Timeline", None),
         ]
 
 
@@ -62,6 +69,7 @@ async def participant_context(request: PageRequest, participant_id: UUID, tab: s
         contact,
         member_name(contact) if contact else None,
         await summary_store.get_participant_numbers(db, plan_manager_id, participant_id, *plan),
+        await list_place(request, "participants", participant_id),
     )
     context = {"header": header, "participant": participant, "name": header.name, "page_url": header.page_url}
     return context | {"tab_url": header.page_url + tab, "today": today}

@@ -101,6 +101,8 @@ SHORTCUTS = {
     "j": "Next record",
     "k": "Previous record",
     "Enter": "Open the record",
+    "n": "Next record of the list, on a record’s page",
+    "p": "Previous record of the list, on a record’s page",
     "x": "Select the record",
     "e": "Edit",
     "Ctrl+Enter": "Save the form",

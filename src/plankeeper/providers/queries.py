@@ -19,8 +19,13 @@ LIST = FilteredList(
         Filter(("abn",), "abn = {}"),
         Filter(("email",), "lower(email) = lower({})"),
         Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter(("state",), "state = {}"),
+        Filter(("active",), "active = {}"),
     ),
-    sorts={"updated_at": Sort("updated_at", "timestamptz")},
+    sorts={
+        "updated_at": Sort("updated_at", "timestamptz"),
+        "name": Sort("lower(entity_name)", "text", is_nullable=True, is_text=True),
+    },
 )
 PLAIN_PAGE = f"""
     select id, {COLUMNS}

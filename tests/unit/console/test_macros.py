@@ -84,6 +84,10 @@ LIST_FIELD = {
     "texts": [TEXT], "errors": {"a": TEXT}, "picker": PICKER,
     "choices": [{"name": TEXT, "detail": TEXT, "url": "/console"}],
 }  # fmt: skip
+PLACE = {
+    "title": TEXT, "one": TEXT, "back_url": "/console", "previous_url": "/console", "next_url": "/console",
+    "position": 3, "total": 45, "is_member": True,
+}  # fmt: skip
 RANGE_FILTER = {"name": "a", "params": ["a", "b", "c"], "label": TEXT, "kind": "date_range", "is_search": False}
 RANGE_FIELD = LIST_FIELD | {"filter": RANGE_FILTER, "texts": [TEXT, TEXT, TEXT]}
 RANGE_FIELD["choices"] = [{"label": TEXT, "url": "/console", "is_current": True}]
@@ -156,6 +160,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/list.html list_table": {"list": LIST_PAGE},
     "macros/list.html pages": {"list": LIST_PAGE},
     "macros/navigation.html breadcrumbs": {"pages": [["/console", TEXT]]},
+    "macros/navigation.html record_crumbs": {"address": "/console", "text": TEXT, "place": PLACE},
     "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [["/console", TEXT, 3]], "current": "/console"},
     "macros/members.html created_access": {
         "keys": [{"name": TEXT, "last_four": TEXT, "last_used_at": None}],

@@ -8,7 +8,7 @@ from plankeeper.console.forms import parse_form
 from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
 from plankeeper.console.lists.query import ListPageQuery, parse_filters, parse_list_query
 from plankeeper.console.lists.registry import LISTS
-from plankeeper.console.routing import PageRequest
+from plankeeper.console.routing import FormRequest, PageRequest
 from plankeeper.database.filters import Reading
 from plankeeper.database.sorting import Start
 from plankeeper.http.errors import ValidationError
@@ -20,21 +20,32 @@ MAX_QUERY_LENGTH = 4000
 class ListPlace:
     """Where a record stands in a list: `position` of `total`, with the pages of its neighbours.
 
-    `position` is null if the record doesn't match the filters any more, and with `total` in a list of more than
-    10,000 records. `query` is the value of `list` for links to pages that keep the place.
+    `is_member` is false if the record doesn't match the filters any more. Then `position` is null; it also is, with
+    `total`, in a list of more than 10,000 records. `query` is the value of `list` for links to pages that keep the
+    place.
     """
 
     title: str
+    one: str
     query: str
     back_url: str
+    is_member: bool = False
     previous_url: str | None = None
     next_url: str | None = None
     position: int | None = None
     total: int | None = None
 
+    @property
+    def suffix(self) -> str:
+        """What keeps the place in the address of a page of the record."""
+        return _suffix(self.query)
+
 
 async def list_place(request: PageRequest, kind: str, record_id: UUID) -> ListPlace | None:
-    """The place of a record in the list of the parameter `list`; null if the page wasn't opened from a list."""
+    """The place of a record in the list of the parameter `list`; null if the page wasn't opened from a list.
+
+    For a form, the place is the one after what the form has written.
+    """
     text = request.query.raw("list") if "list" in request.query else None
     if text is None or len(text) > MAX_QUERY_LENGTH:
         return None
@@ -45,8 +56,9 @@ async def list_place(request: PageRequest, kind: str, record_id: UUID) -> ListPl
         return None
     query, filters = await parse_filters(request, query)
     if filters.errors:
-        return ListPlace(definition.title, text, query.url())
-    reader = ListReader(request.db, request.plan_manager_id, query, filters.values)
+        return ListPlace(definition.title, definition.one, text, query.url())
+    db = request.tx if isinstance(request, FormRequest) else request.db
+    reader = ListReader(db, request.plan_manager_id, query, filters.values)
     return await _find_place(reader, record_id)
 
 
@@ -56,13 +68,15 @@ async def _find_place(reader: ListReader, record_id: UUID) -> ListPlace:
     is_member = start is not None
     start = start or await reader.find(record_id, is_filtered=False)
     if start is None:
-        return ListPlace(query.definition.title, query.text, query.url())
+        return ListPlace(query.definition.title, query.definition.one, query.text, query.url())
     count = (await reader.read_summary()).count
     is_walk = count > MAX_COUNTED
     return ListPlace(
         query.definition.title,
+        query.definition.one,
         query.text,
         query.url(),
+        is_member,
         await _neighbour_url(reader, start, Reading(is_backward=True, is_walk=is_walk)),
         await _neighbour_url(reader, start, Reading(is_backward=False, is_walk=is_walk)),
         1 + await reader.count_before(start) if is_member and not is_walk else None,
@@ -77,4 +91,8 @@ async def _neighbour_url(reader: ListReader, start: Start, reading: Reading) -> 
 
 def record_url(query: ListPageQuery, record_id: object) -> str:
     """The page of a record, with its place in the list."""
-    return f"{query.definition.record_path(record_id)}?list={quote(query.text, safe='')}"
+    return query.definition.record_path(record_id) + _suffix(query.text)
+
+
+def _suffix(text: str) -> str:
+    return f"?list={quote(text, safe='')}"

@@ -6,5 +6,8 @@ from types import MappingProxyType
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.invoices import INVOICES
 from plankeeper.console.lists.participants import PARTICIPANTS
+from plankeeper.console.lists.providers import PROVIDERS
 
-LISTS: Mapping[str, ListDefinition] = MappingProxyType({each.kind: each for each in (INVOICES, PARTICIPANTS)})
+LISTS: Mapping[str, ListDefinition] = MappingProxyType(
+    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS)}
+)

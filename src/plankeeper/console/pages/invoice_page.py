@@ -6,6 +6,7 @@ from uuid import UUID
 from plankeeper.console.invoice_comparison import compare_invoices, file_name
 from plankeeper.console.invoice_evidence import Evidence, find_evidence
 from plankeeper.console.lists.invoices import active_warnings, load_names
+from plankeeper.console.lists.place import list_place
 from plankeeper.console.pages.invoices import MAX_REASON_LENGTH
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
@@ -45,6 +46,7 @@ async def get(request: PageRequest, invoice_id: UUID) -> HtmlPage:
         "max_length": MAX_REASON_LENGTH,
         "events": await latest_events(request, "invoice", invoice_id, LATEST_EVENTS + 1),
         "max_events": LATEST_EVENTS,
+        "place": await list_place(request, "invoices", invoice_id),
     }
     return HtmlPage("invoice.html", context)
 

@@ -6,6 +6,7 @@ from plankeeper.console.invoice_evidence import find_evidence
 from plankeeper.console.lists.download import download_list
 from plankeeper.console.lists.invoices import INVOICES, active_warnings
 from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.place import ListPlace, list_place
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -34,12 +35,12 @@ async def download(request: PageRequest) -> Download:
 async def ignore_form(request: PageRequest, invoice_id: UUID, code: str) -> HtmlPage | Redirect:
     get_warning(code)
     invoice = await get_or_404(request, invoice_id)
+    place = await list_place(request, "invoices", invoice_id)
     if code not in active_warnings(invoice):
-        return warning_gone(invoice_id)
+        return warning_gone(invoice_id, place)
     evidence = await find_evidence(request, invoice, today_in(request))
-    return HtmlPage(
-        "invoice_ignore.html", {"invoice": invoice, "warning": evidence.card(code), "max_length": MAX_REASON_LENGTH}
-    )
+    context = {"invoice": invoice, "warning": evidence.card(code), "max_length": MAX_REASON_LENGTH, "place": place}
+    return HtmlPage("invoice_ignore.html", context)
 
 
 @pages.post("/invoices/{invoice_id}/warnings/{code}/ignore", role="manager", on_error=ignore_form)
@@ -49,26 +50,40 @@ async def ignore(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
     reason = request.form.text("reason").replace("\r\n", "\n")
     if not 0 < len(reason) <= MAX_REASON_LENGTH:
         raise ValidationError(reason=f"must have 1 to {MAX_REASON_LENGTH} characters")
-    if not await ignored_warnings.ignore(request.write_context, invoice_id, code, reason):
-        return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{title}” ignored.")
+    is_changed = await ignored_warnings.ignore(request.write_context, invoice_id, code, reason)
+    place = await list_place(request, "invoices", invoice_id)
+    if not is_changed:
+        return warning_gone(invoice_id, place)
+    invoice = or_404(await store.get(request.tx, request.plan_manager_id, invoice_id))
+    if place and place.next_url and (not place.is_member or not active_warnings(invoice)):
+        name = f"invoice {invoice.invoice_number}" if invoice.invoice_number else "an invoice without number"
+        return Redirect(place.next_url, f"“{title}” of {name} ignored. This is the next invoice.")
+    return Redirect(invoice_url(invoice_id, place), f"“{title}” ignored.")
 
 
 @pages.post("/invoices/{invoice_id}/warnings/{code}/warn", role="manager")
 async def warn_again(request: FormRequest, invoice_id: UUID, code: str) -> Redirect:
-    if not await ignored_warnings.restore(request.write_context, invoice_id, code):
-        return warning_gone(invoice_id)
-    return Redirect(f"{INVOICES_URL}/{invoice_id}", f"“{WARNINGS[code].title if code in WARNINGS else code}” restored.")
+    is_changed = await ignored_warnings.restore(request.write_context, invoice_id, code)
+    place = await list_place(request, "invoices", invoice_id)
+    if not is_changed:
+        return warning_gone(invoice_id, place)
+    message = f"“{WARNINGS[code].title if code in WARNINGS else code}” restored."
+    return Redirect(invoice_url(invoice_id, place), message)
+
+
+def invoice_url(invoice_id: UUID, place: ListPlace | None) -> str:
+    """The page of an invoice, which keeps its place in the list."""
+    return f"{INVOICES_URL}/{invoice_id}{place.suffix if place else ''}"
 
 
 async def get_or_404(request: PageRequest, invoice_id: UUID) -> InvoiceWithLines:
     return or_404(await store.get(request.db, request.plan_manager_id, invoice_id))
 
 
-def warning_gone(invoice_id: UUID) -> Redirect:
+def warning_gone(invoice_id: UUID, place: ListPlace | None) -> Redirect:
     """The warning was ignored or restored by another user, or a check of the invoice removed it."""
     return Redirect(
-        f"{INVOICES_URL}/{invoice_id}", "Nothing was changed: the invoice doesn’t have this warning any more."
+        invoice_url(invoice_id, place), "Nothing was changed: the invoice doesn’t have this warning any more."
     )
 
 

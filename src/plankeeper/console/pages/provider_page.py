@@ -1,10 +1,12 @@
 """The page of one provider: sums of 12 months, latest invoices, and other providers that may be the same."""
 
+from typing import Any
 from uuid import UUID
 
 from stdnum.au import abn
 
 from plankeeper.console.lists.invoices import load_names, warning_titles
+from plankeeper.console.lists.place import list_place
 from plankeeper.console.pages.timeline import latest_events
 from plankeeper.console.participant_context import today_in
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
@@ -32,7 +34,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
     sums = await summary_store.sums_by_month_for_provider(*place, provider_id, first, last)
     rows = await summary_store.latest_for_provider(*place, provider_id, LATEST_INVOICES)
     request.record_list("invoice", [each.id for each in rows], {"provider_id": str(provider_id)})
-    context = {
+    context: dict[str, Any] = {
         "provider": provider,
         "is_abn": abn.is_valid(provider.abn or ""),
         "sums": spend_sums(sums),
@@ -44,6 +46,7 @@ async def get(request: PageRequest, provider_id: UUID) -> HtmlPage:
         "max_events": LATEST_EVENTS,
         "same_abn": await store.list_same_abn(*place, provider, MAX_SIMILAR) if provider.abn else [],
     }
+    context["place"] = await list_place(request, "providers", provider_id)
     return HtmlPage("provider.html", {**context, "similar": await similar_names(request, provider)})
 
 

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from msgspec import UNSET
 from stdnum.au import abn
 
 from plankeeper.bin import service as bin_service
@@ -11,11 +10,12 @@ from plankeeper.console.confirmations import new_implausible, require_confirmed
 from plankeeper.console.edit_forms import describe_changes, edit_context, find_changes, form_from, require_unchanged
 from plankeeper.console.formatting import format_abn
 from plankeeper.console.forms import Form, without_spaces
+from plankeeper.console.lists.download import download_list
+from plankeeper.console.lists.page import show_list
+from plankeeper.console.lists.providers import PROVIDERS
 from plankeeper.console.pages.bin_entries import bin_path, retention
-from plankeeper.console.pagination import PAGE_SIZE, paginate_links
-from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.http.schemas import STATE_CODES, apply_patch
 from plankeeper.plausibility import Implausible
 from plankeeper.providers import queries, service, store
@@ -25,18 +25,17 @@ from plankeeper.providers.schemas import Provider, ProviderListQuery, ProviderUp
 pages = Pages()
 
 PROVIDERS_URL = f"{PREFIX}/providers"
-TEMPLATE_HELPERS = {"is_abn": abn.is_valid}
 CHOICES = {"states": {"": "Not set", **{each: each for each in STATE_CODES}}}
 
 
 @pages.get("/providers", role="viewer")
 async def list_(request: PageRequest) -> HtmlPage:
-    text, after = request.query.text("q")[:255], parse_uuid(request.query.text("after"))
-    q = text if text.strip() else UNSET
-    query = ProviderListQuery(limit=PAGE_SIZE, after=str(after) if after else "0", q=q)
-    rows = await queries.list_page(request.db, request.plan_manager_id, query)
-    links = paginate_links(PROVIDERS_URL, {"q": text}, rows, after)
-    return HtmlPage("providers.html", {"providers": rows, "q": text, **links, **TEMPLATE_HELPERS})
+    return await show_list(request, PROVIDERS)
+
+
+@pages.get("/providers.csv", role="viewer")
+async def download(request: PageRequest) -> Download:
+    return await download_list(request, PROVIDERS)
 
 
 @pages.get("/providers/new", role="manager")

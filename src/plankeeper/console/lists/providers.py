@@ -1,0 +1,68 @@
+"""The list of providers."""
+
+from collections.abc import Mapping
+
+from stdnum.au import abn
+
+from plankeeper.console.lists.columns import Checked, Column, Names
+from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListButton, ListDefinition
+from plankeeper.console.lists.filters import ChoiceFilter, TextFilter
+from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.http.schemas import STATE_CODES
+from plankeeper.providers import queries, store
+from plankeeper.providers.schemas import Provider
+from plankeeper.search.filters import search_values
+
+
+def _name(provider: Provider, _names: Names) -> str:
+    return provider.entity_name or "No name"
+
+
+def _abn(provider: Provider, _names: Names) -> Checked | None:
+    number = provider.abn
+    return Checked(number, None if abn.is_valid(number) else "Invalid ABN") if number else None
+
+
+async def _search_values(request: PageRequest, text: str) -> Mapping[str, object]:
+    return await search_values(request.db, "provider", text)
+
+
+COLUMNS = (
+    Column("name", "Name", "record", _name, sort="name"),
+    Column("abn", "ABN", "abn", _abn),
+    Column("city", "Suburb", "text"),
+    Column("state", "State", "text"),
+    Column("primary_phone_number", "Phone", "phone"),
+    Column("email", "Email", "email"),
+    Column("ndis_provider_number", "NDIS provider number", "text", is_default=False),
+    Column("address", "Address", "text", is_default=False),
+    Column("postcode", "Postcode", "text", is_default=False),
+    Column("active", "Active", "yes_no", is_default=False),
+    Column("created_at", "Added", "datetime", is_default=False),
+    Column("updated_at", "Changed", "datetime", sort="updated_at", is_default=False),
+)
+FILTERS = (
+    TextFilter("q", "Name, ABN or email", _search_values, is_search=True),
+    ChoiceFilter("active", "Status", {"yes": "Active", "no": "Inactive"}, lambda choice: {"active": choice == "yes"}),
+    ChoiceFilter("state", "State", {each: each for each in STATE_CODES}, lambda choice: {"state": choice}),
+)
+PROVIDERS = ListDefinition(
+    kind="providers",
+    title="Providers",
+    one="provider",
+    many="providers",
+    rows=queries.LIST,
+    get_rows=store.get_many_details,
+    columns=COLUMNS,
+    filters=FILTERS,
+    sort="name",
+    empty="There are no providers yet.",
+    buttons=(
+        ListButton("New provider", f"{PREFIX}/providers/new", "manager"),
+        ListButton("Import", f"{PREFIX}/imports/new?kind=providers", "manager"),
+    ),
+    views=(BuiltInView("Active", {"active": "yes"}), BuiltInView("Inactive", {"active": "no"})),
+    actions=(BulkAction("export", "Export as CSV"),),
+    is_past=lambda row: not row.active,
+    past_label="inactive",
+)
