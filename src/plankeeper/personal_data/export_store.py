@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
-from plankeeper.personal_data.store import IS_IMPORT_ROW
+from plankeeper.personal_data.import_store import IS_ROW_OF_PERSON
 from plankeeper.request_log.schemas import RequestBatch
 
 
@@ -124,7 +124,7 @@ LIST_REQUEST_BATCHES = """
 # With the file and the person who imported it; a record's id stays after the person was deleted.
 LIST_IMPORT_ROWS: LiteralString = (
     f"{ROW} (select own.*, file_name, created_by, created_by_name, created_at, imported_at, state"
-    f" from (select * from import_rows where {IS_IMPORT_ROW}) own"
+    f" from (select * from import_rows where {IS_ROW_OF_PERSON}) own"
     " join imports on imports.plan_manager_id = $1 and imports.id = own.import_id) r order by import_id, line_number"
 )
 

@@ -17,7 +17,7 @@ from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import NotFound
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import AwareDatetime
-from plankeeper.personal_data import export_store, hold_store, store
+from plankeeper.personal_data import export_store, hold_store, import_store, store
 from plankeeper.personal_data.schemas import JsonObject, LegalHold, ResponseRecord
 from plankeeper.personal_data.texts import PersonTexts
 from plankeeper.request_log.schemas import LoggedRequest
@@ -155,7 +155,7 @@ def _file_pattern(participant_id: UUID, people: Iterable[JsonObject]) -> re.Patt
 
 async def _file_lines(db: Executor, plan_manager_id: UUID, pattern: re.Pattern[str]) -> list[FileLines]:
     found: list[FileLines] = []
-    for each in await store.list_files(db, plan_manager_id):
+    for each in await import_store.list_files(db, plan_manager_id):
         lines = [line for line in each.content.decode(errors="replace").splitlines() if pattern.search(line)]
         if lines:
             found.append(FileLines(each.name, each.created_at, each.created_by, lines))

@@ -58,6 +58,21 @@ class FileContent(Struct):
     content: bytes
 
 
+class ImportRowReference(Struct):
+    """A row of an import."""
+
+    import_id: UUID
+    line_number: int
+
+
+class ImportTexts(Struct):
+    """Whether the names of an import's file and columns contain texts of a person."""
+
+    id: UUID
+    in_name: bool
+    in_columns: bool
+
+
 class Mention(Struct, frozen=True):
     """A text in another record that contains one of the erased person's texts."""
 

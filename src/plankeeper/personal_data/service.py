@@ -15,7 +15,7 @@ from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import NotFound
 from plankeeper.participants import service as participant_service
 from plankeeper.participants import store as participant_store
-from plankeeper.personal_data import hold_store, store
+from plankeeper.personal_data import hold_store, import_store, store
 from plankeeper.personal_data.schemas import (
     ErasureReport,
     JsonObject,
@@ -228,14 +228,14 @@ def _erased_body(body: bytes | None, participant_id: UUID) -> bytes | None:
 
 async def _erase_imports(ctx: WriteContext, participant_id: UUID, texts: PersonTexts) -> dict[str, int]:
     pattern = texts.file_pattern(participant_id)
-    files = await store.list_files(ctx.tx, ctx.plan_manager_id)
+    files = await import_store.list_files(ctx.tx, ctx.plan_manager_id)
     found = [each.id for each in files if pattern.search(each.content.decode(errors="replace"))]
     if found:
-        await store.delete_files(ctx.tx, ctx.plan_manager_id, found)
-    rows = await store.erase_import_rows(ctx.tx, ctx.plan_manager_id, participant_id, pattern.pattern, found)
-    names = (
-        await store.erase_import_texts(ctx.tx, ctx.plan_manager_id, texts.pattern, texts.folded) if texts.pattern else 0
-    )
+        await import_store.delete_files(ctx.tx, ctx.plan_manager_id, found)
+    rows = await import_store.erase_import_rows(ctx.tx, ctx.plan_manager_id, participant_id, pattern.pattern, found)
+    names = 0
+    if texts.pattern:
+        names = await import_store.erase_import_texts(ctx.tx, ctx.plan_manager_id, texts.pattern, texts.folded)
     return {"import_files": len(found), "import_rows": rows, "import_texts": names}
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.events.history_store import IS_OF_PARTICIPANT
-from plankeeper.personal_data.schemas import FileContent, Mention, PersonEvent, ResponseRecord
+from plankeeper.personal_data.schemas import Mention, PersonEvent, ResponseRecord
 
 LOCK_PERSON = "select pg_advisory_xact_lock(hashtextextended('person ' || $1::uuid::text || $2::uuid::text, 0))"
 
@@ -105,68 +105,6 @@ async def update_response(tx: Transaction, plan_manager_id: UUID, record: Respon
 
 async def delete_response(tx: Transaction, plan_manager_id: UUID, record: ResponseRecord) -> None:
     await tx.execute(DELETE_RESPONSE, plan_manager_id, record.original_key_id, record.path, record.idempotency_key)
-
-
-LIST_FILES = """
-    select id, name, created_at, created_by, content from import_files
-    where plan_manager_id = $1
-    order by id
-"""
-DELETE_FILES = "delete from import_files where plan_manager_id = $1 and id = any ($2::uuid[])"
-
-
-async def list_files(db: Executor, plan_manager_id: UUID) -> list[FileContent]:
-    """The uploaded files: what they contain is only guessed."""
-    return await db.rows(FileContent, LIST_FILES, plan_manager_id)
-
-
-async def delete_files(tx: Transaction, plan_manager_id: UUID, file_ids: Sequence[UUID]) -> None:
-    await tx.execute(DELETE_FILES, plan_manager_id, file_ids)
-
-
-# A row of an import is about a person by its record, or by the texts that a check or a rejected row keeps.
-IS_IMPORT_ROW: LiteralString = """
-        plan_manager_id = $1 and (
-            record_id = $2 or starts_with(record_id, $2 || '/')
-            or concat_ws(' ', array_to_string(cells, ' '), before, after, problems) ~* $3
-        )"""
-# Where a check shows the person, the whole import is deleted: the file can be uploaded again.
-DELETE_UNFINISHED_IMPORTS: LiteralString = (
-    "delete from imports where plan_manager_id = $1 and state in ('uploaded', 'checked')"
-    f" and (id = any ($4::uuid[]) or id in (select import_id from import_rows where {IS_IMPORT_ROW})) returning id"
-)
-DELETE_REJECTED_ROWS: LiteralString = (
-    f"delete from import_rows where outcome = 'rejected' and {IS_IMPORT_ROW} returning import_id"
-)
-ERASE_IMPORT_TEXTS = """
-    update imports set
-        file_name = case when file_name ~* $2 then '[erased]' else file_name end,
-        columns = case when array_to_string(columns, ' ') ~* $2 then null else columns end,
-        mapping = case when array_to_string(columns, ' ') ~* $2 then null else mapping end
-    where plan_manager_id = $1 and (file_name ~* $2 or array_to_string(columns, ' ') ~* $2)
-    returning id
-"""
-DELETE_MAPPINGS = """
-    delete from import_mappings where plan_manager_id = $1 and column_name = any ($2::text[]) returning column_name
-"""
-
-
-async def erase_import_rows(
-    tx: Transaction, plan_manager_id: UUID, participant_id: UUID, row_pattern: str, file_ids: Sequence[UUID]
-) -> int:
-    """Delete the unfinished imports of a person or of deleted files, and the rejected rows about the person.
-
-    Returns the number of both.
-    """
-    id_ = str(participant_id)
-    imports = await tx.rows(UUID, DELETE_UNFINISHED_IMPORTS, plan_manager_id, id_, row_pattern, file_ids)
-    return len(imports) + len(await tx.rows(UUID, DELETE_REJECTED_ROWS, plan_manager_id, id_, row_pattern))
-
-
-async def erase_import_texts(tx: Transaction, plan_manager_id: UUID, pattern: str, column_names: Sequence[str]) -> int:
-    """Erase the names of files and columns that match a pattern, and forget the folded names of columns."""
-    imports = await tx.rows(UUID, ERASE_IMPORT_TEXTS, plan_manager_id, pattern)
-    return len(imports) + len(await tx.rows(str, DELETE_MAPPINGS, plan_manager_id, column_names))
 
 
 IS_OF_THEIR_INVOICE: LiteralString = "in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
