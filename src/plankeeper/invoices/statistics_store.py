@@ -23,7 +23,7 @@ class InvoiceSummary(Struct):
     oldest: datetime | None
 
 
-class LastChange(Struct):
+class LastChange(Struct, frozen=True):
     """When an invoice and a participant last changed; null if there is none."""
 
     invoices: datetime | None
@@ -76,22 +76,27 @@ async def get_last_change(db: Executor, plan_manager_id: UUID) -> LastChange:
     return await db.one(LastChange, GET_LAST_CHANGE, plan_manager_id)
 
 
-# Served by the index `invoices_open` alone.
+# Each period is a range of the index `invoices_open`, which is all that is read.
 SUMMARIZE_OPEN = """
-    select width_bucket(created_at, $3::timestamptz[]) as period,
-        count(*), sum(total) as total,
-        count(*) filter (where claim_status = 'on_hold') as on_hold_count,
-        sum(total) filter (where claim_status = 'on_hold') as on_hold_total,
-        min(created_at) filter (where claim_status = 'on_hold') as on_hold_oldest,
-        count(*) filter (where approval_status = 'pending') as awaiting_approval_count,
-        sum(total) filter (where approval_status = 'pending') as awaiting_approval_total,
-        min(created_at) filter (where approval_status = 'pending') as awaiting_approval_oldest
-    from invoices
-    where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-            select id from participants where plan_manager_id = $1 and account_manager_id = $2
-        )) and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
-    group by 1
-    order by 1
+    select period, sums.*
+    from generate_series(0, cardinality($3::timestamptz[])) period
+    cross join lateral (
+        select count(*), sum(total) as total,
+            count(*) filter (where claim_status = 'on_hold') as on_hold_count,
+            sum(total) filter (where claim_status = 'on_hold') as on_hold_total,
+            min(created_at) filter (where claim_status = 'on_hold') as on_hold_oldest,
+            count(*) filter (where approval_status = 'pending') as awaiting_approval_count,
+            sum(total) filter (where approval_status = 'pending') as awaiting_approval_total,
+            min(created_at) filter (where approval_status = 'pending') as awaiting_approval_oldest
+        from invoices
+        where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
+                select id from participants where plan_manager_id = $1 and account_manager_id = $2
+            )) and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
+            and created_at >= coalesce($3[period], '-infinity')
+            and created_at < coalesce($3[period + 1], 'infinity')
+    ) sums
+    where sums.count > 0
+    order by period
 """
 
 
@@ -125,13 +130,18 @@ async def summarize_warnings(
     return await db.rows(WarningSummary, SUMMARIZE_WARNINGS, plan_manager_id, account_manager_id)
 
 
+# Likewise, on `invoices_by_creation`.
 COUNT_RECEIVED = """
-    select width_bucket(created_at, $3::timestamptz[]) as period, claim_status, count(*)
-    from invoices
-    where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-            select id from participants where plan_manager_id = $1 and account_manager_id = $2
-        )) and created_at >= $3[1] and created_at < $3[array_upper($3, 1)] and not is_deleted
-    group by 1, 2
+    select period, received.*
+    from generate_series(1, cardinality($3::timestamptz[]) - 1) period
+    cross join lateral (
+        select claim_status, count(*)
+        from invoices
+        where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
+                select id from participants where plan_manager_id = $1 and account_manager_id = $2
+            )) and created_at >= $3[period] and created_at < $3[period + 1] and not is_deleted
+        group by claim_status
+    ) received
 """
 
 

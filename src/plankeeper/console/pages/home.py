@@ -19,7 +19,7 @@ from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types
 from plankeeper.events.schemas import Event, EventFilter
-from plankeeper.invoices.statistics_cache import InvoiceStatistics
+from plankeeper.invoices.statistics_cache import DatedStatistics
 from plankeeper.participants import queries as participants
 from plankeeper.participants import statistics_store
 from plankeeper.participants.schemas import ParticipantListQuery
@@ -46,7 +46,7 @@ class OwnerNotices(NamedTuple):
 class Numbers(NamedTuple):
     """What the database says about a plan manager or an account manager."""
 
-    invoices: InvoiceStatistics
+    invoices: DatedStatistics
     plan_ends: PlanEndSummary
     plan_ends_by_week: list[PeriodCount]
     recent: Sequence[Event]
@@ -66,21 +66,23 @@ async def home(request: PageRequest) -> HtmlPage:
     scope = select_scope(chosen or request.home_scope, manager)
     links = HomeLinks(manager.id if manager and scope == "me" else None)
     numbers = await load_numbers(request, links, today)
-    if not count and not any(numbers.invoices):
+    sums = numbers.invoices.sums
+    if not count and not any(sums):
         return HtmlPage("home_empty.html")
     context = {
         "today": today,
         "scope": scope,
+        "statistics": numbers.invoices,
         "manager": manager,
         "tiles": [
-            *invoice_tiles(numbers.invoices.open, links),
+            *invoice_tiles(sums.open, links),
             *participant_tiles(numbers.plan_ends, links),
         ],
-        "warnings": warning_tiles(numbers.invoices.warnings, links),
-        "received": received_chart(numbers.invoices.received, today, links),
-        "unpaid": unpaid_chart(numbers.invoices.open, today, links),
+        "warnings": warning_tiles(sums.warnings, links),
+        "received": received_chart(sums.received, today, links),
+        "unpaid": unpaid_chart(sums.open, today, links),
         "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
-        "spend": spend_chart(numbers.invoices.providers, today, links),
+        "spend": spend_chart(sums.providers, today, links),
         "recent": [(each, resource_name(each)) for each in numbers.recent],
         "notices": numbers.notices,
     }
