@@ -144,7 +144,7 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         "settings_pages": {section: page for pages in SUBMENU.values() for section, page in pages.items()},
         "help_anchors": HELP_ANCHORS,
         "shortcuts": SHORTCUTS,
-        "version": full_version(),
+        "product_version": full_version(),
     }
     env.globals |= names
     return Jinja2Templates(env=env)
