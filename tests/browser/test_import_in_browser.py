@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.console import Account, fill_sign_in_form, wait_until_signed_in
+from support.console import Account, LoadCounter, fill_sign_in_form, wait_until_signed_in
 from support.imports import OFFICE_FILE
 from support.server import RunningServer
 
@@ -44,6 +44,7 @@ def check_file(page: Any, name: str, content: str) -> None:
 def test_an_office_imports_its_file_and_takes_it_back(office_page: Any) -> None:
     page = office_page
     page.goto("/console/participants")
+    loads = LoadCounter(page)
     page.get_by_role("link", name="Import", exact=True).click()
     check_file(page, "people.csv", FILE)
     for text in ("Line 4", "31 Feb 1980 doesn’t exist", "line 2 has the same NDIS number", "is before the plan start"):
@@ -57,6 +58,7 @@ def test_an_office_imports_its_file_and_takes_it_back(office_page: Any) -> None:
     page.get_by_text("3 rows imported.").wait_for()
     for name in PEOPLE:
         page.get_by_role("link", name=name).wait_for()
+    assert loads.count == 4  # the file, what it would do, the faulty rows, what it did
 
     # The same file again duplicates nobody.
     page.get_by_role("link", name="New import").click()

@@ -126,6 +126,22 @@ def test_a_page_ends_at_its_limits_and_the_next_one_continues(
         assert found == [f"Provider added · Provider {number}" for number in reversed(range(5))]
 
 
+def test_a_page_in_the_middle_of_an_import_leads_to_what_was_before_it(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create("/providers", {"entity_name": "Amber"})
+    rows = [{"id": str(uuid7()), "entity_name": f"Provider {number}"} for number in range(5)]
+    assert not server.run(import_records(server, plan_manager_id, "providers", rows)).errors
+    client.create("/providers", {"entity_name": "Birch"})
+    query = "?type=provider.*"
+    assert "Events before this import" not in wait_for(owner, "Provider added · Birch", query)
+    monkeypatch.setattr(activity, "MAX_PAGE_EVENTS", 3)
+    page = owner.get(ACTIVITY + query).text
+    assert titles(page) == ["Provider added · Birch", "2 providers added"]
+    [link] = re.findall(r'href="([^"]+)">Events before this import', page)
+    assert titles(owner.get(unescape(link)).text) == ["Provider added · Amber"]
+
+
 def test_days_are_a_filter(owner: Browser, client: Client) -> None:
     client.create("/participants", {"first_name": "Ann"})
     wait_for(owner, "Participant added")

@@ -2,12 +2,14 @@
 
 import io
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
+from uuid_utils.compat import uuid7
 
 from plankeeper.accounts import members, password_reset, passwords
 from plankeeper.accounts import store as accounts
@@ -120,7 +122,11 @@ async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoP
     await record_event(ctx, "plan_manager.created", None, plan_manager)
     for resource, rows in records(manager.id, seed):
         report = await import_file(
-            ctx, RESOURCES[resource], _json_lines_file(rows), CONSTRAINT_ERRORS, lambda _lines: None
+            replace(ctx, import_id=uuid7()),
+            RESOURCES[resource],
+            _json_lines_file(rows),
+            CONSTRAINT_ERRORS,
+            lambda _lines: None,
         )
         if report.errors:
             raise ValueError(f"the sample data of {resource} cannot be imported: {report.errors[:3]}")

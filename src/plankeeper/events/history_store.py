@@ -73,3 +73,18 @@ async def list_of_import(
     """The events that an import and its undo have recorded, of all types if none is chosen."""
     values = (filters.types, limit, filters.actor_kind, filters.actor_id, resource_id)
     return await db.rows(HistoryEvent, LIST_OF_IMPORT, plan_manager_id, import_id, before, *values)
+
+
+FIRST_OF_IMPORT: LiteralString = """
+    select id from events
+    where plan_manager_id = $1 and import_id = $2 and request_id is not distinct from $3
+    order by id
+    limit 1
+"""
+
+
+async def get_first_of_import(
+    db: Executor, plan_manager_id: UUID, import_id: UUID, request_id: str | None
+) -> UUID | None:
+    """The id of the first event of an import; the events of its undo have another request."""
+    return await db.one_or_none(UUID, FIRST_OF_IMPORT, plan_manager_id, import_id, request_id)

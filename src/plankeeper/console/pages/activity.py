@@ -70,6 +70,7 @@ async def list_(request: PageRequest) -> HtmlPage:
     groups = group_events(rows)
     if len(groups) > PAGE_SIZE:
         groups, next_before = groups[:PAGE_SIZE], groups[PAGE_SIZE - 1].events[-1].id
+    before_import = await find_start_of_import(request, groups[-1]) if next_before and groups else None
     link = {name: text for name, text in filters.items() if text}
     url = f"{PREFIX}/activity"
 
@@ -77,6 +78,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         "groups": [show_group(each, request.settings.time_zone) for each in groups],
         "scan_limit": SCAN_LIMIT,
         "older": with_query(url, {**link, "before": str(next_before)}) if next_before else None,
+        "before_import": with_query(url, {**link, "before": str(before_import)}) if before_import else None,
         "before": before,
         "export": with_query(f"{url}.csv", filters),
         "actors": ACTORS,
@@ -99,6 +101,16 @@ async def find_import(request: PageRequest, filters: dict[str, str]) -> Import |
     if not filters["import"]:
         return None
     return await import_store.get(request.db, request.plan_manager_id, UUID(filters["import"]))
+
+
+async def find_start_of_import(request: PageRequest, group: EventGroup) -> UUID | None:
+    """The first event of the import that the group belongs to; null if the group has it, or isn't of an import."""
+    last = group.events[-1]
+    if last.import_id is None:
+        return None
+    values = (request.db, request.plan_manager_id, last.import_id, last.request_id)
+    first = await history_store.get_first_of_import(*values)
+    return None if first == last.id else first
 
 
 def filtered_url(filters: dict[str, str], name: str, value: str) -> str:
