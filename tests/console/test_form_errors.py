@@ -83,6 +83,7 @@ def page_of(entry: PageRoute, seeded: SeededPlanManager) -> str:
         "/console/settings/keys": "/console/settings/keys/new",
         "/console/settings/webhooks": "/console/settings/webhooks/new",
         "/console/settings/people": "/console/settings/people/invite",
+        "/console/views": "/console/views/new",
     }
     if path.endswith("/replay"):
         return path.removesuffix("/replay")

@@ -23,6 +23,8 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.json import to_json
 from plankeeper.mail import recipient_store
 from plankeeper.plan_managers import store as plan_managers
+from plankeeper.saved_views import store as saved_views
+from plankeeper.saved_views.schemas import SavedView
 from support.client import Client
 from support.console import Account, Browser, create_account
 from support.importing import import_records
@@ -179,6 +181,7 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     event = "select id from events where plan_manager_id = $1 and type = 'participant.updated' and resource_id = $2"
     ids["event_id"] = str(server.run(server.db.one(UUID, event, plan_manager_id, ids["participant_id"])))
     ids["entry_id"] = str(server.run(_delete_to_bin(server, plan_manager_id, texts)))
+    ids["view_id"] = str(server.run(_save_view(server, plan_manager_id, owner, texts)))
     ids["import_id"] = _import_file(seeded, texts)
     preview = _upload_file(seeded, texts)
     ids["file_id"] = re.findall(r"/console/imports/([0-9a-f-]{36})/columns", preview)[0]
@@ -357,6 +360,14 @@ async def _delete_to_bin(server: RunningServer, plan_manager_id: UUID, texts: _T
     async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
         return (await bin_service.delete_participant(ctx, UUID(participant_id))).id
+
+
+async def _save_view(server: RunningServer, plan_manager_id: UUID, owner: Account, texts: _TextRecorder) -> UUID:
+    name = texts.fields("saved_view", "name")["name"]
+    view = SavedView(uuid7(), owner.account_id, "participants", name, "status=Active", True, datetime.now(UTC))
+    async with server.db.transaction() as tx:
+        await saved_views.insert(tx, plan_manager_id, view)
+    return view.id
 
 
 def missing_ids(seeded: SeededPlanManager) -> Iterator[str]:

@@ -21,6 +21,8 @@ from plankeeper.http.context import WriteContext
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.schemas import Email, decode_custom_type
 from plankeeper.plan_managers import store as plan_managers
+from plankeeper.saved_views import settings_store as list_settings
+from plankeeper.saved_views import store as saved_views
 
 
 async def create(ctx: WriteContext, email: str, name: str, role: str, password: str) -> UUID:
@@ -91,6 +93,8 @@ async def remove(ctx: WriteContext, account_id: UUID, *, keep_keys: bool = False
     await _require_other_owner(ctx, before)
     await member_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
     await link_store.delete(ctx.tx, ctx.plan_manager_id, account_id)
+    await saved_views.delete_own(ctx.tx, ctx.plan_manager_id, account_id)
+    await list_settings.delete_own(ctx.tx, ctx.plan_manager_id, account_id)
     await record_event(ctx, "account.removed", member_event(before, before.role), None)
     await _revoke_created_access(ctx, account_id, keep_keys=keep_keys)
     if not await member_store.list_memberships(ctx.tx, account_id):

@@ -28,6 +28,7 @@ from plankeeper.console.pages import (
     provider_page,
     providers,
     request_log,
+    saved_views,
     search,
     settings,
     sign_in,
@@ -73,6 +74,7 @@ PAGE_MODULES = (
     request_log.pages,
     access_records.pages,
     search.pages,
+    saved_views.pages,
 )
 
 

@@ -90,6 +90,7 @@ COUNT_LABELS = {
     "users": ("user deleted who is on no other team", "users deleted who are on no other team"),
     "invoice_texts": ("invoice text de-identified", "invoice texts de-identified"),
     "access_records": ("query of an access record erased", "queries of access records erased"),
+    "saved_views": ("saved view of a list deleted", "saved views of lists deleted"),
     "events": ("event de-identified", "events de-identified"),
     "responses": ("stored response de-identified or deleted", "stored responses de-identified or deleted"),
     "import_files": ("uploaded file deleted", "uploaded files deleted"),

@@ -31,6 +31,7 @@ from plankeeper.personal_data.texts import (
     erase_members,
     matches,
 )
+from plankeeper.saved_views import service as saved_views
 
 MAX_MENTIONS = 200
 
@@ -182,11 +183,13 @@ def _collect_texts(
 
 
 async def _erase_texts(ctx: WriteContext, participant_id: UUID, pattern: str | None) -> dict[str, int]:
+    views = await saved_views.delete_about(ctx, participant_id, pattern)
     if pattern is None:
-        return {"invoice_texts": 0, "access_records": 0}
+        return {"invoice_texts": 0, "access_records": 0, "saved_views": views}
     return {
         "invoice_texts": await store.erase_invoice_texts(ctx.tx, ctx.plan_manager_id, participant_id, pattern),
         "access_records": await store.erase_queries(ctx.tx, ctx.plan_manager_id, pattern),
+        "saved_views": views,
     }
 
 

@@ -189,6 +189,8 @@ LIST_MENTIONS = """
         union all
         select 'note_types', id::text, 'note_type', note_type from note_types where plan_manager_id = $1
         union all
+        select 'saved_views', id::text, 'name', name from saved_views where plan_manager_id = $1
+        union all
         select 'bin', id::text, 'reason_for_leaving', snapshot -> 'record' ->> 'reason_for_leaving'
         from bin where plan_manager_id = $1
         union all

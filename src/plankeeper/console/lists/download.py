@@ -13,6 +13,7 @@ from plankeeper.console.routing import Download, PageRequest
 from plankeeper.database.filters import Reading
 from plankeeper.database.sorting import Start
 from plankeeper.http.errors import ValidationError
+from plankeeper.saved_views import settings_store
 
 BATCH_SIZE = 500  # rows in a chunk of the file
 
@@ -24,7 +25,9 @@ async def download_list(request: PageRequest, definition: ListDefinition) -> Dow
     if filters.errors:
         raise ValidationError(**filters.errors)
     reader = ListReader(request.db, request.plan_manager_id, query.first_page(), filters.values)
-    columns = select_columns(definition.columns, None)
+    account_id = request.account.account_id
+    settings = await settings_store.get(request.db, request.plan_manager_id, account_id, definition.kind)
+    columns = select_columns(definition.columns, settings.columns)
     today = datetime.now(request.settings.time_zone).date()
     labels = [each.label for each in columns]
     chunks = csv_chunks(request, definition.kind, reader.query.text, labels, _batches(request, reader, columns))

@@ -1,6 +1,6 @@
 """The page of a list: what the template `list.html` shows of a request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from plankeeper.console.lists.query import (
     parse_filters,
     parse_list_query,
 )
+from plankeeper.console.lists.saved_views import DENSITIES, ColumnChoice, ListExtras, column_choices, load_extras
 from plankeeper.console.record_picker import RecordPicker
 from plankeeper.console.routing import HtmlPage, PageRequest
 
@@ -98,6 +99,7 @@ class ListPage:
     previous_url: str | None
     next_url: str | None
     has_errors: bool
+    saved: ListExtras
 
     @property
     def summary(self) -> str:
@@ -106,6 +108,14 @@ class ListPage:
             return f"More than {self.definition.count_text(MAX_COUNTED)}"
         text = self.definition.count_text(self.count)
         return text if self.total is None else f"{text} · {format_money(self.total)}"
+
+    @property
+    def column_choices(self) -> Sequence[ColumnChoice]:
+        return column_choices(self.definition, self.saved.settings)
+
+    @property
+    def densities(self) -> Mapping[str, str]:
+        return DENSITIES
 
     @property
     def csv_url(self) -> str:
@@ -130,7 +140,8 @@ async def show_list(request: PageRequest, definition: ListDefinition) -> HtmlPag
     """The page of a list. Where a filter is invalid, no rows are shown, and the message stands at its field."""
     query = parse_list_query(definition, request.query)
     query, filters = await parse_filters(request, query)
-    columns = select_columns(definition.columns, None)
+    saved = await load_extras(request, query)
+    columns = select_columns(definition.columns, saved.settings.columns)
     page = RowsPage()
     if not filters.errors:
         page = await ListReader(request.db, request.plan_manager_id, query, filters.values).read_page()
@@ -154,6 +165,7 @@ async def show_list(request: PageRequest, definition: ListDefinition) -> HtmlPag
         previous_url=page.previous.url() if page.previous else None,
         next_url=page.next.url() if page.next else None,
         has_errors=bool(filters.errors),
+        saved=saved,
     )
     return HtmlPage("list.html", {"list": shown}, 422 if filters.errors else 200)
 

@@ -1,0 +1,85 @@
+"""Saved views and settings of a list, as its page shows them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from plankeeper.console.forms import parse_form
+from plankeeper.console.lists.columns import Column, select_columns
+from plankeeper.console.lists.definition import ListDefinition
+from plankeeper.console.lists.query import ListPageQuery, parse_list_query
+from plankeeper.console.routing import PREFIX, PageRequest
+from plankeeper.http.errors import ValidationError
+from plankeeper.saved_views import service, settings_store, store
+from plankeeper.saved_views.schemas import ListSettings, SavedView
+
+VIEWS_URL = f"{PREFIX}/views"
+DENSITIES = {"compact": "Compact", "comfortable": "Comfortable"}
+
+
+class ViewLink(NamedTuple):
+    """A saved view with its list; whether the page shows it."""
+
+    name: str
+    url: str
+    is_shared: bool
+    is_current: bool
+
+
+class ColumnChoice(NamedTuple):
+    """A column that can be shown, and whether it is."""
+
+    name: str
+    label: str
+    is_shown: bool
+
+
+@dataclass(slots=True)
+class ListExtras:
+    """What a person has saved for a list: views, columns and density."""
+
+    views: Sequence[ViewLink]
+    settings: ListSettings
+    query: str  # of the page, which can be saved as a view
+    can_share: bool
+
+    @property
+    def current_view(self) -> ViewLink | None:
+        return next((each for each in self.views if each.is_current), None)
+
+
+async def load_extras(request: PageRequest, query: ListPageQuery) -> ListExtras:
+    """The saved views and the settings of the account for a list."""
+    place = (request.db, request.plan_manager_id, request.account.account_id)
+    text, kind = query.first_page().text, query.definition.kind
+    views = [each for each in await store.list_visible(*place) if each.list_kind == kind]
+    return ListExtras(
+        [ViewLink(each.name, view_url(query.definition, each), each.is_shared, each.query == text) for each in views],
+        await settings_store.get(*place, kind),
+        text,
+        service.can_share(request.role),
+    )
+
+
+def view_url(definition: ListDefinition, view: SavedView) -> str:
+    return f"{definition.path}?{view.query}" if view.query else definition.path
+
+
+def column_choices(definition: ListDefinition, settings: ListSettings) -> list[ColumnChoice]:
+    """The columns that can be left out: all but the first one."""
+    shown = {each.name for each in select_columns(definition.columns, settings.columns)}
+    return [ColumnChoice(each.name, each.label, each.name in shown) for each in definition.columns[1:]]
+
+
+def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[str] | None:
+    """What to store of a choice of columns: null for the default ones, so that new defaults appear."""
+    known = [each.name for each in columns[1:] if each.name in names]
+    return None if known == [each.name for each in columns[1:] if each.is_default] else known
+
+
+def parse_query_text(definition: ListDefinition, text: str) -> ListPageQuery:
+    """The first page of the list with the query of a page; without filters if the text is no query."""
+    try:
+        return parse_list_query(definition, parse_form(text.encode())).first_page()
+    except ValidationError:
+        return parse_list_query(definition, parse_form(b""))
