@@ -46,10 +46,11 @@ def view_ids(browser: Browser) -> dict[str, str]:
 
 
 def headers(browser: Browser) -> list[str]:
+    """The columns of the list, without the one of the boxes."""
     page = browser.get(LIST).text
     head = re.search(r"<thead>.*?</thead>", page, re.DOTALL)
     assert head, page
-    return [re.sub(r"<[^>]+>|[↓↑]", "", each).strip() for each in re.findall(r"<th .*?</th>", head[0], re.DOTALL)]
+    return [re.sub(r"<[^>]+>|[↓↑]", "", each).strip() for each in re.findall(r"<th .*?</th>", head[0], re.DOTALL)][1:]
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ PROCESS_IMPORTS = {("webhooks.process", "background"): "the webhook worker's pro
 # Imports of other modules of a feature package, with the reason.
 INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("accounts.members", "api_keys.service"): "removing a member revokes the keys that the member created, with events",
+    ("accounts.members", "saved_views.settings_store"): "the columns that a member has chosen go with the member",
     ("bin.service", "participants.service"): "a participant is deleted to the bin with its events, like elsewhere",
     ("bin.service", "participants.rows"): "the bin keeps the stored row",
     ("bin.service", "providers.service"): "so is a provider",
@@ -58,6 +59,7 @@ INTERNAL_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("participants.queries", "search.filters"): "the search is a filter of the list",
     ("providers.queries", "search.filters"): "likewise",
     ("personal_data.person_export", "access_records.service"): "an export of a person is an event like other exports",
+    ("personal_data.service", "saved_views.service"): "an erasure deletes the views that search for the participant",
     ("personal_data.service", "participants.service"): "an erasure deletes the participant like everybody else",
 }
 

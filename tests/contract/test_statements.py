@@ -52,6 +52,7 @@ OTHER_STORES = {
     "personal_data.export_store": "the export of one person, beside the erasure",
     "personal_data.hold_store": "legal holds, beside the erasure that they prevent",
     "personal_data.import_store": "erasures in files and imports, beside the erasures in records",
+    "saved_views.settings_store": "the columns and density of lists, beside their views",
     "participants.queries": "the list of participants",
     "providers.queries": "the list of providers",
     "invoices.queries": "the lists of invoices",

@@ -81,6 +81,7 @@ HELP_ANCHORS = {
     "providers": "providers",
     "activity": "activity",
     "search": "search",
+    "views": "lists",
     "settings": "settings",
     "members": "people-and-roles",
     "account_managers": "account-managers-and-note-types",

@@ -81,27 +81,29 @@ async def _find_by_names(
     others = terms.other_words
     if not others:
         find = partial(STORES[kind].by_words, db, plan_manager_id)
-        return await _find_in_stages(find, terms.words_of(kind), limit)
+        return await _find_in_stages(find, terms.words_of(kind), limit, has_whole_words=not terms.is_number)
     patterns = [*map(part_pattern, terms.latin_words), *map(prefix_pattern, others)]
     rows = await STORES[kind].by_key(db, plan_manager_id, others[0], patterns, MAX_COUNT + 1)
     return list(rows), len(rows) > MAX_COUNT
 
 
 async def _find_in_stages(
-    find: Find, words: Sequence[str], limit: int, min_digits: int = MIN_PART_DIGITS
+    find: Find, words: Sequence[str], limit: int, min_digits: int = MIN_PART_DIGITS, *, has_whole_words: bool = True
 ) -> tuple[list[Match], bool]:
-    """All matches, or of too many the best ones, and whether there are more of them."""
+    """All matches, or of too many the best ones, and whether there are more of them.
+
+    Few people have the same complete number, so that whole words are looked for only in names and numbers of invoices.
+    """
     if not words:
         return [], False
     parts = [part_pattern(each, min_digits) for each in words]
     starts, wholes = [*map(prefix_pattern, words)], [*map(word_pattern, words)]
-    rows = await find(parts, MAX_COUNT + 1)
+    rows = list(await find(parts, MAX_COUNT + 1))
     if len(rows) <= MAX_COUNT:
-        return list(rows), False
-    for better in (starts, wholes):
-        if better != parts:
-            rows = [*await find(better, limit), *rows]
-    return list(rows), True
+        return rows, False
+    whole = list(await find(wholes, limit)) if has_whole_words and wholes != parts else []
+    begun = list(await find(starts, limit)) if len(whole) < limit and starts != parts else []
+    return [*whole, *begun, *rows], True
 
 
 async def _find_invoices(db: Executor, plan_manager_id: UUID, patterns: Sequence[str], limit: int) -> Sequence[Match]:

@@ -92,11 +92,24 @@ RANGE_FILTER = {"name": "a", "params": ["a", "b", "c"], "label": TEXT, "kind": "
 RANGE_FIELD = LIST_FIELD | {"filter": RANGE_FILTER, "texts": [TEXT, TEXT, TEXT]}
 RANGE_FIELD["choices"] = [{"label": TEXT, "url": "/console", "is_current": True}]
 LIST_COLUMN = {"label": TEXT, "format": "text", "is_amount": False}
+SAVED = {
+    "current_view": None, "query": TEXT, "can_share": True, "settings": {"density": "compact"},
+    "views": [{"name": TEXT, "url": "/console", "is_shared": True, "is_current": False}],
+}  # fmt: skip
+COLUMN_CHOICES = [{"name": TEXT, "label": TEXT, "is_shown": True}]
+LIST_DEFINITION = {
+    "kind": TEXT, "title": TEXT, "path": "/console/invoices", "past_label": TEXT, "many": TEXT,
+    "actions": [{"path": "/console", "label": TEXT, "role": "viewer"}],
+}  # fmt: skip
+SELECTION = {
+    "definition": LIST_DEFINITION, "rows": [{"id": TEXT}], "query": TEXT, "missing": 2, "back_url": "/console",
+}  # fmt: skip
 LIST_PAGE = {
-    "definition": {"title": TEXT, "path": "/console/invoices", "past_label": TEXT}, "summary": TEXT,
-    "query": {"params": {"sort": "-total"}, "size": 50}, "fields": [LIST_FIELD, RANGE_FIELD], "has_errors": True,
+    "definition": LIST_DEFINITION, "summary": TEXT, "saved": SAVED, "column_choices": COLUMN_CHOICES,
+    "densities": {"compact": TEXT}, "query": {"params": {"sort": "-total"}, "size": 50, "text": TEXT},
+    "fields": [LIST_FIELD, RANGE_FIELD], "has_errors": True,
     "headers": [{"column": LIST_COLUMN, "url": "/console", "direction": None}],
-    "rows": [{"url": "/console", "is_past": True, "cells": [TEXT]}], "clear_url": "/console",
+    "rows": [{"id": "1", "url": "/console", "is_past": True, "cells": [TEXT]}], "clear_url": "/console",
     "chips": [{"text": TEXT, "remove_url": "/console"}], "position_text": TEXT, "previous_url": "/console",
     "next_url": "/console", "sizes": [{"label": "50", "url": "/console", "is_current": True}],
 }  # fmt: skip
@@ -159,6 +172,28 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/list.html header_cell": {"header": LIST_PAGE["headers"][0]},
     "macros/list.html list_table": {"list": LIST_PAGE},
     "macros/list.html pages": {"list": LIST_PAGE},
+    "macros/list.html selection_bar": {"list": LIST_PAGE, "has_role": bool},
+    "macros/saved_views.html views_menu": {"list": LIST_PAGE, "csrf": TEXT},
+    "macros/saved_views.html columns_menu": {"list": LIST_PAGE, "csrf": TEXT},
+    "macros/saved_views.html view_fields": {
+        "csrf": TEXT,
+        "kind": TEXT,
+        "query": TEXT,
+        "name": TEXT,
+        "is_shared": True,
+        "can_share": True,
+        "max_length": 60,
+    },
+    "macros/saved_views.html settings_fields": {
+        "csrf": TEXT,
+        "kind": TEXT,
+        "query": TEXT,
+        "columns": COLUMN_CHOICES,
+        "density": TEXT,
+        "densities": {"compact": TEXT},
+    },
+    "macros/selection.html hidden_fields": {"selection": SELECTION, "csrf": TEXT},
+    "macros/selection.html nothing_selected": {"selection": SELECTION},
     "macros/navigation.html breadcrumbs": {"pages": [["/console", TEXT]]},
     "macros/navigation.html record_crumbs": {"address": "/console", "text": TEXT, "place": PLACE},
     "macros/navigation.html tab_bar": {"label": TEXT, "tabs": [["/console", TEXT, 3]], "current": "/console"},
@@ -235,6 +270,7 @@ NO_TEXTS = {
     "macros/records.html checkbox": "a form",
     "macros/events.html changes_table": "changes, which the pages of events show",
     "macros/events.html event_line": "an event, which the page that undoes it shows",
+    "macros/selection.html missing": "a number",
     "macros/timeline.html timeline_entries": "entries, which the page of the timeline shows",
 }
 

@@ -29,10 +29,11 @@ class ListButton(NamedTuple):
 
 
 class BulkAction(NamedTuple):
-    """An action on several rows at once: its name and its label."""
+    """An action on several rows at once, for accounts with a role: its page, which gets their ids, and its label."""
 
-    name: str
+    path: str
     label: str
+    role: str = "manager"
 
 
 def _never(_row: Any) -> bool:

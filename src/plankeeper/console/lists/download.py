@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from plankeeper.console.csv_export import csv_row
 from plankeeper.console.exports import csv_chunks
-from plankeeper.console.lists.columns import Column, csv_text, select_columns
+from plankeeper.console.lists.columns import Column, Names, csv_text, select_columns
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
 from plankeeper.console.lists.query import parse_filters, parse_list_query
+from plankeeper.console.lists.selection import Selection
 from plankeeper.console.routing import Download, PageRequest
 from plankeeper.database.filters import Reading
 from plankeeper.database.sorting import Start
@@ -25,13 +27,38 @@ async def download_list(request: PageRequest, definition: ListDefinition) -> Dow
     if filters.errors:
         raise ValidationError(**filters.errors)
     reader = ListReader(request.db, request.plan_manager_id, query.first_page(), filters.values)
-    account_id = request.account.account_id
-    settings = await settings_store.get(request.db, request.plan_manager_id, account_id, definition.kind)
-    columns = select_columns(definition.columns, settings.columns)
-    today = datetime.now(request.settings.time_zone).date()
+    columns = await shown_columns(request, definition)
     labels = [each.label for each in columns]
     chunks = csv_chunks(request, definition.kind, reader.query.text, labels, _batches(request, reader, columns))
+    return _file(request, definition, chunks)
+
+
+async def shown_columns(request: PageRequest, definition: ListDefinition) -> list[Column]:
+    """The columns that the person has chosen."""
+    account_id = request.account.account_id
+    settings = await settings_store.get(request.db, request.plan_manager_id, account_id, definition.kind)
+    return select_columns(definition.columns, settings.columns)
+
+
+async def download_selection(request: PageRequest, selection: Selection) -> Download:
+    """The selected rows as a file, with the columns of the list."""
+    columns = await shown_columns(request, selection.definition)
+    labels, filters = [each.label for each in columns], f"selected={len(selection.rows)}"
+    chunks = csv_chunks(request, selection.definition.kind, filters, labels, _once(selection, columns))
+    return _file(request, selection.definition, chunks)
+
+
+def _file(request: PageRequest, definition: ListDefinition, chunks: AsyncIterator[bytes]) -> Download:
+    today = datetime.now(request.settings.time_zone).date()
     return Download(f"{definition.kind}-{today}.csv", "text/csv; charset=utf-8", chunks)
+
+
+async def _once(selection: Selection, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
+    yield _csv_rows(columns, selection.rows, selection.names)
+
+
+def _csv_rows(columns: Sequence[Column], rows: Sequence[Any], names: Names) -> list[bytes]:
+    return [csv_row(csv_text(each.value(row, names)) for each in columns) for row in rows]
 
 
 async def _batches(request: PageRequest, reader: ListReader, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
@@ -46,7 +73,7 @@ async def _batches(request: PageRequest, reader: ListReader, columns: Sequence[C
         if definition.accessed_kind:
             ids = [each.id for each in rows]
             request.record_list(definition.accessed_kind, ids, reader.query.params, "exported")
-        yield [csv_row(csv_text(each.value(row, names)) for each in columns) for row in rows]
+        yield _csv_rows(columns, rows, names)
         if len(found) <= BATCH_SIZE:
             return
         start = Start(found[BATCH_SIZE - 1].value, found[BATCH_SIZE - 1].id)

@@ -157,7 +157,10 @@ INVOICES = ListDefinition(
         BuiltInView("On hold", {"claim_status": "on_hold"}),
         BuiltInView("Awaiting approval", {"approval_status": "pending"}),
     ),
-    actions=(BulkAction("ignore_warning", "Ignore a warning"), BulkAction("export", "Export as CSV")),
+    actions=(
+        BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
+        BulkAction(f"{PREFIX}/invoices/selected.csv", "Export CSV", "viewer"),
+    ),
     load_names=load_names,
     is_past=lambda row: row.is_deleted,
     past_label="deleted",

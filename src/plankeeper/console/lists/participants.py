@@ -100,9 +100,8 @@ PARTICIPANTS = ListDefinition(
         BuiltInView("No account manager", {"status": "Active", "account_manager": "none"}),
     ),
     actions=(
-        BulkAction("account_manager", "Set account manager"),
-        BulkAction("status", "Set status"),
-        BulkAction("export", "Export as CSV"),
+        BulkAction(f"{PREFIX}/participants/selected/account-manager", "Set account manager"),
+        BulkAction(f"{PREFIX}/participants/selected.csv", "Export CSV", "viewer"),
     ),
     accessed_kind="participant",
     exact_count=exact_count,

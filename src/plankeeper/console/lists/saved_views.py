@@ -77,9 +77,10 @@ def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[str]
     return None if known == [each.name for each in columns[1:] if each.is_default] else known
 
 
-def parse_query_text(definition: ListDefinition, text: str) -> ListPageQuery:
-    """The first page of the list with the query of a page; without filters if the text is no query."""
+def parse_query_text(definition: ListDefinition, text: str, *, keep_page: bool = False) -> ListPageQuery:
+    """The list with the query of one of its pages, by default from its beginning; without filters for another text."""
     try:
-        return parse_list_query(definition, parse_form(text.encode())).first_page()
+        query = parse_list_query(definition, parse_form(text.encode()))
     except ValidationError:
-        return parse_list_query(definition, parse_form(b""))
+        query = parse_list_query(definition, parse_form(b""))
+    return query if keep_page else query.first_page()

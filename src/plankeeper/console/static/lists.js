@@ -1,0 +1,30 @@
+// Selected rows of a list: one box for all, and how many are selected. Pages work without it.
+const bar = document.querySelector("form[data-selection]");
+
+if (bar) {
+  const boxes = [...document.querySelectorAll("input[form=selection]")];
+  const all = document.querySelector("[data-select-all]");
+  const count = bar.querySelector("[data-count]");
+
+  const update = () => {
+    const selected = boxes.filter((each) => each.checked);
+    for (const each of boxes) each.closest("tr").setAttribute("aria-selected", each.checked);
+    bar.hidden = selected.length === 0;
+    count.textContent = `${selected.length} selected`;
+    all.checked = selected.length === boxes.length;
+    all.indeterminate = selected.length > 0 && !all.checked;
+  };
+
+  all.hidden = false;
+  all.addEventListener("change", () => {
+    for (const each of boxes) each.checked = all.checked;
+    update();
+  });
+  for (const each of boxes) each.addEventListener("change", update);
+  bar.querySelector("[type=reset]").hidden = false;
+  // The boxes are reset after the event.
+  bar.addEventListener("reset", () => setTimeout(update));
+  // The browser may restore the boxes when somebody comes back to the page.
+  addEventListener("pageshow", update);
+  update();
+}
