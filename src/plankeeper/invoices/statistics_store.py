@@ -92,8 +92,8 @@ SUMMARIZE_OPEN = """
         where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
                 select id from participants where plan_manager_id = $1 and account_manager_id = $2
             )) and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
-            and created_at >= coalesce($3[period], '-infinity')
-            and created_at < coalesce($3[period + 1], 'infinity')
+            and created_at >= coalesce(($3)[period], '-infinity')
+            and created_at < coalesce(($3)[period + 1], 'infinity')
     ) sums
     where sums.count > 0
     order by period
@@ -139,7 +139,7 @@ COUNT_RECEIVED = """
         from invoices
         where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
                 select id from participants where plan_manager_id = $1 and account_manager_id = $2
-            )) and created_at >= $3[period] and created_at < $3[period + 1] and not is_deleted
+            )) and created_at >= ($3)[period] and created_at < ($3)[period + 1] and not is_deleted
         group by claim_status
     ) received
 """

@@ -50,7 +50,7 @@ COUNT_PLAN_ENDS = """
     select width_bucket(plan_end_date, $3::date[]) as period, count(*)
     from participants
     where plan_manager_id = $1 and ($2::uuid is null or account_manager_id = $2) and status = 'Active'
-        and plan_end_date >= $3[1] and plan_end_date < $3[array_upper($3, 1)]
+        and plan_end_date >= ($3)[1] and plan_end_date < ($3)[array_upper($3, 1)]
     group by 1
 """
 
