@@ -26,7 +26,7 @@ from plankeeper.participants.store import compact_counts
 from plankeeper.rate_limits.store import purge as purge_rate_limits
 from plankeeper.request_log.retention import RequestLogRetention
 from plankeeper.settings import Settings
-from plankeeper.webhooks import delivery_queue
+from plankeeper.webhooks import attempt_count_store, delivery_queue
 from plankeeper.webhooks.fan_out import FanOut
 
 log = logging.getLogger("plankeeper")
@@ -109,6 +109,7 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
         RequestLogRetention(settings.request_log_retention or 0),
         lambda db: purge_import_files(db, hours),
         form_drafts.purge,
+        attempt_count_store.purge,
         ImportRetention(hours, settings.rejected_row_retention, settings.import_record_retention),
     ]
     if settings.event_retention:

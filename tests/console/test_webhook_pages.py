@@ -20,7 +20,7 @@ PAGE = "/console/settings/webhooks"
 NEW_ENDPOINT = {
     "url": "https://example.com/hooks",
     "description": "Ledger",
-    "event_types": "note_type.*, webhook_endpoint.tested",
+    "event_types": ["note_type.*", "note_type.created", "webhook_endpoint.tested"],
 }
 
 
@@ -68,10 +68,11 @@ def test_an_endpoint_is_created_and_its_secret_shown_once(
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"url": "http://example.com"}, {"url": "https://10.0.0.1/"}, {"url": ""}, {"event_types": "A!"}, {"payload": "x"}],
+    [{"url": "http://example.com"}, {"url": "https://10.0.0.1/"}, {"url": ""}, {"event_types": "A!"},
+     {"event_types": []}, {"payload": "x"}],
 )  # fmt: skip
 def test_an_invalid_endpoint_shows_the_form_again(
-    owner: Browser, plan_manager_id: UUID, list_endpoints: Any, wrong: dict[str, str]
+    owner: Browser, plan_manager_id: UUID, list_endpoints: Any, wrong: dict[str, Any]
 ) -> None:
     response = owner.submit(PAGE, NEW_ENDPOINT | wrong)
     assert (response.status_code, "There is a problem" in response.text, 'value="Ledger"' in response.text) == (
@@ -92,8 +93,9 @@ def test_a_test_event_is_sent_fails_and_is_retried(
     delivery = fail_delivery(server, endpoint)
     page = owner.get(here).text
     assert ("1, latest: 500" in page, "21 Nov 2026, 3:04 pm" in page, "in 12 ms" in page) == (True, True, True)
+    assert f'href="{here}/deliveries/{delivery}"' in page
     assert str(delivery) not in owner.get(here, params={"status": "succeeded"}).text
-    assert owner.submit(f"{here}/deliveries/{delivery}/retry").headers["location"] == here
+    assert owner.submit(f"{here}/deliveries/{delivery}/retry").headers["location"] == f"{here}/deliveries/{delivery}"
     status = "select status from webhook_deliveries where id = $1"
     assert server.run(server.db.one(str, status, delivery)) == "pending"
 
@@ -143,20 +145,23 @@ def test_an_endpoint_of_another_plan_manager_is_not_found(
     delivery = fail_delivery(server, endpoint)
     other = new_browser(new_account("owner", new_plan_manager()))
     here = f"{PAGE}/{endpoint.id}"
-    for path in (here, f"{here}/delete", f"{here}/rotate-secret"):
+    for path in (here, f"{here}/edit", f"{here}/delete", f"{here}/rotate-secret", f"{here}/deliveries/{delivery}"):
         assert other.get(path).status_code == 404
     for step in ("test", "pause", "resume", "delete", "rotate-secret", f"deliveries/{delivery}/retry"):
         assert other.submit(f"{here}/{step}").status_code == 404
     assert other.submit(f"{here}/replay", {"since": "2026-01-01T00:00"}).status_code == 404
+    assert other.submit(f"{here}/edit", NEW_ENDPOINT).status_code == 404
     # Nor is a delivery there under another's endpoint.
     assert other.submit(PAGE, NEW_ENDPOINT).status_code == 200
     mine = re.search(rf"{PAGE}/([0-9a-f-]{{36}})", other.get(PAGE).text)
     assert mine
     assert other.submit(f"{PAGE}/{mine[1]}/deliveries/{delivery}/retry").status_code == 404
+    assert other.get(f"{PAGE}/{mine[1]}/deliveries/{delivery}").status_code == 404
     # Nor under another endpoint of the same plan manager.
     assert owner.submit(PAGE, NEW_ENDPOINT).status_code == 200
     for second in set(re.findall(rf"{PAGE}/([0-9a-f-]{{36}})", owner.get(PAGE).text)) - {str(endpoint.id)}:
         assert owner.submit(f"{PAGE}/{second}/deliveries/{delivery}/retry").status_code == 404
+        assert owner.get(f"{PAGE}/{second}/deliveries/{delivery}").status_code == 404
     status = "select status from webhook_deliveries where id = $1"
     assert server.run(server.db.one(str, status, delivery)) == "failed"
     assert endpoint.url not in other.get("/console/activity?resource_id=" + str(endpoint.id)).text

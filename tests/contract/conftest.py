@@ -82,7 +82,7 @@ def tenant_data(server: RunningServer, tenant_tables: list[str]) -> Callable[...
         )
         return f"select md5(coalesce(string_agg(row, chr(10) order by row), '')) from ({rows}) as rows"
 
-    logs = ("api_request_batches", "api_request_minutes", "api_key_days", "access_records")
+    logs = ("api_request_batches", "api_request_minutes", "api_key_days", "access_records", "webhook_attempt_hours")
     whole = digest_of([each for each in tenant_tables if each not in logs])
 
     pending: LiteralString = """

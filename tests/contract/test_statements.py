@@ -62,6 +62,7 @@ OTHER_STORES = {
     "participants.statistics_store": "numbers of participants for the console's home page",
     "invoices.check_store": "the input and the results of invoice checks",
     "request_log.count_store": "counts of requests, beside the log",
+    "webhooks.attempt_count_store": "counts of attempts, for the console",
     "webhooks.endpoint_store": "webhook endpoints",
     "webhooks.delivery_store": "deliveries, for the API and the console",
     "webhooks.delivery_queue": "deliveries, for the worker",

@@ -58,6 +58,8 @@ UNBOUND = {
     "encryption.store.list_with_other_keys": "the operator's `secret-key rotate` covers all plan managers",
     "events.order_store.plan_managers_with_queued_events": "a sequencer looks for the plan managers that need it",
     "events.order_store.queue_states": "one measurement covers every plan manager",
+    "webhooks.attempt_count_store.add": "a worker adds the attempts of all plan managers at once",
+    "webhooks.attempt_count_store.purge": "one periodic task serves every plan manager",
     "webhooks.delivery_queue.list_due": "workers serve every plan manager",
     "webhooks.delivery_queue.claim_due": "workers serve every plan manager, of which the caller lists some",
     "webhooks.delivery_queue.save_attempts": "workers serve every plan manager; keys identify the rows",

@@ -39,6 +39,7 @@ from plankeeper.console.pages import (
     team_members,
     timeline,
     view_sessions,
+    webhook_deliveries,
     webhooks,
 )
 from plankeeper.console.routing import PageRoute
@@ -73,6 +74,7 @@ PAGE_MODULES = (
     api_keys.pages,
     api_key_page.pages,
     webhooks.pages,
+    webhook_deliveries.pages,
     account_managers.pages,
     note_types.pages,
     imports.pages,

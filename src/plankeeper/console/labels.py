@@ -50,7 +50,13 @@ def field_label(name: str) -> str:
 
 def humanize(name: str) -> str:
     """The words of an identifier: `API key created` for `api_key.created`."""
-    text = name.replace("totp", "two_factor").replace(".", " ").replace("_", " ").removesuffix(" ")
+    text = (
+        name.replace("totp", "two_factor")
+        .replace("sign_on", "sign-on")
+        .replace(".", " ")
+        .replace("_", " ")
+        .removesuffix(" ")
+    )
     return (text[:1].upper() + text[1:]).replace("Api ", "API ")
 
 

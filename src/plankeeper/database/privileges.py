@@ -69,6 +69,7 @@ TABLE_PRIVILEGES = {
     "team_member_permissions": "select, insert, delete",
     "team_members": "select, insert, update, delete",
     "users": "select, insert, update, delete",
+    "webhook_attempt_hours": "select, insert, update, delete",
     "webhook_deliveries": "select, insert, update, delete",
     "webhook_endpoints": "select, insert, update, delete",
 }

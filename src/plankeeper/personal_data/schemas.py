@@ -93,6 +93,10 @@ COUNT_LABELS = {
     "saved_views": ("saved view of a list deleted", "saved views of lists deleted"),
     "events": ("event de-identified", "events de-identified"),
     "responses": ("stored response de-identified or deleted", "stored responses de-identified or deleted"),
+    "attempt_details": (
+        "webhook delivery without headers and responses any more",
+        "webhook deliveries without headers and responses any more",
+    ),
     "import_files": ("uploaded file deleted", "uploaded files deleted"),
     "import_rows": ("rejected row or check of an import deleted", "rejected rows or checks of imports deleted"),
     "import_texts": ("name of a file or column erased", "names of files or columns erased"),

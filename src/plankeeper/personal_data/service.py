@@ -100,6 +100,9 @@ async def erase(ctx: WriteContext, participant_id: UUID, *, search_events: bool)
     counts |= await _erase_texts(ctx, participant_id, texts.pattern)
     counts["events"] = await _erase_events(ctx, events, texts)
     counts["responses"] = await _erase_responses(ctx, participant_id, texts)
+    counts["attempt_details"] = await store.erase_attempt_details(
+        ctx.tx, ctx.plan_manager_id, [each.id for each in events], texts.pattern
+    )
     counts |= await _erase_imports(ctx, participant_id, texts)
     mentions = await _list_mentions(ctx, participant_id, texts, search_events=search_events)
     report = ErasureReport(counts, mentions[:MAX_MENTIONS], len(mentions) > MAX_MENTIONS)

@@ -107,6 +107,34 @@ async def delete_response(tx: Transaction, plan_manager_id: UUID, record: Respon
     await tx.execute(DELETE_RESPONSE, plan_manager_id, record.original_key_id, record.path, record.idempotency_key)
 
 
+# Responses of receivers can repeat what was sent to them.
+ERASE_ATTEMPT_DETAILS = """
+    with found as (
+        select id from webhook_deliveries
+        where plan_manager_id = $1 and attempt_details <> '[]'
+            and (event_id = any ($2::uuid[]) or attempt_details::text ~* $3)
+        order by id
+        for no key update
+    ), erased as (
+        update webhook_deliveries delivery set attempt_details = '[]'
+        from found
+        where delivery.plan_manager_id = $1 and delivery.id = found.id
+        returning delivery.id
+    )
+    select count(*) from erased
+"""
+
+
+async def erase_attempt_details(
+    tx: Transaction, plan_manager_id: UUID, event_ids: Sequence[UUID], pattern: str | None
+) -> int:
+    """Delete what the attempts to send events sent and received, and responses that match a pattern; return how many.
+
+    It reads all deliveries of the plan manager.
+    """
+    return await tx.one(int, ERASE_ATTEMPT_DETAILS, plan_manager_id, event_ids, pattern)
+
+
 IS_OF_THEIR_INVOICE: LiteralString = "in (select id from invoices where plan_manager_id = $1 and participant_id = $2)"
 ERASE_INVOICE_TEXTS = """
     with erased as (

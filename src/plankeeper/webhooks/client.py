@@ -6,7 +6,8 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing, suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
@@ -16,10 +17,12 @@ from uuid import UUID
 
 import httpcore
 
+from plankeeper.webhooks.attempt_details import MAX_BODY_BYTES
 from plankeeper.webhooks.dns import ResolveHost, Resolver, lookup_plan_manager
 from plankeeper.webhooks.url_policy import IPNetwork, is_blocked, parse_ip, validate_url
 
 ATTEMPT_TIMEOUT = 15.0  # seconds for one attempt
+BODY_TIMEOUT = 1.0  # seconds for the beginning of a response's body, after its headers
 
 if "sniffio" not in sys.modules and find_spec("sniffio") is None:
     # httpcore tries to import sniffio for each of its locks. Without this entry, the failing import takes a third of
@@ -34,6 +37,8 @@ class AttemptResult(NamedTuple):
     error: str | None
     duration_ms: int
     retry_after: float | None = None  # seconds
+    response_body: bytes = b""  # its first MAX_BODY_BYTES
+    request_headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -116,14 +121,17 @@ class WebhookClient:
         lookup_plan_manager.set(plan_manager_id)  # httpcore looks up the name in this task
         try:
             async with asyncio.timeout(ATTEMPT_TIMEOUT):
-                status, retry_after = await self._send(url, headers, body)
+                response = await self._send(url, headers, body)
         except _EXPECTED_ERRORS as error:
             return AttemptResult(None, _describe_error(error), _elapsed_ms(started))
-        result = AttemptResult(status, None, _elapsed_ms(started), retry_after)
-        return result if result.succeeded else result._replace(error=f"the response status was {status}")
+        response_headers = {name.lower(): value for name, value in response.headers}
+        retry_after = _parse_retry_after(response_headers.get(b"retry-after"))
+        result = AttemptResult(response.status, None, _elapsed_ms(started), retry_after)
+        result = result._replace(response_body=await _read_body(response))
+        return result if result.succeeded else result._replace(error=f"the response status was {response.status}")
 
-    async def _send(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> tuple[int, float | None]:
-        """Return the status and the seconds of Retry-After. Does not read the response body."""
+    async def _send(self, url: str, headers: Sequence[tuple[str, str]], body: bytes) -> httpcore.Response:
+        """Return the response, whose body is not read yet."""
         if self.validate_url(url):
             raise AddressNotAllowedError
         target = _target(url)
@@ -135,7 +143,7 @@ class WebhookClient:
                 streams.append(info["return_value"])
 
         try:
-            response = await self._pool.handle_async_request(
+            return await self._pool.handle_async_request(
                 httpcore.Request(
                     "POST", target, headers=[*base_headers, *headers], content=body, extensions={"trace": trace}
                 )
@@ -144,9 +152,24 @@ class WebhookClient:
             for stream in streams:  # httpcore does not close a connection whose TLS handshake times out
                 await stream.aclose()
             raise
-        await response.aclose()
-        response_headers = {name.lower(): value for name, value in response.headers}
-        return response.status, _parse_retry_after(response_headers.get(b"retry-after"))
+
+
+async def _read_body(response: httpcore.Response) -> bytes:
+    """The first bytes of the body, and close the connection. What fails after the headers doesn't fail the attempt."""
+    body = b""
+    with suppress(*_EXPECTED_ERRORS):
+        try:
+            async with (
+                asyncio.timeout(BODY_TIMEOUT),
+                aclosing(cast("AsyncGenerator[bytes]", response.aiter_stream())) as chunks,
+            ):
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) >= MAX_BODY_BYTES:
+                        break
+        finally:
+            await response.aclose()
+    return body[:MAX_BODY_BYTES]
 
 
 def _target(url: str) -> httpcore.URL:

@@ -188,8 +188,9 @@ async def claim_due(
 
 SAVE_ATTEMPTS = """
     with result as (
-        select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::interval[])
-            as result (plan_manager_id, id, attempt_count, status, attempt, wait)
+        select *
+        from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::interval[], $9::text[])
+            as result (plan_manager_id, id, attempt_count, status, attempt, wait, detail)
         order by plan_manager_id, id
     ), job as materialized (
         -- A lateral with a limit: a look-up by key, without a scan of the pending deliveries.
@@ -206,7 +207,7 @@ SAVE_ATTEMPTS = """
     update webhook_deliveries delivery set status = job.status, attempt_count = job.attempt_count + 1,
         -- In UTC, because `timestamptz + interval` depends on the time zone, which Citus rejects for a value of a row.
         next_attempt_at = (statement_timestamp() at time zone 'UTC' + $7::interval + job.wait) at time zone 'UTC',
-        attempts = attempts || job.attempt::jsonb
+        attempts = attempts || job.attempt::jsonb, attempt_details = attempt_details || job.detail::jsonb
     from job
     where delivery.plan_manager_id = job.plan_manager_id and delivery.id = job.id
         and ($8::uuid is null or delivery.plan_manager_id = $8)
@@ -226,6 +227,7 @@ async def save_attempts(tx: Transaction, updates: Sequence[DeliveryUpdate], cloc
         [each.delay for each in updates],
         clock_offset,
         shard_key(tx, plan_manager_ids),
+        [to_json(each.detail) for each in updates],
     )
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import unset_to_none
-from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
+from plankeeper.webhooks.schemas import DeliveryDetails, DeliveryListQuery, WebhookDelivery
 
 COLUMNS: LiteralString = """
         id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at"""
@@ -54,6 +54,23 @@ async def latest(
 ) -> list[WebhookDelivery]:
     """The newest deliveries first; with `before`, only those older than it."""
     return await db.rows(WebhookDelivery, LATEST, plan_manager_id, endpoint_id, before, status, limit)
+
+
+GET_DETAILS = """
+    select delivery.id, delivery.webhook_endpoint_id, delivery.event_id, delivery.event_type, delivery.status,
+        delivery.attempts::json, delivery.next_attempt_at, delivery.created_at, delivery.attempt_details::json,
+        event.created_at as event_created_at, event.resource_kind, event.resource_id, event.data
+    from webhook_deliveries delivery
+    left join events event on event.plan_manager_id = $1 and event.id = delivery.event_id
+    where delivery.plan_manager_id = $1 and delivery.webhook_endpoint_id = $2 and delivery.id = $3
+"""
+
+
+async def get_details(
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, delivery_id: UUID
+) -> DeliveryDetails | None:
+    """A delivery of an endpoint with what its attempts sent and received, and its event."""
+    return await db.one_or_none(DeliveryDetails, GET_DETAILS, plan_manager_id, endpoint_id, delivery_id)
 
 
 COUNT = """

@@ -77,15 +77,20 @@ async def count_active(db: Executor, plan_manager_id: UUID) -> int:
 
 
 LIST_FAILING = """
-    select id, url, failing_since, disabled_reason
-    from webhook_endpoints
+    select id, url, failing_since, disabled_reason, (
+        select next_attempt_at from webhook_deliveries
+        where plan_manager_id = $1 and webhook_endpoint_id = endpoint.id and status = 'pending'
+        order by next_attempt_at
+        limit 1
+    ) as next_attempt_at
+    from webhook_endpoints endpoint
     where plan_manager_id = $1 and case when active then failing_since is not null else disabled_reason is not null end
     order by id
 """
 
 
 async def list_failing(db: Executor, plan_manager_id: UUID) -> list[FailingEndpoint]:
-    """The endpoints that get no messages because of failures."""
+    """The endpoints that get no messages because of failures, with the time of their next attempt."""
     return await db.rows(FailingEndpoint, LIST_FAILING, plan_manager_id)
 
 

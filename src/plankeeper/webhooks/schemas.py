@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from plankeeper.events.event_types import EVENT_TYPE
 from plankeeper.http.pagination import DefaultSort, ResourceListQuery, UuidListQuery
 from plankeeper.http.schemas import AwareDatetime, LongText, Text255, UpdatedAt, UrlText, component
+from plankeeper.webhooks.attempt_details import AttemptDetail
 
 PayloadFormat = Annotated[
     Literal["thin", "full"],
@@ -176,6 +177,16 @@ class WebhookDelivery(Struct):
     created_at: Annotated[AwareDatetime, Meta(description="When the delivery was created.")]
 
 
+class DeliveryDetails(WebhookDelivery):
+    """A delivery with what its attempts sent and received, and its event: null if that isn't kept any more."""
+
+    attempt_details: list[AttemptDetail]
+    event_created_at: datetime | None
+    resource_kind: str | None
+    resource_id: str | None
+    data: Raw | None
+
+
 class WebhookEndpointListQuery(ResourceListQuery):
     """The query of the list."""
 
@@ -238,6 +249,7 @@ class DeliveryUpdate(Struct):
     job: DeliveryJob
     status: DeliveryStatus
     attempt: Attempt
+    detail: AttemptDetail
     delay: timedelta | None
 
 
@@ -248,6 +260,17 @@ class FailingEndpoint(Struct):
     url: str
     failing_since: datetime | None
     disabled_reason: str | None
+    next_attempt_at: datetime | None
+
+
+class AttemptHour(Struct):
+    """The attempts of an endpoint in an hour."""
+
+    plan_manager_id: UUID
+    webhook_endpoint_id: UUID
+    hour: datetime
+    succeeded: int
+    failed: int
 
 
 class UnhealthyEndpoints(Struct):

@@ -19,6 +19,8 @@ from plankeeper.http.errors import SecretKeyMissingError
 from plankeeper.metrics import WEBHOOK_ATTEMPTS
 from plankeeper.settings import Settings
 from plankeeper.webhooks import delivery_queue, payload
+from plankeeper.webhooks.attempt_counts import AttemptCountBuffer
+from plankeeper.webhooks.attempt_details import build_detail
 from plankeeper.webhooks.attempts import record_attempts
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from plankeeper.webhooks.cpu_backoff import CpuBackoff
@@ -68,6 +70,7 @@ class Worker:
         self._in_flight: Counter[UUID] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._updates: list[DeliveryUpdate] = []
+        self._counts = AttemptCountBuffer(db)
         self._slot_freed = asyncio.Event()
         self._is_drained = False
         self.stopping = asyncio.Event()
@@ -78,6 +81,7 @@ class Worker:
         The worker waits out failures of the database.
         """
         flush_task = asyncio.create_task(self._flush_periodically())
+        count_task = asyncio.create_task(self._counts.watch())
         while not self.stopping.is_set():
             try:
                 self._slot_freed.clear()
@@ -95,6 +99,9 @@ class Worker:
         self._is_drained = True
         await flush_task  # not cancelled: that would lose the results of a write in progress
         await self.flush()
+        count_task.cancel()
+        await asyncio.gather(count_task, return_exceptions=True)
+        await self._counts.close()
 
     async def poll(self) -> int:
         """Claim due deliveries up to the free capacity, start to send them and return their number."""
@@ -159,7 +166,9 @@ class Worker:
         try:
             result = await (self._attempt_in_span(job, self._traces) if self._traces else self._attempt(job))
             WEBHOOK_ATTEMPTS.labels("succeeded" if result.succeeded else "failed").inc()
-            self._updates.append(build_delivery_update(job, result, datetime.now(UTC) + self._clock_offset))
+            now = datetime.now(UTC) + self._clock_offset
+            self._updates.append(build_delivery_update(job, result, now))
+            self._counts.add(job.plan_manager_id, job.webhook_endpoint_id, now, succeeded=result.succeeded)
         # In both cases, the delivery is sent again when its lease of a minute expires.
         except SecretKeyMissingError as error:
             self._leave_to_other_workers(job.webhook_endpoint_id, error)
@@ -177,7 +186,8 @@ class Worker:
         headers = payload.build_headers(str(job.event_id), timestamp, body, decrypt_secrets(job, self._cipher))
         if trace_headers:
             headers += trace_headers.items()
-        return await self._client.post(job.url, headers, body, job.plan_manager_id)
+        result = await self._client.post(job.url, headers, body, job.plan_manager_id)
+        return result._replace(request_headers=tuple(headers))
 
     async def _attempt_in_span(self, job: DeliveryJob, traces: "WebhookTraces") -> AttemptResult:
         attributes = {
@@ -234,9 +244,11 @@ def build_job_body(job: DeliveryJob) -> bytes:
 
 def build_delivery_update(job: DeliveryJob, result: AttemptResult, now: datetime) -> DeliveryUpdate:
     attempt = Attempt(now, result.status_code, result.error, result.duration_ms)
+    number, headers = job.attempt_count + 1, result.request_headers
+    detail = build_detail(number, headers, result.status_code, result.response_body)
     if result.succeeded:
-        return DeliveryUpdate(job, "succeeded", attempt, None)
-    delay = retry_delay(job.attempt_count + 1, random.random(), result.retry_after)  # noqa: S311 - jitter
+        return DeliveryUpdate(job, "succeeded", attempt, detail, None)
+    delay = retry_delay(number, random.random(), result.retry_after)  # noqa: S311 - jitter
     if delay is None or result.status_code == HTTP_GONE:
-        return DeliveryUpdate(job, "failed", attempt, None)
-    return DeliveryUpdate(job, "pending", attempt, delay)
+        return DeliveryUpdate(job, "failed", attempt, detail, None)
+    return DeliveryUpdate(job, "pending", attempt, detail, delay)

@@ -70,6 +70,28 @@ def test_no_text_about_the_person_is_left_in_any_table(world: SeededPlanManager)
     assert world.client.get(f"/participants/{world.ids['participant_id']}").status_code == 404
 
 
+def test_responses_of_webhook_receivers_about_the_person_are_deleted(world: SeededPlanManager) -> None:
+    """Those of the person's events, and those that repeat a text; others stay."""
+    server, detail = world.server, '[{"attempt": 1, "request_headers": {}, "response_body": "%s"}]'
+    insert = """
+        insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
+            created_at, attempt_details)
+        values ($1, $2, $3, $4, 'participant.updated', 'succeeded', statement_timestamp(), $5::text::jsonb)
+    """
+    about, other, endpoint = UUID(world.ids["event_id"]), uuid7(), UUID(world.ids["endpoint_id"])
+    responses = {
+        uuid7(): (about, "ok"),
+        uuid7(): (other, world.texts["participant.first_name"]),
+        uuid7(): (other, "ok"),
+    }
+    for delivery_id, (event_id, body) in responses.items():
+        values = (world.plan_manager_id, delivery_id, endpoint, event_id, detail % body)
+        server.run(server.db.execute(insert, *values))
+    assert erase(world).counts["attempt_details"] == 2
+    kept = "select id from webhook_deliveries where plan_manager_id = $1 and attempt_details <> '[]'"
+    assert server.run(server.db.rows(UUID, kept, world.plan_manager_id)) == [list(responses)[-1]]
+
+
 def test_the_feed_keeps_its_events_and_their_order(world: SeededPlanManager) -> None:
     write_more(world)
     wait_until(lambda: len(feed(world.client)) == len(world.event_ids()))

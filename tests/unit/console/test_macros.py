@@ -71,6 +71,7 @@ LOGGED_REQUEST = {
     "responded_at": datetime(2026, 1, 2, tzinfo=UTC), "method": TEXT, "path": TEXT, "status": 404, "error_code": TEXT,
     "duration_ms": 1.5, "request_id": TEXT,
 }  # fmt: skip
+EVENT_TYPE_GROUP = {"name": TEXT, "pattern": TEXT, "types": [TEXT]}
 PICKER = {
     "kind": "provider", "name": "provider", "text": TEXT, "id": None, "is_unclear": True, "message": TEXT,
     "candidates": [{"id": "1", "label": TEXT, "detail": TEXT}],
@@ -214,6 +215,19 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/requests.html request_charts": {"charts": [CHART]},
     "macros/requests.html request_status": {"request": LOGGED_REQUEST},
     "macros/requests.html request_table": {"requests": [LOGGED_REQUEST]},
+    "macros/webhooks.html delivery_status": {
+        "delivery": {"status": TEXT, "attempts": [], "next_attempt_at": None},
+    },
+    "macros/webhooks.html endpoint_fields": {
+        "values": {"url": TEXT, "description": TEXT, "event_types": [], "payload": TEXT},
+        "groups": [EVENT_TYPE_GROUP],
+        "errors": {"url": TEXT},
+    },
+    "macros/webhooks.html event_type_boxes": {
+        "groups": [EVENT_TYPE_GROUP],
+        "selected": [],
+        "errors": {"event_types": TEXT},
+    },
     "macros/records.html detail": {"name": "a", "label": TEXT, "value": TEXT, "kind": "wide"},
     "macros/records.html detail_email": {"name": "a", "value": TEXT},
     "macros/records.html ndis_number": {"value": TEXT, "is_valid": False},
@@ -256,6 +270,7 @@ NO_TEXTS = {
     "macros/imports.html state_tag": "codes of the console",
     "macros/icons.html icon": "a name of the console",
     "macros/forms.html age_tag": "a datetime",
+    "macros/webhooks.html endpoint_status": "states and times",
     "macros/forms.html time_tag": "a datetime",
     "macros/forms.html pager": "addresses that the console builds",
     "macros/forms.html described": "names of fields",

@@ -16,6 +16,7 @@ import pytest
 import trustme
 
 from plankeeper.webhooks import client
+from plankeeper.webhooks.attempt_details import MAX_BODY_BYTES
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.receiver import Headers, Receiver
 
@@ -133,8 +134,12 @@ async def test_only_2xx_is_success(webhook_client: WebhookClient, receiver: Rece
     receiver.respond = lambda _headers, _body: (status, {}, b"secret")
     outcome = await attempt(webhook_client, receiver.url)
     succeeded = status < 300
+    has_body = status not in (204, 304)
     assert outcome == AttemptResult(
-        status, None if succeeded else f"the response status was {status}", outcome.duration_ms
+        status,
+        None if succeeded else f"the response status was {status}",
+        outcome.duration_ms,
+        response_body=b"secret" if has_body else b"",
     )
     assert outcome.succeeded == succeeded
 
@@ -429,7 +434,7 @@ async def test_slow_dns_counts_towards_the_timeout(
     "head",
     [OK + CRLF, OK + b"content-length: 99999999999\r\n\r\n", OK + b"transfer-encoding: chunked\r\n\r\nfffffff\r\n"],
 )
-async def test_an_endless_body_is_not_read(webhook_client: WebhookClient, head: bytes) -> None:
+async def test_only_the_beginning_of_an_endless_body_is_read(webhook_client: WebhookClient, head: bytes) -> None:
     sent = 0
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -443,8 +448,36 @@ async def test_an_endless_body_is_not_read(webhook_client: WebhookClient, head: 
 
     async with raw_server(behave) as url:
         outcome = await asyncio.wait_for(attempt(webhook_client, url), 10)
-    assert outcome == AttemptResult(200, None, outcome.duration_ms)
+    assert outcome == AttemptResult(200, None, outcome.duration_ms, response_body=b"x" * MAX_BODY_BYTES)
     assert sent < 50_000_000
+
+
+@pytest.mark.parametrize("body", [b"", b"a part"])
+async def test_a_body_that_does_not_end_in_time_is_no_failure(
+    webhook_client: WebhookClient, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    monkeypatch.setattr(client, "BODY_TIMEOUT", 0.3)
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(BODY)
+        writer.write(OK + b"content-length: 99\r\n\r\n" + body)
+        await writer.drain()
+
+    async with raw_server(behave) as url:
+        outcome = await asyncio.wait_for(attempt(webhook_client, url), 10)
+    assert outcome == AttemptResult(200, None, outcome.duration_ms, response_body=body)
+
+
+async def test_a_connection_that_ends_within_the_body_is_no_failure(webhook_client: WebhookClient) -> None:
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(BODY)
+        writer.write(OK + b"content-length: 99\r\n\r\na part")
+        await writer.drain()
+        writer.transport.abort()
+
+    async with raw_server(behave) as url:
+        outcome = await attempt(webhook_client, url)
+    assert (outcome.status_code, outcome.error) == (200, None)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,19 @@
 """Settings, webhooks: endpoints, test messages, deliveries, replays."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from msgspec import Struct
+
+from plankeeper.console.event_type_choices import ALL, event_type_groups, simplify_patterns
 from plankeeper.console.forms import validate_struct
-from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, PageResult, Pages, Redirect
+from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
+from plankeeper.console.webhook_charts import attempt_strips, attempts_by_hour, first_hour
 from plankeeper.http.context import or_404
-from plankeeper.http.errors import NotFound, ValidationError
+from plankeeper.http.errors import FieldError, ValidationError
 from plankeeper.http.parsing import parse_uuid
-from plankeeper.webhooks import delivery_store, endpoint_store, service
+from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store, service
 from plankeeper.webhooks.schemas import (
     ReplayRequest,
     WebhookEndpoint,
@@ -17,6 +21,8 @@ from plankeeper.webhooks.schemas import (
     WebhookEndpointListQuery,
     WebhookEndpointUpdate,
 )
+
+T = TypeVar("T", bound=Struct)
 
 pages = Pages()
 
@@ -30,21 +36,44 @@ async def list_(request: PageRequest) -> HtmlPage:
     endpoints = await endpoint_store.list_page(
         request.db, request.plan_manager_id, WebhookEndpointListQuery(limit=1000)
     )
-    return HtmlPage("webhooks.html", {"endpoints": endpoints})
+    failing = await endpoint_store.list_failing(request.db, request.plan_manager_id)
+    now, zone = datetime.now(UTC), request.settings.time_zone
+    hours = await attempt_count_store.list_since(request.db, request.plan_manager_id, None, first_hour(now))
+    context = {
+        "endpoints": endpoints,
+        "failing": {each.id: each for each in failing},
+        "strips": attempt_strips(hours, now, zone),
+    }
+    return HtmlPage("webhooks.html", context)
 
 
 @pages.get("/settings/webhooks/new", role="manager")
 async def new(_request: PageRequest) -> HtmlPage:
-    return HtmlPage("webhook_new.html")
+    return HtmlPage("webhook_new.html", {"groups": event_type_groups()})
 
 
 @pages.post("/settings/webhooks", role="manager", on_error=new)
 async def create(request: FormRequest) -> HtmlPage:
-    values: dict[str, Any] = {"url": request.form.text("url"), "payload": request.form.text("payload") or "thin"}
-    values["description"] = request.form.text("description") or None
-    values["event_types"] = request.form.text("event_types").replace(",", " ").split() or ["*"]
-    created = await service.create(request.write_context, validate_struct(WebhookEndpointCreate, values))
+    created = await service.create(request.write_context, parse_form(request, WebhookEndpointCreate))
     return HtmlPage("webhook_created.html", {"endpoint": created, "is_new": True})
+
+
+def parse_form(request: FormRequest, struct_type: type[T]) -> T:
+    """The endpoint of a form. Raises ValidationError with all errors; without any event, with one in plain words."""
+    event_types = simplify_patterns(request.form.getlist("event_types"))
+    values: dict[str, Any] = {
+        "url": request.form.text("url"),
+        "payload": request.form.text("payload") or "thin",
+        "description": request.form.text("description") or None,
+    }
+    if event_types:
+        return validate_struct(struct_type, values | {"event_types": event_types})
+    errors = [FieldError("event_types", "must have at least one type, or all events")]
+    try:
+        validate_struct(struct_type, values | {"event_types": [ALL]})
+    except ValidationError as error:
+        errors = [*(error.errors or ()), *errors]
+    raise ValidationError(*errors)
 
 
 @pages.get("/settings/webhooks/{endpoint_id}", role="viewer")
@@ -60,8 +89,33 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
         PAGE_SIZE + 1,
     )
     older = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
-    context = {"deliveries": rows[:PAGE_SIZE], "older": older, "status": status, "statuses": STATUSES, "before": before}
-    return HtmlPage("webhook.html", {"endpoint": endpoint, **context})
+    failing = await endpoint_store.list_failing(request.db, request.plan_manager_id)
+    now, zone = datetime.now(UTC), request.settings.time_zone
+    hours = await attempt_count_store.list_since(request.db, request.plan_manager_id, endpoint_id, first_hour(now))
+    context = {
+        "endpoint": endpoint,
+        "failing": next((each for each in failing if each.id == endpoint_id), None),
+        "chart": attempts_by_hour(hours, now, zone),
+        "deliveries": rows[:PAGE_SIZE],
+        "older": older,
+        "status": status,
+        "statuses": STATUSES,
+        "before": before,
+    }
+    return HtmlPage("webhook.html", context)
+
+
+@pages.get("/settings/webhooks/{endpoint_id}/edit", role="manager")
+async def edit(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
+    endpoint = await get_or_404(request, endpoint_id)
+    return HtmlPage("webhook_edit.html", {"endpoint": endpoint, "groups": event_type_groups()})
+
+
+@pages.post("/settings/webhooks/{endpoint_id}/edit", role="manager", on_error=edit)
+async def update(request: FormRequest, endpoint_id: UUID) -> Redirect:
+    change = parse_form(request, WebhookEndpointUpdate)
+    await service.update(request.write_context, endpoint_id, change)
+    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Endpoint saved.")
 
 
 @pages.post("/settings/webhooks/{endpoint_id}/test", role="manager", on_error=get)
@@ -127,17 +181,3 @@ async def delete(request: FormRequest, endpoint_id: UUID) -> Redirect:
 
 async def get_or_404(request: PageRequest, endpoint_id: UUID) -> WebhookEndpoint:
     return or_404(await endpoint_store.get(request.db, request.plan_manager_id, endpoint_id))
-
-
-async def _get_after_retry(request: PageRequest, endpoint_id: UUID, delivery_id: UUID) -> PageResult:  # noqa: ARG001 - the path has it
-    return await get(request, endpoint_id)
-
-
-@pages.post(
-    "/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}/retry", role="manager", on_error=_get_after_retry
-)
-async def retry(request: FormRequest, endpoint_id: UUID, delivery_id: UUID) -> Redirect:
-    if await delivery_store.get_endpoint_id(request.tx, request.plan_manager_id, delivery_id) != endpoint_id:
-        raise NotFound
-    await service.retry_delivery(request.write_context, delivery_id)
-    return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", "Delivery resent.")
