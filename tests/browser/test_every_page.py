@@ -153,6 +153,24 @@ def test_form_results_have_no_axe_violations(watched: Watched) -> None:
     assert found == []
 
 
+def test_open_suggestions_have_no_axe_violations(watched: Watched) -> None:
+    page = watched.page
+    page.set_viewport_size(WIDE)
+    found: list[str] = []
+    for path, field, text in (
+        ("/console/providers", "[data-search-field]", "p@example.com"),
+        ("/console/activity", "#participant", "p@example.com"),
+        ("/console/activity", ".palette input", "home"),
+    ):
+        page.goto(path)
+        if field == ".palette input":
+            page.keyboard.press("Control+k")
+        page.locator(field).press_sequentially(text)
+        page.locator(".suggestions [role=option]:visible").first.wait_for()
+        found += violations(page)
+    assert found == []
+
+
 def test_public_pages_have_no_axe_violations(chromium: Any, seeded: SeededPlanManager) -> None:
     person = seeded.server.run(create_account(seeded.server, seeded.plan_manager_id, "viewer"))
     context = chromium.new_context(base_url=seeded.server.url, bypass_csp=True, reduced_motion="reduce")

@@ -39,7 +39,7 @@ function combobox(input, list, load, choose) {
   function show(groups) {
     options = [];
     list.replaceChildren(...groups.map(({ heading, results }) => {
-      const group = document.createElement("li"), label = document.createElement("div");
+      const group = document.createElement("div"), label = document.createElement("div");
       group.role = "group";
       label.role = "presentation";
       label.textContent = heading;
@@ -107,13 +107,13 @@ const visit = ({ url }) => { location.href = url; };
 
 const field = document.querySelector("[data-search-field]");
 if (field) {
-  const list = document.createElement("ul");
+  const list = document.createElement("div");
   field.after(list);
   combobox(field, list, loadRecords, visit);
 }
 
 for (const picker of document.querySelectorAll("[data-picker]")) {
-  const [input, id] = picker.querySelectorAll("input"), list = document.createElement("ul");
+  const [input, id] = picker.querySelectorAll("input"), list = document.createElement("div");
   const load = async (text) => {
     const { candidates = [] } = text ? await request({ q: text, kind: picker.dataset.picker }) : {};
     return [{ heading: "", results: candidates.map((each) => ({ ...each, title: each.label })) }];
@@ -126,7 +126,7 @@ for (const picker of document.querySelectorAll("[data-picker]")) {
 // The palette: the search with pages and actions.
 function openPalette() {
   const dialog = document.createElement("dialog"), form = document.createElement("form");
-  const input = document.createElement("input"), list = document.createElement("ul");
+  const input = document.createElement("input"), list = document.createElement("div");
   const links = [...document.querySelectorAll("a.button[href^='/console']")].map((link) => [link.textContent.trim(), link.getAttribute("href")]);
   const places = [...links, ...PAGES].map(([title, url]) => ({ title, url, detail: "" }));
   dialog.className = "palette";
