@@ -245,6 +245,7 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("provider_id",): "invoices_by_provider",
             ("without_participant",): "invoices_by_participant",
             ("updated_since",): "invoices_by_moment",
+            ("is_deleted",): "invoices_deleted",
             ("invoice_date_from", "invoice_date_to"): "invoices_by_date",
             ("invoice_date_from",): "invoices_by_date",
             ("invoice_date_to",): "invoices_by_date",
@@ -254,22 +255,22 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("total_min", "total_max"): "invoices_by_total",
             ("total_min",): "invoices_by_total",
             ("total_max",): "invoices_by_total",
-            ("warning",): WITH_ERRORS,
+            ("warning",): "invoices_by_warning",
             ("has_warnings",): WITH_ERRORS,
             ("claim_status",): "invoices_by_claim_status",
             ("approval_status",): "invoices_by_approval_status",
             ("unpaid",): "invoices_open",
             ("in_progress",): "invoices_open",
             ("account_manager",): "invoices_by_participant",
-            ("is_deleted",): {"page": "invoices_pkey", "count": "invoices_by_creation"},  # most rows match
+            ("not_deleted",): {"page": "invoices_pkey", "count": "invoices_by_creation"},  # most rows match
         },
     ),
 }
 
 # Nearly all invoices aren't deleted: PostgreSQL may read them all, or walk until a page is full.
 OTHER_INDEXES = {
-    ("page", ("account_manager", "is_deleted")): "invoices_pkey",
-    ("count", ("account_manager", "is_deleted")): "invoices_by_creation",
+    ("page", ("account_manager", "not_deleted")): "invoices_pkey",
+    ("count", ("account_manager", "not_deleted")): "invoices_by_creation",
 }
 
 

@@ -64,7 +64,7 @@ _DISTINCT_PAGE = """
 # The limit bounds the work for a list that matches most rows.
 _SUMMARY = """
     select count(*), sum(amount) as total
-    from (select {columns}, {amount} as amount from {table} where {conditions} limit $2) counted
+    from (select {columns}, {amount} as amount from {table} where {conditions}{order} limit $2) counted
 """
 _DISTINCT_COUNT = "select count(distinct id) from {table} where {conditions}"
 
@@ -74,6 +74,9 @@ class Filter(NamedTuple):
 
     `materialize`: the condition's index is not ordered by id, so a page collects all matching ids and sorts them.
     `each_value`: the condition for one value, `choice.id`, of an array: a page merges the pages of the values.
+    `order`: the column of a range, by which a summary reads the rows: not knowing how narrow the range is, PostgreSQL
+    might read all rows of another index.
+    `is_narrow`: few rows match any value, so a sorted page always collects them.
     `source`: a sub-select of the matching rows, which may repeat a row. It takes the place of the table and of the
     condition, so its filter must be declared first.
     """
@@ -83,6 +86,8 @@ class Filter(NamedTuple):
     materialize: bool = False
     each_value: LiteralString | None = None
     source: LiteralString | None = None
+    order: LiteralString | None = None
+    is_narrow: bool = False
 
 
 class SortOrder(NamedTuple):
@@ -146,10 +151,10 @@ class ListStatements:
                 filters.append(each)
         return filters
 
-    def has_source(self, names: Sequence[str]) -> bool:
-        """Whether the rows come from a sub-select, which no index of the table serves."""
+    def collects(self, names: Sequence[str]) -> bool:
+        """Whether a sorted page collects the rows: few match, or they come from a sub-select, which has no index."""
         filters = self.filters_of(names)
-        return bool(filters) and filters[0].source is not None
+        return bool(filters) and (filters[0].is_narrow or filters[0].source is not None)
 
     def field_sets(self) -> list[tuple[str, ...]]:
         """No filter, every filter alone, every pair of filters, and all together, as their fields."""
@@ -200,7 +205,7 @@ class ListStatements:
         after = _START_PARAMETERS[start]
         parameters = dict(zip(names, _PARAMETERS[1 + _SORTED_PARAMETERS + len(after) :], strict=False))
         is_filtered = bool(filters or self.scope)
-        is_walk = not is_filtered if reading.is_walk is None else reading.is_walk and not self.has_source(names)
+        is_walk = not is_filtered if reading.is_walk is None else reading.is_walk and not self.collects(names)
         table, conditions = self._source(filters, parameters, "plan_manager_id = $1", is_lead=not is_walk)
         page = SortedPage(
             self.sorts[order.name],
@@ -246,6 +251,7 @@ class ListStatements:
             amount=self.amount or "null::numeric",
             table=table,
             conditions=conditions,
+            order=f" order by {filters[0].order}" if filters and filters[0].order else "",
         )
         name_composed(statement, f"{self.name}.summary")
         return statement

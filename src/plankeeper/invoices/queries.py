@@ -12,25 +12,37 @@ from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 from plankeeper.invoices.store import FULL_COLUMNS, get_many_details, get_many_without_lines
 from plankeeper.search.conditions import INVOICE_TEXT
 
-IDS = Filter(("id",), "id = any ({}::uuid[])")
-NUMBER = Filter(("invoice_number",), "invoice_number = {}")
+IDS = Filter(("id",), "id = any ({}::uuid[])", is_narrow=True)
+NUMBER = Filter(("invoice_number",), "invoice_number = {}", is_narrow=True)
 # A pattern of the search: see plankeeper.search.terms.
 _NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty array, no place of a parameter
-NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True)
-PARTICIPANT = Filter(("participant_id",), "participant_id = {}")
-PROVIDER = Filter(("provider_id",), "pm_provider_id = {}")
+NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True, is_narrow=True)
+PARTICIPANT = Filter(("participant_id",), "participant_id = {}", is_narrow=True)
+PROVIDER = Filter(("provider_id",), "pm_provider_id = {}", is_narrow=True)
 UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True)
-DATES = Filter(("invoice_date_from", "invoice_date_to"), "invoice_date >= {} and invoice_date <= {}", materialize=True)
-DATE_FROM = Filter(("invoice_date_from",), "invoice_date >= {}", materialize=True)
-DATE_TO = Filter(("invoice_date_to",), "invoice_date <= {}", materialize=True)
-TOTALS = Filter(("total_min", "total_max"), "total >= {} and total <= {}", materialize=True)
-TOTAL_MIN = Filter(("total_min",), "total >= {}", materialize=True)
-TOTAL_MAX = Filter(("total_max",), "total <= {}", materialize=True)
-RECEIVED = Filter(("received_from", "received_before"), "created_at >= {} and created_at < {}", materialize=True)
-RECEIVED_FROM = Filter(("received_from",), "created_at >= {}", materialize=True)
-RECEIVED_BEFORE = Filter(("received_before",), "created_at < {}", materialize=True)
+DATES = Filter(
+    ("invoice_date_from", "invoice_date_to"),
+    "invoice_date >= {} and invoice_date <= {}",
+    materialize=True,
+    order="invoice_date",
+)
+DATE_FROM = Filter(("invoice_date_from",), "invoice_date >= {}", materialize=True, order="invoice_date")
+DATE_TO = Filter(("invoice_date_to",), "invoice_date <= {}", materialize=True, order="invoice_date")
+TOTALS = Filter(("total_min", "total_max"), "total >= {} and total <= {}", materialize=True, order="total")
+TOTAL_MIN = Filter(("total_min",), "total >= {}", materialize=True, order="total")
+TOTAL_MAX = Filter(("total_max",), "total <= {}", materialize=True, order="total")
+RECEIVED = Filter(
+    ("received_from", "received_before"), "created_at >= {} and created_at < {}", materialize=True, order="created_at"
+)
+RECEIVED_FROM = Filter(("received_from",), "created_at >= {}", materialize=True, order="created_at")
+RECEIVED_BEFORE = Filter(("received_before",), "created_at < {}", materialize=True, order="created_at")
 # The index of invoices with errors holds those with a warning that nobody has ignored.
-WARNING = Filter(("warning",), "errors and {0} = any (error_codes) and {0} <> all (ignored_error_codes)")
+WARNING = Filter(
+    ("warning",),
+    "errors and error_codes @> array[{0}] and {0} <> all (ignored_error_codes)",
+    materialize=True,
+    is_narrow=True,
+)
 HAS_WARNINGS = Filter(("has_warnings",), "errors and {}::boolean")
 WITHOUT_PARTICIPANT = Filter(("without_participant",), "participant_id is null and {}::boolean")
 CLAIM_STATUS = Filter(("claim_status",), "claim_status = {}")
@@ -45,7 +57,8 @@ ACCOUNT_MANAGER = Filter(
 _IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
 UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True)
 IN_PROGRESS = Filter(("in_progress",), _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean", materialize=True)
-IS_DELETED = Filter(("is_deleted",), "is_deleted = {}")
+DELETED = Filter(("is_deleted",), "is_deleted and {}::boolean", is_narrow=True)
+NOT_DELETED = Filter(("not_deleted",), "not is_deleted and {}::boolean")
 RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
 WARNINGS = (WARNING, HAS_WARNINGS)
 
@@ -59,6 +72,7 @@ LIST = FilteredList(
         PROVIDER,
         WITHOUT_PARTICIPANT,
         UPDATED_SINCE,
+        DELETED,
         *RANGES,
         *WARNINGS,
         CLAIM_STATUS,
@@ -66,7 +80,7 @@ LIST = FilteredList(
         UNPAID,
         IN_PROGRESS,
         ACCOUNT_MANAGER,
-        IS_DELETED,
+        NOT_DELETED,
     ),
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),

@@ -95,6 +95,10 @@ def _claim_status_values(choice: str) -> Mapping[str, object]:
     return {choice: True} if choice in CLAIM_STATUS_GROUPS else {"claim_status": choice}
 
 
+def _deleted_values(choice: str) -> Mapping[str, object]:
+    return {"is_deleted" if choice == "yes" else "not_deleted": True}
+
+
 def _warning_values(choice: str) -> Mapping[str, object]:
     return {"has_warnings": True} if choice == "any" else {"warning": choice}
 
@@ -137,9 +141,7 @@ FILTERS = (
         "account_manager",
         lambda found: {"account_manager": str(found)},
     ),
-    ChoiceFilter(
-        "deleted", "Deleted", {"no": "Not deleted", "yes": "Deleted"}, lambda choice: {"is_deleted": choice == "yes"}
-    ),
+    ChoiceFilter("deleted", "Deleted", {"no": "Not deleted", "yes": "Deleted"}, _deleted_values),
 )
 INVOICES = ListDefinition(
     kind="invoices",

@@ -12,7 +12,7 @@ from plankeeper.console.pagination import with_query
 from plankeeper.console.routing import PageRequest
 from plankeeper.database.filters import SortOrder
 
-PAGE_SIZES = (50, 100, 200)
+PAGE_SIZES = (50, 100)
 
 
 @dataclass(frozen=True, slots=True)
