@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from support.chromium import click, search_everywhere
 from support.client import Client
 from support.console import LoadCounter
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 Import = Callable[..., Any]
 LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 1}
@@ -185,3 +185,26 @@ def test_invoices_of_a_provider_between_two_dates_over_an_amount_are_one_page_wi
     assert visitor.locator(".list-summary").inner_text() == "2 invoices · $3,000.51"
     assert sorted(visitor.locator("table.list tbody td.lead").all_inner_texts()) == ["INV-1", "INV-3"]
     assert loads.count == 1
+
+
+def test_a_key_is_created_and_its_requests_are_seen_in_four_pages(
+    server: RunningServer, visitor: Any, client: Client
+) -> None:
+    visitor.goto("/console/settings/keys")
+    loads = LoadCounter(visitor)
+    click(visitor, "link", "New API key")
+    visitor.get_by_label("Name").fill("Report")
+    click(visitor, "button", "Create key")
+    program = Client(server.url, visitor.locator("#secret").inner_text(), client.plan_manager_id)
+    assert [program.get(f"/participants{rest}").status_code for rest in ("", f"/{uuid7()}")] == [200, 404]
+    program.http.close()
+    click(visitor, "link", "Done")
+    click(visitor, "link", "Report")
+    assert (heading(visitor).startswith("Report"), loads.count) == (True, 4)
+
+    def has_requests() -> bool:
+        visitor.reload()
+        return visitor.get_by_role("cell", name="404").count() > 0
+
+    wait_until(has_requests)  # they appear within two seconds
+    assert visitor.get_by_role("cell", name="200").first.is_visible()
