@@ -177,7 +177,7 @@ def test_invoices_of_a_provider_between_two_dates_over_an_amount_are_one_page_wi
     visitor.goto("/console/invoices")
     loads = LoadCounter(visitor)
     visitor.get_by_text("Filters", exact=True).click()
-    visitor.get_by_label("Provider").fill("pelican")
+    visitor.locator(".list-fields").get_by_label("Provider").fill("pelican")
     visitor.get_by_label("Date from", exact=True).fill("1/7/2026")
     visitor.get_by_label("Date to", exact=True).fill("30/9/2026")
     visitor.get_by_label("Total from").fill("1,000")
