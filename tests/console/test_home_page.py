@@ -60,7 +60,7 @@ def tiles(browser: Browser, query: str = "?for=all") -> dict[str, tuple[str, str
 
 def warnings_on(page: str) -> dict[str, tuple[str, str]]:
     """The number and the money of each warning by its title."""
-    row = r'<th scope="row"><a [^>]+>([^<]+)</a></th><td class="amount">([0-9,]+)</td><td class="amount">([^<]+)</td>'
+    row = r'<th scope="row"><a .+?>([^<]+)</a>.*?</th><td class="amount">([0-9,]+)</td><td class="amount">([^<]+)</td>'
     return {unescape(title): (number, money) for title, number, money in re.findall(row, page)}
 
 

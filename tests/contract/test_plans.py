@@ -246,6 +246,8 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("without_participant",): "invoices_by_participant",
             ("updated_since",): "invoices_by_moment",
             ("is_deleted",): "invoices_deleted",
+            ("unpaid",): "invoices_open",
+            ("in_progress",): "invoices_open",
             ("invoice_date_from", "invoice_date_to"): "invoices_by_date",
             ("invoice_date_from",): "invoices_by_date",
             ("invoice_date_to",): "invoices_by_date",
@@ -259,8 +261,6 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("has_warnings",): WITH_ERRORS,
             ("claim_status",): "invoices_by_claim_status",
             ("approval_status",): "invoices_by_approval_status",
-            ("unpaid",): "invoices_open",
-            ("in_progress",): "invoices_open",
             ("account_manager",): "invoices_by_participant",
             ("not_deleted",): {"page": "invoices_pkey", "count": "invoices_by_creation"},  # most rows match
         },
