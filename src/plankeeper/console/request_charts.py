@@ -16,6 +16,7 @@ DAYS, HOURS, MINUTES = 30, 24, 60  # bars of the charts
 MAX_CODES = 10
 REQUESTS = Unit("request", "requests")
 SERIES = (Series("Succeeded", "accent"), Series("Rejected (4xx)", "warn"), Series("Failed (5xx)", "bad"))
+SERIES_OF_TIMES = (Series("Succeeded", "accent"), Series("Errors", "bad"))  # few, because there are many bars
 
 
 def requests_by_day(counts: Iterable[KeyDayCount], today: date) -> Chart:
@@ -63,18 +64,17 @@ def _chart_of_times(
 ) -> Chart:
     """Bars of a minute or an hour each; `last` is the beginning of the last one."""
     head, bars = ("Hour", HOURS) if step == timedelta(hours=1) else ("Minute", MINUTES)
-    values: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+    values: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
     for each in counts:
         value = values[(each.minute - last) // step]
         value[0] += each.requests - each.rejected - each.failed
-        value[1] += each.rejected
-        value[2] += each.failed
+        value[1] += each.rejected + each.failed
     starts = [(index, last + index * step) for index in range(1 - bars, 1)]
     columns = [
         _bar(format_datetime(start, zone).partition(", ")[2], format_datetime(start, zone), values[index])
         for index, start in starts
     ]
-    return stacked_bar_chart(title, SERIES, columns, unit=REQUESTS, head=head)
+    return stacked_bar_chart(title, SERIES_OF_TIMES, columns, unit=REQUESTS, head=head)
 
 
 def _bar(label: str, name: str, values: Sequence[int]) -> StackedBar:

@@ -25,6 +25,20 @@ async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, 
     return await db.rows(RequestBatch, LIST_LATEST, plan_manager_id, newest, limit)
 
 
+LIST_LATEST_OF_KEY = """
+    select id, requests
+    from api_request_batches
+    where plan_manager_id = $1 and strpos(requests::text, $2) > 0
+    order by id desc
+    limit $3
+"""
+
+
+async def list_latest_of_key(db: Executor, plan_manager_id: UUID, key_id: UUID, limit: int) -> list[RequestBatch]:
+    """The latest batches that have requests of a key, in descending order, each with those of other keys too."""
+    return await db.rows(RequestBatch, LIST_LATEST_OF_KEY, plan_manager_id, str(key_id), limit)
+
+
 PURGE = """
     -- one task trims the logs of all plan managers
     delete from api_request_batches batch using (

@@ -218,6 +218,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/webhooks.html delivery_status": {
         "delivery": {"status": TEXT, "attempts": [], "next_attempt_at": None},
     },
+    "macros/webhooks.html health_strip": {"strip": {"summary": TEXT, "succeeded": "", "failed": ""}},
     "macros/webhooks.html endpoint_fields": {
         "values": {"url": TEXT, "description": TEXT, "event_types": [], "payload": TEXT},
         "groups": [EVENT_TYPE_GROUP],

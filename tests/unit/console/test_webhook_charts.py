@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from plankeeper.console.webhook_charts import HOURS, attempt_strips, attempts_by_hour, first_hour
+from plankeeper.console.webhook_charts import HOURS, HealthStrip, attempt_strips, attempts_by_hour, first_hour
 from plankeeper.webhooks.schemas import AttemptHour
 
 OWNER, FIRST, SECOND = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -28,9 +28,11 @@ def test_attempts_have_a_bar_for_each_hour() -> None:
     assert attempts_by_hour([], NOW, SYDNEY).is_empty
 
 
-def test_each_endpoint_with_attempts_has_a_strip() -> None:
-    strips = attempt_strips([hour(1, 1, 0), hour(0, 1200, 3), hour(0, 0, 1, SECOND)], NOW, SYDNEY)
-    assert {id_: each.summary for id_, each in strips.items()} == {
-        FIRST: "Last 24 hours: 1,204 attempts, 3 failed",
-        SECOND: "Last 24 hours: 1 attempt, 1 failed",
+def test_each_endpoint_with_attempts_has_a_strip_in_which_each_failure_is_visible() -> None:
+    strips = attempt_strips([hour(1, 10, 0), hour(0, 1200, 3), hour(23, 0, 1, SECOND)], NOW)
+    assert strips == {
+        FIRST: HealthStrip(
+            "Last 24 hours: 1,213 attempts, 3 failed", "M88 28v-1h3v1zM92 28v-26h3v26z", "M92 2v-2h3v2z"
+        ),
+        SECOND: HealthStrip("Last 24 hours: 1 attempt, 1 failed", "", "M0 28v-28h3v28z"),
     }

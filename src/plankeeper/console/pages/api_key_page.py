@@ -5,11 +5,12 @@ from uuid import UUID
 
 from plankeeper.api_keys import service, store
 from plankeeper.console.pages.api_keys import can_change
-from plankeeper.console.pages.request_log import find_requests, request_filter
 from plankeeper.console.request_charts import DAYS, errors_by_code, requests_by_day
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.http.context import or_404
 from plankeeper.request_log import count_store
+from plankeeper.request_log import store as request_store
+from plankeeper.request_log.schemas import LoggedRequest
 
 pages = Pages()
 
@@ -23,11 +24,10 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
     today = datetime.now(request.settings.time_zone).date()
     since = today - timedelta(days=DAYS - 1)
     counts = await count_store.list_key_days(request.db, request.plan_manager_id, key_id, since)
-    filters = {"key": str(key_id), "status": "", "text": "", "request_id": ""}
     was_used = counts or key.last_used_at
-    latest = await find_requests(request, request_filter(filters), None, LATEST_REQUESTS) if was_used else []
+    latest = await list_latest(request, key_id) if was_used else []
     # The key's own time is reported less often.
-    times = [each.responded_at for _, each in latest] + ([key.last_used_at] if key.last_used_at else [])
+    times = [each.responded_at for each in latest] + ([key.last_used_at] if key.last_used_at else [])
     context = {
         "key": key,
         "state": service.key_state(key),
@@ -36,8 +36,15 @@ async def get(request: PageRequest, key_id: UUID) -> HtmlPage:
         "last_used_at": max(times, default=None),
         "chart": requests_by_day(counts, today),
         "errors_by_code": errors_by_code(counts, str(key_id)),
-        "requests": [each for _, each in latest[:LATEST_REQUESTS]],
+        "requests": latest,
         "rate_limit": request.settings.rate_limit if key.rate_limit is None else key.rate_limit,
         "retention_days": request.settings.request_log_retention,
     }
     return HtmlPage("api_key_page.html", context)
+
+
+async def list_latest(request: PageRequest, key_id: UUID) -> list[LoggedRequest]:
+    """The latest requests of a key, newest first."""
+    batches = await request_store.list_latest_of_key(request.db, request.plan_manager_id, key_id, LATEST_REQUESTS)
+    found = [each for batch in batches for each in batch.requests if each.key_id == str(key_id)]
+    return sorted(found, key=lambda each: each.timestamp, reverse=True)[:LATEST_REQUESTS]

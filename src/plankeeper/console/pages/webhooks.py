@@ -37,12 +37,12 @@ async def list_(request: PageRequest) -> HtmlPage:
         request.db, request.plan_manager_id, WebhookEndpointListQuery(limit=1000)
     )
     failing = await endpoint_store.list_failing(request.db, request.plan_manager_id)
-    now, zone = datetime.now(UTC), request.settings.time_zone
+    now = datetime.now(UTC)
     hours = await attempt_count_store.list_since(request.db, request.plan_manager_id, None, first_hour(now))
     context = {
         "endpoints": endpoints,
         "failing": {each.id: each for each in failing},
-        "strips": attempt_strips(hours, now, zone),
+        "strips": attempt_strips(hours, now),
     }
     return HtmlPage("webhooks.html", context)
 
