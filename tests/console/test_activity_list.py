@@ -190,3 +190,21 @@ def test_an_event_page_has_labels_and_folds_ids_away(owner: Browser, client: Cli
         True, True, True, True,
     )  # fmt: skip
     assert f'href="{event}/undo">Undo</a>' in shown
+
+
+def test_chips_name_the_filters_and_presets_set_the_days(owner: Browser) -> None:
+    query = {"type": "participant.*", "actor": "user", "from": "1/2/2026", "to": "32/2/2026", "views": "1"}
+    page = owner.get(ACTIVITY, params=query).text
+    found = re.findall(r'<li><a href="([^"]+)"><span class="unseen">Remove the filter </span>([^<]+) <span', page)
+    assert [text for _, text in found] == [
+        "Type: Participant: all", "Made by: People", "From 1 Feb 2026", "With views of invoices",
+    ]  # fmt: skip
+    assert unescape(found[2][0]) == f"{ACTIVITY}?type=participant.%2A&actor=user&views=1&to=32%2F2%2F2026"
+    presets = re.search(r'<p class="presets">(.*?)</p>', page, re.DOTALL)
+    assert presets
+    first = unescape(re.findall(r'<a href="([^"]+)"', presets[1])[0])
+    assert re.fullmatch(
+        r"/console/activity\?type=participant.%2A&actor=user&views=1&from=(\d{4}-\d\d-\d\d)&to=\1", first
+    )
+    assert '" aria-current="true">Today</a>' in owner.get(first).text
+    assert 'class="chips"' not in owner.get(ACTIVITY).text

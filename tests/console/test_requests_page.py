@@ -171,3 +171,14 @@ def test_values_from_clients_are_shown_as_text(owner: Browser, write_requests: W
     write_requests(1, path="/<script>alert(1)</script>", method="<b>")
     page = owner.get(f"{PAGE}?text=%3Cscript%3E").text
     assert ("<script>alert" in page, "<b>" in page, "&lt;script&gt;alert(1)" in page) == (False, False, True)
+
+
+def test_chips_name_the_filters_and_remove_them(owner: Browser) -> None:
+    query = {"key": str(uuid7()), "status": "4xx", "text": "PUT <a>"}
+    page = owner.get(PAGE, params=query).text
+    found = re.findall(r'<li><a href="([^"]+)"><span class="unseen">Remove the filter </span>([^<]+) <span', page)
+    assert [unescape(text) for _, text in found] == [
+        "API key: deleted key", "Status: 4xx", "Method or path: PUT <a>",
+    ]  # fmt: skip
+    assert unescape(found[1][0]) == f"{PAGE}?key={query['key']}&text=PUT+%3Ca%3E"
+    assert 'class="chips"' not in owner.get(PAGE).text

@@ -14,6 +14,8 @@ from plankeeper.console.event_changes import FieldChange, field_changes, resourc
 from plankeeper.console.event_groups import EventGroup, group_events
 from plankeeper.console.event_texts import VIEW_TYPES, type_groups
 from plankeeper.console.exports import csv_chunks
+from plankeeper.console.formatting import format_date
+from plankeeper.console.lists.chips import chip_bar, preset_links
 from plankeeper.console.pagination import with_query
 from plankeeper.console.record_picker import RecordPicker, pick_record
 from plankeeper.console.routing import PREFIX, Download, HtmlPage, PageRequest, Pages
@@ -91,6 +93,8 @@ async def list_(request: PageRequest) -> HtmlPage:
         "participant_url": partial(filtered_url, link, "participant"),
         "views_url": with_query(url, {**link, "views": "" if filters["views"] else "1"}),
         "date_errors": errors,
+        "bar": chip_bar(url, link, filter_texts(filters, person, participant)),
+        "presets": preset_links(url, link, datetime.now(request.settings.time_zone).date()),
         "import_record": await find_import(request, filters),
     }
     return HtmlPage("activity.html", context)
@@ -111,6 +115,33 @@ async def find_start_of_import(request: PageRequest, group: EventGroup) -> UUID 
     values = (request.db, request.plan_manager_id, last.import_id, last.request_id)
     first = await history_store.get_first_of_import(*values)
     return None if first == last.id else first
+
+
+def filter_texts(filters: dict[str, str], person: RecordPicker, participant: RecordPicker) -> dict[str, str]:
+    """The filters that are set, in words."""
+    labels = {value: label for group in type_groups().values() for value, label in group.items()}
+    days = {name: format_date(parse_date(filters[name])) for name in DATE_NAMES if is_day(filters[name])}
+    texts = {
+        "type": f"Type: {labels.get(filters['type'], filters['type'])}",
+        "participant": f"Participant: {participant.text}",
+        "person": f"Person or key: {person.text}",
+        "actor": f"Made by: {ACTORS[filters['actor']]}",
+        "from": f"From {days.get('from')}",
+        "to": f"Until {days.get('to')}",
+        "resource_id": "One record",
+        "import": "One import",
+        "views": "With views of invoices",
+    }
+    return {name: text for name, text in texts.items() if filters[name] and (name not in DATE_NAMES or name in days)}
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is a date."""
+    try:
+        parse_date(text)
+    except DateError:
+        return False
+    return True
 
 
 def filtered_url(filters: dict[str, str], name: str, value: str) -> str:

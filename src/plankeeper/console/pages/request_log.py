@@ -1,13 +1,15 @@
 """Request log: recent API requests, newest first."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 from plankeeper.api_keys import store as api_key_store
+from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.console.chart_geometry import Chart
+from plankeeper.console.lists.chips import chip_bar
 from plankeeper.console.pagination import with_query
 from plankeeper.console.request_charts import HOURS, requests_by_hour, requests_by_minute
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages
@@ -61,6 +63,7 @@ async def list_(request: PageRequest) -> HtmlPage:
         {
             **context,
             "filters": filters,
+            "bar": chip_bar(f"{PREFIX}/requests", filters, filter_texts(filters, keys_by_id)),
             "before": before,
             "retention_days": retention_days,
             "max_entries": MAX_KEPT_REQUESTS,
@@ -73,6 +76,18 @@ async def request_charts(request: PageRequest) -> tuple[Chart, Chart]:
     now, zone = datetime.now(UTC), request.settings.time_zone
     counts = await count_store.list_minutes(request.db, request.plan_manager_id, now - timedelta(hours=HOURS))
     return requests_by_minute(counts, now, zone), requests_by_hour(counts, now, zone)
+
+
+def filter_texts(filters: dict[str, str], keys: Mapping[str, ApiKey]) -> dict[str, str]:
+    """The filters that are set, in words."""
+    key = keys.get(filters["key"])
+    texts = {
+        "key": f"API key: {key.name if key else 'deleted key'}",
+        "status": f"Status: {filters['status']}",
+        "text": f"Method or path: {filters['text']}",
+        "request_id": f"Request ID: {filters['request_id']}",
+    }
+    return {name: text for name, text in texts.items() if filters[name]}
 
 
 def request_filter(filters: dict[str, str]) -> Callable[[LoggedRequest], bool]:
