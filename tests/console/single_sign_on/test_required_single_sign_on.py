@@ -40,7 +40,7 @@ def test_an_owner_requires_it_from_a_session_of_the_provider(
     assert "Test plan manager requires single sign-on." in page
     assert f'href="/console/single-sign-on/{plan_manager_id}/start"' in page
     assert require(with_password, "no")[1] == CHOOSER
-    assert "requires single sign on" in browser.activity("?type=plan_manager.updated").lower()
+    assert "requires single sign-on" in browser.activity("?type=plan_manager.updated").lower()
     assert require(browser, "no") == (303, PEOPLE)
     assert with_password.get(HOME).status_code == 200
 

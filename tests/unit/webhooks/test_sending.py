@@ -1,32 +1,27 @@
 """One delivery attempt on real sockets: the address, the response, and what is not revealed."""
 
 import asyncio
-import gc
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from ipaddress import ip_network
-from typing import Any
 
 import pytest
 import trustme
 
 from plankeeper.webhooks import client
-from plankeeper.webhooks.attempt_details import MAX_BODY_BYTES
 from plankeeper.webhooks.client import AttemptResult, WebhookClient
 from support.receiver import Headers, Receiver
+from support.webhook_attempts import BODY, CRLF, OK, attempt, raw_server
 
 LOOPBACK = [ip_network("127.0.0.0/8")]
 HOST_NAME = "hooks.example.com"
-BODY = b'{"type":"participant.created"}'
 ADDRESS_NOT_ALLOWED = "the host has no public address"
 CONNECTION_FAILED = "the connection failed"
 CERTIFICATE_REJECTED = "the certificate is not valid"
-CRLF = b"\r\n"
 
 CA = trustme.CA()
 
@@ -65,38 +60,6 @@ def new_webhook_client(trust_context: ssl.SSLContext) -> Callable[..., WebhookCl
 @pytest.fixture
 def webhook_client(new_webhook_client: Callable[..., WebhookClient]) -> WebhookClient:
     return new_webhook_client()
-
-
-async def attempt(webhook_client: WebhookClient, url: str) -> AttemptResult:
-    """One attempt, after which nothing is left open."""
-    result = await webhook_client.post(url, [("webhook-id", "1")], BODY)
-    assert webhook_client._pool.connections == []  # noqa: SLF001
-    return result
-
-
-@asynccontextmanager
-async def raw_server(behave: Callable[[asyncio.StreamReader, Any], Awaitable[None]]) -> AsyncIterator[str]:
-    """A server that knows no HTTP. It waits at its end until the other side has closed each connection, by itself and
-    not by way of the garbage collector.
-    """
-    serving: set[asyncio.Task[None] | None] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        serving.add(asyncio.current_task())
-        with suppress(ConnectionError, EOFError):
-            await behave(reader, writer)
-            await reader.read()
-        writer.transport.abort()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    gc.disable()
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hooks"
-        await asyncio.wait_for(asyncio.gather(*(each for each in serving if each)), 10)
-    finally:
-        gc.enable()
-        server.close()
-        await server.wait_closed()
 
 
 # --- What is sent, and what is made of the answer
@@ -398,7 +361,6 @@ def send_pieces(*pieces: bytes, repeated: bytes = b"") -> Callable[..., Awaitabl
     return behave
 
 
-OK = b"HTTP/1.1 200 OK\r\n"
 SLOW_BEHAVIOURS = [
     do_nothing,
     send_pieces(OK, repeated=b"X-A: b\r\n"),
@@ -428,56 +390,6 @@ async def test_slow_dns_counts_towards_the_timeout(
         return ["127.0.0.1"]
 
     assert (await attempt(new_webhook_client(resolve), f"https://{HOST_NAME}/")).error == "no response within 0.3 s"
-
-
-@pytest.mark.parametrize(
-    "head",
-    [OK + CRLF, OK + b"content-length: 99999999999\r\n\r\n", OK + b"transfer-encoding: chunked\r\n\r\nfffffff\r\n"],
-)
-async def test_only_the_beginning_of_an_endless_body_is_read(webhook_client: WebhookClient, head: bytes) -> None:
-    sent = 0
-
-    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal sent
-        await reader.readuntil(BODY)
-        writer.write(head)
-        while True:
-            writer.write(b"x" * 65536)
-            await writer.drain()
-            sent += 65536
-
-    async with raw_server(behave) as url:
-        outcome = await asyncio.wait_for(attempt(webhook_client, url), 10)
-    assert outcome == AttemptResult(200, None, outcome.duration_ms, response_body=b"x" * MAX_BODY_BYTES)
-    assert sent < 50_000_000
-
-
-@pytest.mark.parametrize("body", [b"", b"a part"])
-async def test_a_body_that_does_not_end_in_time_is_no_failure(
-    webhook_client: WebhookClient, monkeypatch: pytest.MonkeyPatch, body: bytes
-) -> None:
-    monkeypatch.setattr(client, "BODY_TIMEOUT", 0.3)
-
-    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(BODY)
-        writer.write(OK + b"content-length: 99\r\n\r\n" + body)
-        await writer.drain()
-
-    async with raw_server(behave) as url:
-        outcome = await asyncio.wait_for(attempt(webhook_client, url), 10)
-    assert outcome == AttemptResult(200, None, outcome.duration_ms, response_body=body)
-
-
-async def test_a_connection_that_ends_within_the_body_is_no_failure(webhook_client: WebhookClient) -> None:
-    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(BODY)
-        writer.write(OK + b"content-length: 99\r\n\r\na part")
-        await writer.drain()
-        writer.transport.abort()
-
-    async with raw_server(behave) as url:
-        outcome = await attempt(webhook_client, url)
-    assert (outcome.status_code, outcome.error) == (200, None)
 
 
 @pytest.mark.parametrize(
