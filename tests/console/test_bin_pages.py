@@ -73,6 +73,7 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
     listed = owner.get(BIN).text
     assert (f'<a href="{entry}">Ann Lee</a>' in listed, "2 team members" in listed) == (True, True)
     assert ("Robin Hale" in listed, "in 29 days" in listed) == (True, True)
+    assert f'<a href="{entry}">Restore…<span class="unseen"> Ann Lee</span></a>' in listed
     page = owner.get(entry).text
     for text in ("22 Jun 1975", "430 123 456", "Deirdre", "Calls on Mondays", "Primary contact", "Approve invoices"):
         assert text in page
@@ -199,7 +200,7 @@ def test_the_bin_is_paged(owner: Browser, client: Client) -> None:
     first = owner.get(BIN).text
     assert (first.count('class="lead"'), "Provider 51<" in first, "Provider 1<" in first) == (50, True, False)
     [older] = re.findall(r'href="(/console/bin\?before=[^"]+)"', first)
-    assert re.findall(r"Provider [0-9]+(?=<)", owner.get(older).text) == ["Provider 1", "Provider 0"]
+    assert re.findall(r"(?<=\">)Provider [0-9]+(?=</a>)", owner.get(older).text) == ["Provider 1", "Provider 0"]
 
 
 def test_entries_expire(server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID) -> None:

@@ -59,10 +59,6 @@ def _record_link(kind: str, record_id: UUID | None, names: Names) -> Link | None
     return Link(names[record_id] or "No name", f"{PREFIX}/{kind}/{record_id}")
 
 
-def _number(invoice: Invoice, _names: Names) -> str:
-    return invoice.invoice_number or "No number"
-
-
 def _provider(invoice: Invoice, names: Names) -> Link | None:
     return _record_link("providers", invoice.pm_provider_id, names)
 
@@ -104,7 +100,7 @@ def _warning_values(choice: str) -> Mapping[str, object]:
 
 
 COLUMNS = (
-    Column("invoice_number", "Number", "record", _number),
+    Column("invoice_number", "Number", "record"),
     Column("invoice_date", "Date", "date", sort="invoice_date"),
     Column("provider", "Provider", "link", _provider),
     Column("participant", "Participant", "link", _participant),
