@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.accounts import passwords
+from plankeeper.console import concurrency
 from plankeeper.console.concurrency import MAX_CREDENTIAL_CHECKS
 from support.client import Client
 from support.cluster import SharedCluster
@@ -81,6 +82,8 @@ def test_password_checks_take_no_capacity_from_the_api(
         return True
 
     monkeypatch.setattr(passwords, "verify", wait_for_release)
+    monkeypatch.setattr(concurrency, "MIN_WAIT", 120.0)  # seconds: those that wait are not rejected on a slow machine
+    monkeypatch.setattr(concurrency, "MAX_WAIT", 120.0)
     client = Client(running.url, new_key(plan_manager_id), plan_manager_id)
     browsers = [Browser(running.url) for _ in range(4)]
     for browser in browsers:
