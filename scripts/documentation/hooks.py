@@ -67,6 +67,7 @@ SEARCH_BOOSTS = {
     "docs/api/": 3,
     "docs/webhooks.md": 4,
     "docs/console.md": 4,
+    "docs/command-line.md": 2,
     "docs/keep-a-copy.md": 4,
     "docs/errors-and-retries.md": 4,
 }
