@@ -66,12 +66,9 @@ def test_all_attempts_together_are_limited_and_known_devices_have_their_own_shar
 
 
 def test_password_checks_take_no_capacity_from_the_api(
-    cluster: SharedCluster,
-    new_account: Callable[..., Account],
-    new_key: Callable[..., str],
-    plan_manager_id: UUID,
+    cluster: SharedCluster, new_account: Callable[..., Account], new_key: Callable[..., str], plan_manager_id: UUID,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     """More sign-ins are being checked, and waiting for it, than the server accepts requests."""
     running, account, checking = RunningServer(cluster.dsn, max_concurrent_requests=1).start(), new_account(), [0]
     released = asyncio.Event()
