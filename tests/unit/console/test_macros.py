@@ -206,6 +206,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
     "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
     "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
+    "macros/events.html history": {"events": [[EVENT, TEXT]], "max_events": 1, "record_id": "1"},
     "macros/events.html event_line": {"event": EVENT, "resource_name": TEXT, "resource_url": "/console"},
     "macros/timeline.html timeline_entries": {"entries": [TIMELINE_ENTRY]},
     "macros/pickers.html record_field": {"picker": PICKER, "label": TEXT, "hint": TEXT, "placeholder": TEXT},

@@ -112,7 +112,7 @@ class ListReader:
         return Start(found[0].value, found[0].id) if found else None
 
     async def get_rows(self, ids: Sequence[SortedId]) -> list[Any]:
-        """The rows with these ids, in this order; those that were deleted meanwhile are left out."""
+        """The rows with these ids, in this order, without those that no longer exist."""
         definition = self.query.definition
         parsed = [definition.rows.parse_id(each.id) for each in ids]
         rows = await definition.get_rows(self.db, self.plan_manager_id, parsed) if parsed else ()

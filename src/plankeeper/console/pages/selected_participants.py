@@ -39,7 +39,7 @@ async def account_manager_form(request: PageRequest) -> HtmlPage:
 
 @pages.post("/participants/selected/account-manager", role="manager", on_error=account_manager_form)
 async def set_account_manager(request: FormRequest) -> HtmlPage:
-    """Each change is an event of its own. A participant whose account manager changed meanwhile is left out."""
+    """Each change is an event of its own. Participants whose account manager has changed since the form are skipped."""
     choice = request.form.text("account_manager")
     if choice not in {NO_MANAGER, *await manager_choices(request)}:
         raise ValidationError(account_manager=UNKNOWN_MANAGER)
