@@ -1,5 +1,6 @@
 """What the tests of webhooks do again and again: make events, let workers work, read what came."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -38,11 +39,15 @@ def new_worker(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> tu
 
 
 def poll_once(server: RunningServer, clock_offset: timedelta = NO_OFFSET) -> int:
-    """A worker with its clock moved looks once, sends what it found, writes it down, and ends: how many it sent."""
+    """A worker with its clock moved looks once, sends what it found, writes it down, and ends: how many it sent.
+
+    It waits for the attempts however long they take: a worker that stops gives up after ten seconds.
+    """
 
     async def work() -> int:
         worker, sender = new_worker(server, clock_offset)
         found = await worker.poll()
+        await asyncio.gather(*worker._tasks)  # noqa: SLF001 - the attempts of this poll
         worker.stopping.set()
         await worker.run()
         await sender.close()
