@@ -1,4 +1,4 @@
-"""Maps records to structs: the columns of a statement are in the order of the struct's fields."""
+"""Maps records to structs, and structs to parameters: columns are in the order of the struct's fields."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -23,6 +23,11 @@ def columns(row_type: type[Struct]) -> list[str]:
         inner = columns(nested) if nested else []
         names += [f"{field.encode_name}_{name}" for name in inner] or [field.encode_name]
     return names
+
+
+def value_lists(row_type: type[Struct], rows: Sequence[Struct]) -> list[list[Any]]:
+    """The parameters of a statement that reads `rows` with `unnest`: for each field of `row_type`, its values."""
+    return [[getattr(row, name) for row in rows] for name in row_type.__struct_fields__]
 
 
 @cache

@@ -1,12 +1,11 @@
 """Usage reports of workers, and the leases that they receive."""
 
 from datetime import datetime
-from typing import NamedTuple
 
 from msgspec import Struct
 
 
-class UsageReport(NamedTuple):
+class UsageReport(Struct):
     """A worker's usage of its lease for `minute`, and the number of requests that it asks for in the current minute."""
 
     subject: str

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from plankeeper.database.client import Executor
+from plankeeper.database.row_mapping import value_lists
 from plankeeper.rate_limits.schemas import Lease, UsageReport
 
 ENSURE_ROWS = """
@@ -53,7 +54,7 @@ async def lease(db: Executor, reports: Sequence[UsageReport]) -> list[Lease]:
     minute. Rows are locked in a fixed order, so that concurrent reports do not deadlock. A report that waited for
     a lock must not set the minute back; only a clock that is more than a minute behind may.
     """
-    return await db.rows(Lease, LEASE, *([getattr(report, name) for report in reports] for name in UsageReport._fields))
+    return await db.rows(Lease, LEASE, *value_lists(UsageReport, reports))
 
 
 PURGE = "delete from rate_limits where minute < statement_timestamp() - interval '5 minutes'"

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_mapping import value_lists
 from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 
 ADD_MINUTES = """
@@ -21,14 +22,7 @@ ADD_MINUTES = """
 
 async def add_minutes(tx: Transaction, counts: Sequence[MinuteCount]) -> None:
     """Add counts to those that are stored. They are in order of the primary key."""
-    await tx.execute(
-        ADD_MINUTES,
-        [each.plan_manager_id for each in counts],
-        [each.minute for each in counts],
-        [each.requests for each in counts],
-        [each.rejected for each in counts],
-        [each.failed for each in counts],
-    )
+    await tx.execute(ADD_MINUTES, *value_lists(MinuteCount, counts))
 
 
 ADD_KEY_DAYS = """
@@ -43,15 +37,7 @@ ADD_KEY_DAYS = """
 
 async def add_key_days(tx: Transaction, counts: Sequence[KeyDayCount]) -> None:
     """Add counts to those that are stored. They are in order of the primary key."""
-    await tx.execute(
-        ADD_KEY_DAYS,
-        [each.plan_manager_id for each in counts],
-        [each.api_key_id for each in counts],
-        [each.day for each in counts],
-        [each.status for each in counts],
-        [each.error_code for each in counts],
-        [each.requests for each in counts],
-    )
+    await tx.execute(ADD_KEY_DAYS, *value_lists(KeyDayCount, counts))
 
 
 LIST_MINUTES = """

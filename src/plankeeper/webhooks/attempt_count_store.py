@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.row_mapping import value_lists
 from plankeeper.webhooks.schemas import AttemptHour
 
 ADD = """
@@ -20,14 +21,7 @@ ADD = """
 
 async def add(tx: Transaction, counts: Sequence[AttemptHour]) -> None:
     """Add counts to those that are stored. They are in order of the primary key, so that workers can't deadlock."""
-    await tx.execute(
-        ADD,
-        [each.plan_manager_id for each in counts],
-        [each.webhook_endpoint_id for each in counts],
-        [each.hour for each in counts],
-        [each.succeeded for each in counts],
-        [each.failed for each in counts],
-    )
+    await tx.execute(ADD, *value_lists(AttemptHour, counts))
 
 
 LIST_SINCE = """

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from plankeeper.database.row_mapping import columns, row_factory
+from plankeeper.database.row_mapping import columns, row_factory, value_lists
 
 
 class Place(Struct):
@@ -102,3 +102,9 @@ def test_a_list_with_invalid_items_is_rejected() -> None:
 
 def test_row_factories_are_cached() -> None:
     assert row_factory(NestedRow) is row_factory(NestedRow)
+
+
+def test_structs_become_one_list_for_each_column_even_without_structs() -> None:
+    first, second = Item(UUID(int=1), 3), Item(UUID(int=2), 4)
+    assert value_lists(Item, [first, second]) == [[first.id, second.id], [3, 4]]
+    assert value_lists(Item, []) == [[], []]
