@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
-from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -19,15 +18,12 @@ TOLERANCE = 2  # seconds by which a figure may be off
 
 
 @pytest.fixture
-def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
-def invoice_path(api: Client, import_rows: Callable[..., Any]) -> str:
+def invoice_path(client: Client, import_rows: Callable[..., Any]) -> str:
     """The path of its page."""
     ident = str(uuid7())
-    assert not import_rows(api, "invoices", [{"id": ident, "invoice_number": "INV-1", "line_items": [{}] * 40}]).errors
+    assert not import_rows(
+        client, "invoices", [{"id": ident, "invoice_number": "INV-1", "line_items": [{}] * 40}]
+    ).errors
     return f"/console/invoices/{ident}"
 
 
@@ -53,25 +49,25 @@ def viewer_page(page: Any, new_account: Callable[..., Account]) -> Any:
     return page
 
 
-def list_sessions(api: Client) -> list[dict[str, Any]]:
-    return api.get("/invoice-view-sessions").json()["data"]
+def list_sessions(client: Client) -> list[dict[str, Any]]:
+    return client.get("/invoice-view-sessions").json()["data"]
 
 
-def open_invoice(page: Any, go: Callable[[], object], api: Client, count: int = 1) -> dict[str, Any]:
+def open_invoice(page: Any, go: Callable[[], object], client: Client, count: int = 1) -> dict[str, Any]:
     """Open the page in some way: the session that it began, once the page knows it too."""
     with page.expect_response(re.compile("/view-session$")) as begin:
         go()
     begin.value.finished()
     page.evaluate("0")
-    return wait_for_start(api, count)
+    return wait_for_start(client, count)
 
 
-def wait_for_start(api: Client, count: int = 1) -> dict[str, Any]:
-    return wait_until(lambda: len(found := list_sessions(api)) == count and found[-1])
+def wait_for_start(client: Client, count: int = 1) -> dict[str, Any]:
+    return wait_until(lambda: len(found := list_sessions(client)) == count and found[-1])
 
 
-def wait_for_end(api: Client, count: int = 1) -> dict[str, Any]:
-    return wait_until(lambda: len(found := list_sessions(api)) == count and found[-1]["session_ended"] and found[-1])
+def wait_for_end(client: Client, count: int = 1) -> dict[str, Any]:
+    return wait_until(lambda: len(found := list_sessions(client)) == count and found[-1]["session_ended"] and found[-1])
 
 
 def set_visibility(page: Any, state: str) -> None:
@@ -98,9 +94,9 @@ def current_durations(page: Any, reports: Any) -> dict[str, int]:
     return reports[-1][1]
 
 
-def test_viewing_an_invoice_is_measured(viewer_page: Any, api: Client, invoice_path: str) -> None:
+def test_viewing_an_invoice_is_measured(viewer_page: Any, client: Client, invoice_path: str) -> None:
     going = time.monotonic()
-    opened = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    opened = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
     assert (opened["session_ended"], opened["invoice_id"]) == (None, invoice_path.rpartition("/")[2])
     there = time.monotonic()
     viewer_page.wait_for_timeout(2500)  # nobody is engaged before the first input
@@ -110,7 +106,7 @@ def test_viewing_an_invoice_is_measured(viewer_page: Any, api: Client, invoice_p
         viewer_page.wait_for_timeout(300)
     leaving = time.monotonic()
     viewer_page.get_by_role("link", name="Invoices", exact=True).first.click()
-    session = wait_for_end(api)
+    session = wait_for_end(client)
     gone = time.monotonic()
     assert session["session_ended"] == session["last_heartbeat"]
     for name in ("duration_seconds", "active_duration_seconds"):
@@ -121,25 +117,25 @@ def test_viewing_an_invoice_is_measured(viewer_page: Any, api: Client, invoice_p
     assert session["idle_count"] == 0
 
 
-def test_a_closed_tab_ends_its_session(viewer_page: Any, api: Client, invoice_path: str) -> None:
+def test_a_closed_tab_ends_its_session(viewer_page: Any, client: Client, invoice_path: str) -> None:
     tab = viewer_page.context.new_page()
-    open_invoice(tab, lambda: tab.goto(invoice_path), api)
+    open_invoice(tab, lambda: tab.goto(invoice_path), client)
     tab.close(run_before_unload=True)
-    assert wait_for_end(api)["active_duration_seconds"] < 30
+    assert wait_for_end(client)["active_duration_seconds"] < 30
 
 
-def test_a_reload_ends_one_session_and_starts_another(viewer_page: Any, api: Client, invoice_path: str) -> None:
-    first = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
-    assert open_invoice(viewer_page, viewer_page.reload, api, 2)["id"] != first["id"]
-    wait_until(lambda: list_sessions(api)[0]["session_ended"])
+def test_a_reload_ends_one_session_and_starts_another(viewer_page: Any, client: Client, invoice_path: str) -> None:
+    first = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
+    assert open_invoice(viewer_page, viewer_page.reload, client, 2)["id"] != first["id"]
+    wait_until(lambda: list_sessions(client)[0]["session_ended"])
     viewer_page.goto("/console/invoices")
-    wait_for_end(api, 2)
-    assert open_invoice(viewer_page, viewer_page.go_back, api, 3)["session_ended"] is None
+    wait_for_end(client, 2)
+    assert open_invoice(viewer_page, viewer_page.go_back, client, 3)["session_ended"] is None
 
 
-def test_a_hidden_page_is_not_active(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+def test_a_hidden_page_is_not_active(viewer_page: Any, client: Client, invoice_path: str, reports: Any) -> None:
     pause_clock(viewer_page)
-    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
     viewer_page.mouse.move(100, 200)
     viewer_page.clock.run_for(10_000)
     set_visibility(viewer_page, "hidden")
@@ -148,16 +144,18 @@ def test_a_hidden_page_is_not_active(viewer_page: Any, api: Client, invoice_path
     viewer_page.clock.run_for(5_000)
     figures = current_durations(viewer_page, reports)
     viewer_page.goto("/console/invoices")
-    wait_for_end(api)
+    wait_for_end(client)
     assert [step for step, _ in reports].count("view-session") == 1
     assert figures["idle_count"] == 0
     assert abs(figures["active_ms"] - 15_000) <= 5
     assert abs(figures["engaged_ms"] - 15_000) <= 5
 
 
-def test_a_minute_without_input_counts_as_idle(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+def test_a_minute_without_input_counts_as_idle(
+    viewer_page: Any, client: Client, invoice_path: str, reports: Any
+) -> None:
     pause_clock(viewer_page)
-    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
     for wait in (100_000, 30_000, 100_000):
         viewer_page.keyboard.press("Shift")
         viewer_page.clock.run_for(wait)
@@ -166,7 +164,7 @@ def test_a_minute_without_input_counts_as_idle(viewer_page: Any, api: Client, in
     assert beats == sorted(beats, key=lambda each: each["active_ms"])
     figures = current_durations(viewer_page, reports)
     viewer_page.goto("/console/invoices")
-    session = wait_for_end(api)
+    session = wait_for_end(client)
     assert [step for step, _ in reports].count("view-session") == 1
     assert figures["idle_count"] == 2
     assert abs(figures["active_ms"] - 230_000) <= 5
@@ -176,10 +174,10 @@ def test_a_minute_without_input_counts_as_idle(viewer_page: Any, api: Client, in
 
 
 def test_a_page_without_focus_is_active_and_not_engaged(
-    viewer_page: Any, api: Client, invoice_path: str, reports: Any
+    viewer_page: Any, client: Client, invoice_path: str, reports: Any
 ) -> None:
     pause_clock(viewer_page)
-    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
     viewer_page.mouse.move(100, 200)
     viewer_page.clock.run_for(5_000)
     viewer_page.evaluate("document.hasFocus = () => false; dispatchEvent(new Event('blur'))")
@@ -190,36 +188,36 @@ def test_a_page_without_focus_is_active_and_not_engaged(
     assert abs(figures["engaged_ms"] - 5_000) <= 5
 
 
-def test_a_background_tab_starts_no_session(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+def test_a_background_tab_starts_no_session(viewer_page: Any, client: Client, invoice_path: str, reports: Any) -> None:
     hide = 'Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true })'
     viewer_page.add_init_script(hide)
     viewer_page.goto(invoice_path)
     viewer_page.wait_for_load_state("networkidle")
-    assert (reports, list_sessions(api)) == ([], [])
-    assert open_invoice(viewer_page, lambda: set_visibility(viewer_page, "visible"), api)["session_ended"] is None
+    assert (reports, list_sessions(client)) == ([], [])
+    assert open_invoice(viewer_page, lambda: set_visibility(viewer_page, "visible"), client)["session_ended"] is None
 
 
 def test_a_page_starts_a_new_session_after_a_timeout(
-    server: RunningServer, viewer_page: Any, api: Client, invoice_path: str
+    server: RunningServer, viewer_page: Any, client: Client, invoice_path: str
 ) -> None:
     pause_clock(viewer_page)
-    first = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    first = open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
     silence = """
         update invoice_view_sessions set session_started = session_started - interval '90 seconds',
             last_heartbeat = last_heartbeat - interval '61 seconds' where id = $1
     """
     server.run(server.db.execute(silence, first["id"]))
     server.run(service.end_stale(server.db, server.settings))
-    silent = wait_until(lambda: (found := list_sessions(api)[0])["session_ended"] and found)
+    silent = wait_until(lambda: (found := list_sessions(client)[0])["session_ended"] and found)
     assert silent["session_ended"] == silent["last_heartbeat"]
     viewer_page.clock.run_for(15_000)
-    second = wait_for_start(api, 2)
+    second = wait_for_start(client, 2)
     assert (second["id"] != first["id"], second["session_ended"]) == (True, None)
 
 
-def test_no_session_starts_after_sign_out(viewer_page: Any, api: Client, invoice_path: str, reports: Any) -> None:
+def test_no_session_starts_after_sign_out(viewer_page: Any, client: Client, invoice_path: str, reports: Any) -> None:
     pause_clock(viewer_page)
-    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), api)
+    open_invoice(viewer_page, lambda: viewer_page.goto(invoice_path), client)
     viewer_page.context.clear_cookies()
     with viewer_page.expect_response(re.compile("/heartbeat$")) as response:
         viewer_page.clock.run_for(15_000)
@@ -227,4 +225,4 @@ def test_no_session_starts_after_sign_out(viewer_page: Any, api: Client, invoice
     viewer_page.evaluate("fetch('/console')")  # its answer comes after the script has had the other
     viewer_page.clock.run_for(60_000)
     assert [step for step, _ in reports] == ["view-session", "heartbeat"]
-    assert len(list_sessions(api)) == 1
+    assert len(list_sessions(client)) == 1

@@ -1,9 +1,11 @@
 """Browsers without a screen, signed in."""
 
 from collections.abc import Callable, Iterator
+from uuid import UUID
 
 import pytest
 
+from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer
 
@@ -28,3 +30,9 @@ def new_browser(server: RunningServer) -> Iterator[Callable[..., Browser]]:
 def owner(new_browser: Callable[..., Browser], new_account: Callable[..., Account]) -> Browser:
     """Signed in with the role owner."""
     return new_browser(new_account("owner"))
+
+
+@pytest.fixture
+def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
+    """A client of the API for the plan manager of `owner`."""
+    return new_client(plan_manager_id)

@@ -19,11 +19,6 @@ NAMES = ["Ama Owusu", "Ama Mensah", "Zoë Quill"]
 
 
 @pytest.fixture
-def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
 def managers(client: Client, import_rows: Callable[..., Any]) -> dict[str, str]:
     """Two account managers more than a select has: ids by name."""
     ids = {

@@ -1,7 +1,6 @@
 """The list of activity: views are hidden, types and people have names, days are a filter, and imports are one entry."""
 
 import re
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from uuid import UUID
@@ -17,13 +16,6 @@ from support.imports import confirm, import_path, upload
 from support.server import RunningServer, wait_until
 
 ACTIVITY = "/console/activity"
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 def titles(page: str) -> list[str]:

@@ -28,13 +28,6 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Any:
-    opened = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield opened
-    opened.http.close()
-
-
 def read_csv(response: httpx.Response) -> list[dict[str, str]]:
     """The rows of a file as a spreadsheet would read them."""
     assert response.status_code == 200

@@ -1,7 +1,7 @@
 """The bin: deleted participants and providers are listed there, restored with their teams, or deleted permanently."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
@@ -23,13 +23,6 @@ NOMINEE = {
     "first_name": "Deirdre", "email": "deirdre@example.com", "contact_priority": 1, "role": "Nominee",
     "permissions": ["approve_invoices", "view_invoices"],
 }  # fmt: skip
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

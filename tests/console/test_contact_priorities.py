@@ -1,8 +1,7 @@
 """The primary and the secondary contact change places in one step, with an event for each, also at the same moment."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from uuid import UUID
 
 import pytest
 
@@ -12,13 +11,6 @@ from support.form_helpers import event_summaries, form_fields
 from support.server import RunningServer
 
 UPDATED = ["team_member.created by api_key test", "team_member.updated by user Robin Hale"]
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A form whose session has ended is kept until the same person has signed in again, and then shown, not sent."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,13 +29,6 @@ from support.server import RunningServer
 
 SIGNED_OUT = "You were signed out before this was saved."
 NewBrowser = Callable[..., Browser]
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from html import unescape
 from itertools import product
 from typing import Any
-from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -29,25 +28,20 @@ SUMMARY = re.compile(r'<p class="list-summary">([0-9,]+) \w+(?: · (\S+?))?</p>'
 
 
 @pytest.fixture
-def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
 def account(new_account: Callable[..., Account]) -> Account:
     return new_account("manager")
 
 
 @pytest.fixture
-def office(server: RunningServer, api: Client, account: Account, import_rows: Callable[..., Any]) -> None:
+def office(server: RunningServer, client: Client, account: Account, import_rows: Callable[..., Any]) -> None:
     """Participants of the account, of a colleague and of nobody, with invoices of all ages and statuses."""
     today = datetime.now(server.settings.time_zone).date()
     managers = [str(uuid7()) for _ in range(2)]
     emails = (account.email, f"{uuid7()}@example.com")
     rows = [{"id": each, "first_name": "Kim", "email": email} for each, email in zip(managers, emails, strict=True)]
-    assert not import_rows(api, "account-managers", rows).errors
+    assert not import_rows(client, "account-managers", rows).errors
     participants = [
-        api.create(
+        client.create(
             "/participants",
             {
                 "first_name": "Ann", "status": status, "account_manager_id": manager, "plan_start_date": "2020-01-01",
@@ -59,12 +53,12 @@ def office(server: RunningServer, api: Client, account: Account, import_rows: Ca
             (None, 3, "Inactive"),
         )
     ]  # fmt: skip
-    providers = [api.create("/providers", {"entity_name": each})["id"] for each in ("Osprey", "Plover")]
-    create_invoices(api, import_rows, server, participants, providers, today)
+    providers = [client.create("/providers", {"entity_name": each})["id"] for each in ("Osprey", "Plover")]
+    create_invoices(client, import_rows, server, participants, providers, today)
 
 
 def create_invoices(
-    api: Client, import_rows: Callable[..., Any], server: RunningServer, participants: list[str],
+    client: Client, import_rows: Callable[..., Any], server: RunningServer, participants: list[str],
     providers: list[str], today: date,
 ) -> None:  # fmt: skip
     rows: list[dict[str, Any]] = []
@@ -79,7 +73,7 @@ def create_invoices(
                 "is_deleted": is_deleted, "created_at": received.astimezone(UTC).isoformat(), "line_items": [LINE],
             }
         )  # fmt: skip
-    report = import_rows(api, "invoices", rows)
+    report = import_rows(client, "invoices", rows)
     assert not report.errors, report.errors
 
 

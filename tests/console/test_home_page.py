@@ -22,17 +22,12 @@ Import = Callable[..., str]
 
 
 @pytest.fixture
-def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
 def today(server: RunningServer) -> date:
     return datetime.now(server.settings.time_zone).date()
 
 
 @pytest.fixture
-def import_invoice(api: Client, import_rows: Callable[..., Any]) -> Import:
+def import_invoice(client: Client, import_rows: Callable[..., Any]) -> Import:
     """Imports an invoice of 100 dollars, received now and without a warning: its id."""
 
     def import_one(participant: str, provider: str, **values: Any) -> str:
@@ -41,7 +36,7 @@ def import_invoice(api: Client, import_rows: Callable[..., Any]) -> Import:
             "subtotal": 100, "participant_id": participant, "pm_provider_id": provider, "claim_status": "on_hold",
             "created_at": datetime.now(UTC).isoformat(), "line_items": [LINE],
         } | values  # fmt: skip
-        report = import_rows(api, "invoices", [row])
+        report = import_rows(client, "invoices", [row])
         assert not report.errors, report.errors
         return row["id"]
 
@@ -65,20 +60,20 @@ def warnings_on(page: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.fixture
-def import_manager(api: Client, import_rows: Callable[..., Any]) -> Callable[[str], str]:
+def import_manager(client: Client, import_rows: Callable[..., Any]) -> Callable[[str], str]:
     """Imports an account manager with an email: their id."""
 
     def import_one(email: str) -> str:
         manager = str(uuid7())
-        report = import_rows(api, "account-managers", [{"id": manager, "first_name": "Kim", "email": email}])
+        report = import_rows(client, "account-managers", [{"id": manager, "first_name": "Kim", "email": email}])
         assert not report.errors, report.errors
         return manager
 
     return import_one
 
 
-def create_participant(api: Client, **values: Any) -> str:
-    return api.create("/participants", {"first_name": "Ann", "status": "Active", **values})["id"]
+def create_participant(client: Client, **values: Any) -> str:
+    return client.create("/participants", {"first_name": "Ann", "status": "Active", **values})["id"]
 
 
 def test_a_new_plan_manager_sees_first_steps(
@@ -95,15 +90,15 @@ def test_a_new_plan_manager_sees_first_steps(
 
 
 def test_numbers_and_money_of_what_needs_attention(
-    owner: Browser, api: Client, import_invoice: Import, today: date
+    owner: Browser, client: Client, import_invoice: Import, today: date
 ) -> None:
     ends = {"plan_start_date": "2020-01-01"}
-    manager_less = create_participant(api, **ends, plan_end_date=str(today))
-    create_participant(api, **ends, plan_end_date=str(today + timedelta(days=30)))
-    create_participant(api, **ends, plan_end_date=str(today + timedelta(days=31)))
-    create_participant(api, **ends, plan_end_date=str(today - timedelta(days=1)))
-    create_participant(api, **ends, plan_end_date=str(today), status="Inactive")
-    provider = api.create("/providers", {"entity_name": "Osprey"})["id"]
+    manager_less = create_participant(client, **ends, plan_end_date=str(today))
+    create_participant(client, **ends, plan_end_date=str(today + timedelta(days=30)))
+    create_participant(client, **ends, plan_end_date=str(today + timedelta(days=31)))
+    create_participant(client, **ends, plan_end_date=str(today - timedelta(days=1)))
+    create_participant(client, **ends, plan_end_date=str(today), status="Inactive")
+    provider = client.create("/providers", {"entity_name": "Osprey"})["id"]
     import_invoice(manager_less, provider)
     import_invoice(manager_less, provider, invoice_number=None, total=250.5)
     import_invoice(manager_less, provider, is_deleted=True)
@@ -126,8 +121,8 @@ def test_numbers_and_money_of_what_needs_attention(
     assert "$550.50" in page  # invoiced in the last 90 days, without the deleted invoice
 
 
-def test_a_changed_invoice_is_counted_at_once(owner: Browser, api: Client, import_invoice: Import) -> None:
-    participant, provider = create_participant(api), api.create("/providers", {"entity_name": "Osprey"})["id"]
+def test_a_changed_invoice_is_counted_at_once(owner: Browser, client: Client, import_invoice: Import) -> None:
+    participant, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
     invoice = import_invoice(participant, provider)
     assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
     import_invoice(participant, provider, id=invoice, claim_status="paid")
@@ -135,15 +130,17 @@ def test_a_changed_invoice_is_counted_at_once(owner: Browser, api: Client, impor
 
 
 def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
-    new_browser: Callable[..., Browser], new_account: Callable[..., Account], api: Client, import_invoice: Import,
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, import_invoice: Import,
     import_manager: Callable[[str], str], today: date,
 ) -> None:  # fmt: skip
     account = new_account("viewer")
     manager = import_manager(account.email.upper())
-    provider = api.create("/providers", {"entity_name": "Osprey"})["id"]
-    mine = create_participant(api, account_manager_id=manager, plan_start_date="2020-01-01", plan_end_date=str(today))
+    provider = client.create("/providers", {"entity_name": "Osprey"})["id"]
+    mine = create_participant(
+        client, account_manager_id=manager, plan_start_date="2020-01-01", plan_end_date=str(today)
+    )
     import_invoice(mine, provider, total=40)
-    import_invoice(create_participant(api), provider)
+    import_invoice(create_participant(client), provider)
     browser = new_browser(account)
     own = {
         "Invoices on hold": ("1", "$40.00"),
@@ -158,21 +155,21 @@ def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
     assert f"account_manager={manager}" in browser.get(HOME).text
 
 
-def test_without_an_account_manager_the_page_says_so(owner: Browser, api: Client) -> None:
-    create_participant(api)
+def test_without_an_account_manager_the_page_says_so(owner: Browser, client: Client) -> None:
+    create_participant(client)
     page = owner.get(HOME, params={"for": "me"}).text
     assert "isn’t linked to an account manager" in page
     assert "No account manager" in page
 
 
 def test_an_owner_links_a_member_to_an_account_manager(
-    new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser, api: Client,
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser, client: Client,
     import_manager: Callable[[str], str],
 ) -> None:  # fmt: skip
     member = new_account("viewer")
     form = f"/console/settings/people/{member.account_id}/account-manager"
     namesake, chosen = import_manager(member.email), import_manager(f"{uuid7()}@example.com")
-    create_participant(api, account_manager_id=chosen)
+    create_participant(client, account_manager_id=chosen)
     browser = new_browser(member)
     assert f"account_manager={namesake}" in browser.get(HOME).text
     saved = owner.submit(form, {"account_manager": chosen})
@@ -182,7 +179,7 @@ def test_an_owner_links_a_member_to_an_account_manager(
     assert owner.submit(form, {"account_manager": ""}).status_code == 303
     assert f"account_manager={namesake}" in browser.get(HOME).text
     changes = wait_until(
-        lambda: len(found := api.get("/events", type="account.account_manager_changed").json()["data"]) > 1 and found
+        lambda: len(found := client.get("/events", type="account.account_manager_changed").json()["data"]) > 1 and found
     )
     assert [(each["data"]["account_manager_id"], each["previous"]) for each in changes] == [
         (chosen, {"account_manager_id": None}),
@@ -204,10 +201,10 @@ def test_only_account_managers_of_this_plan_manager_can_be_chosen(
 
 def test_owners_see_what_could_fail_next(
     server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], owner: Browser,
-    api: Client, plan_manager_id: UUID,
+    client: Client, plan_manager_id: UUID,
 ) -> None:  # fmt: skip
-    create_participant(api)
-    endpoint = api.create("/webhook-endpoints", {"url": "https://example.com/failing"})["id"]
+    create_participant(client)
+    endpoint = client.create("/webhook-endpoints", {"url": "https://example.com/failing"})["id"]
 
     async def prepare() -> None:
         async with server.db.transaction() as tx:
@@ -228,10 +225,10 @@ def test_owners_see_what_could_fail_next(
 
 def test_nothing_of_another_plan_manager_is_counted(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
-    owner: Browser, api: Client, import_invoice: Import, today: date,
+    owner: Browser, client: Client, import_invoice: Import, today: date,
 ) -> None:  # fmt: skip
-    participant = create_participant(api, plan_start_date="2020-01-01", plan_end_date=str(today))
-    import_invoice(participant, api.create("/providers", {"entity_name": "Osprey"})["id"])
+    participant = create_participant(client, plan_start_date="2020-01-01", plan_end_date=str(today))
+    import_invoice(participant, client.create("/providers", {"entity_name": "Osprey"})["id"])
     assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
     other = new_browser(new_account("owner", new_plan_manager()))
     assert "<h1>First steps</h1>" in other.get(HOME).text

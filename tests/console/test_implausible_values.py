@@ -1,8 +1,6 @@
 """Values that are probably wrong are shown before they are saved, and saved once the user confirms exactly them."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -12,13 +10,6 @@ from support.form_helpers import event_summaries, form_fields, require_linked_er
 from support.server import RunningServer
 
 PEOPLE, PROVIDERS = "/console/participants", "/console/providers"
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.mark.parametrize(

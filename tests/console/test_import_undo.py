@@ -1,6 +1,6 @@
 """Undoing an import: what it restores, and what prevents it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
@@ -29,14 +29,6 @@ def events(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[Ev
         where plan_manager_id = $1 and resource_kind = 'participant' order by id
     """
     return lambda: server.run(server.db.rows(EventRow, statement, plan_manager_id))
-
-
-@pytest.fixture
-def client(server: RunningServer, plan_manager_id: UUID, new_key: Callable[..., str]) -> Iterator[Client]:
-    """A client of the same plan manager."""
-    opened = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield opened
-    opened.http.close()
 
 
 def import_file(browser: Browser, content: str, **form: str) -> str:

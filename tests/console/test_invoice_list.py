@@ -4,18 +4,19 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 from typing import Any
-from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
+from support import factories
 from support.client import Client
 from support.console import Browser
+from support.server import RunningServer
 
 INVOICES = "/console/invoices"
-LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 617.25, "total_price": 1234.5}
 NOBODY = "01900000-0000-7000-8000-000000000001"
 Put = Callable[..., str]
 
@@ -57,46 +58,30 @@ SELECTIONS: tuple[tuple[dict[str, str], list[str]], ...] = (
 
 
 @pytest.fixture
-def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
-def record_ids(api: Client) -> dict[str, str]:
+def record_ids(client: Client) -> dict[str, str]:
     """A participant and two providers."""
     return {
-        "participant": api.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
-        "provider": api.create("/providers", {"entity_name": "Amber & Sons"})["id"],
-        "other": api.create("/providers", {"entity_name": "Amber Care"})["id"],
+        "participant": client.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
+        "provider": client.create("/providers", {"entity_name": "Amber & Sons"})["id"],
+        "other": client.create("/providers", {"entity_name": "Amber Care"})["id"],
     }
 
 
 @pytest.fixture
-def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callable[..., Any]) -> Put:
-    """Imports an invoice without warnings, except for what `values` cause: its id."""
-
-    def import_one(**values: Any) -> str:
-        row = {
-            "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 1234.5, "tax": 0,
-            "subtotal": 1234.5, "participant_id": record_ids["participant"], "pm_provider_id": record_ids["provider"],
-            "line_items": [LINE],
-        } | values  # fmt: skip
-        report = import_rows(api, "invoices", [row])
-        assert not report.errors, report.errors
-        return row["id"]
-
-    return import_one
+def import_invoice(server: RunningServer, client: Client, record_ids: dict[str, str]) -> Put:
+    """Imports an invoice without warnings, except for what the values cause: its id."""
+    return partial(factories.import_invoice, server, client, record_ids)
 
 
 @pytest.fixture
-def many_invoices(api: Client, import_rows: Callable[..., Any]) -> list[str]:
+def many_invoices(client: Client, import_rows: Callable[..., Any]) -> list[str]:
     """The numbers of 120 invoices of $1 to $120, of which the last 20 have no date: in the list's default order."""
     days = [f"2026-{1 + number // 28:02}-{1 + number % 28:02}" for number in range(100)]
     rows = [
         {"id": str(uuid7()), "invoice_number": f"N{number:03}", "total": number + 1, "invoice_date": day}
         for number, day in enumerate([*days, *[None] * 20])
     ]
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     return [f"N{number:03}" for number in (*range(99, -1, -1), *range(119, 99, -1))]
 
 
@@ -357,11 +342,11 @@ def test_ignoring_a_warning_leads_on_to_the_next_invoice(owner: Browser, import_
 
 
 def test_invoices_are_selected_by_the_account_manager_of_the_participant(
-    owner: Browser, api: Client, import_invoice: Put, import_rows: Callable[..., Any]
+    owner: Browser, client: Client, import_invoice: Put, import_rows: Callable[..., Any]
 ) -> None:
     manager = str(uuid7())
-    assert not import_rows(api, "account-managers", [{"id": manager, "first_name": "Kim"}]).errors
-    theirs = api.create("/participants", {"first_name": "Bo", "account_manager_id": manager})["id"]
+    assert not import_rows(client, "account-managers", [{"id": manager, "first_name": "Kim"}]).errors
+    theirs = client.create("/participants", {"first_name": "Bo", "account_manager_id": manager})["id"]
     import_invoice(invoice_number="OTHER")
     import_invoice(invoice_number="THEIRS", participant_id=theirs)
     for more in ({}, {"claim_status": "unpaid", "deleted": "no"}, {"received": "this_week", "warning": ""}):

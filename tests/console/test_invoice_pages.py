@@ -2,54 +2,39 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 from typing import Any
 from uuid import UUID
 
 import pytest
-from uuid_utils.compat import uuid7
 
 from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.invoices.checks import recheck
+from support import factories
 from support.client import Client
 from support.console import Account, Browser
+from support.factories import INVOICE_LINE
 from support.server import RunningServer, wait_until
 
 INVOICES = "/console/invoices"
-LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 617.25, "total_price": 1234.5}
 SCRIPT = "<script>alert(1)</script>"
 Put = Callable[..., str]
 
 
 @pytest.fixture
-def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
-def record_ids(api: Client) -> dict[str, str]:
+def record_ids(client: Client) -> dict[str, str]:
     """A participant and a provider."""
     return {
-        "participant": api.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
-        "provider": api.create("/providers", {"entity_name": "Amber & Sons"})["id"],
+        "participant": client.create("/participants", {"first_name": "Ann", "last_name": "Lee"})["id"],
+        "provider": client.create("/providers", {"entity_name": "Amber & Sons"})["id"],
     }
 
 
 @pytest.fixture
-def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callable[..., Any]) -> Put:
-    """Imports an invoice that is right in all but what is said: its id."""
-
-    def import_one(**values: Any) -> str:
-        row = {
-            "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 1234.5, "tax": 0,
-            "subtotal": 1234.5, "participant_id": record_ids["participant"], "pm_provider_id": record_ids["provider"],
-            "line_items": [LINE],
-        } | values  # fmt: skip
-        report = import_rows(api, "invoices", [row])
-        assert not report.errors, report.errors
-        return row["id"]
-
-    return import_one
+def import_invoice(server: RunningServer, client: Client, record_ids: dict[str, str]) -> Put:
+    """Imports an invoice without warnings, except for what the values cause: its id."""
+    return partial(factories.import_invoice, server, client, record_ids)
 
 
 def listed_numbers(browser: Browser, **query: str) -> list[str]:
@@ -58,13 +43,13 @@ def listed_numbers(browser: Browser, **query: str) -> list[str]:
     return re.findall(link, browser.get(INVOICES, params=query).text)
 
 
-def warning_state(api: Client, ident: str) -> tuple[bool, list[str], list[str]]:
-    invoice = api.get(f"/invoices/{ident}").json()
+def warning_state(client: Client, ident: str) -> tuple[bool, list[str], list[str]]:
+    invoice = client.get(f"/invoices/{ident}").json()
     return invoice["errors"], invoice["state_management"]["errors"], invoice["state_management"]["ignored_errors"]
 
 
 def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browser, import_invoice: Put) -> None:
-    line = LINE | {"description": "Lawn mowing", "unit_price": 617.255, "claim_status": "on_hold"}
+    line = INVOICE_LINE | {"description": "Lawn mowing", "unit_price": 617.255, "claim_status": "on_hold"}
     ident = import_invoice(invoice_date="2099-01-01", tax=10, line_items=[line], s3_key="a/b.pdf")
     page = owner.get(f"{INVOICES}/{ident}").text
     for text in (
@@ -90,20 +75,20 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
 
 
 def test_a_warning_is_ignored_with_a_reason_and_restored(
-    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], api: Client,
+    server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client,
     plan_manager_id: UUID, import_invoice: Put,
 ) -> None:  # fmt: skip
     person = new_account("manager")
     manager, ident = new_browser(person), import_invoice(invoice_date="2099-01-01")
     here = f"{INVOICES}/{ident}"
     step = f"{here}/warnings/check_dates"
-    assert warning_state(api, ident) == (True, ["check_dates"], [])
+    assert warning_state(client, ident) == (True, ["check_dates"], [])
     assert f'action="{step}/ignore"' in manager.get(here).text
     assert "days in the future." in manager.get(f"{step}/ignore").text
     assert (
         manager.submit(f"{step}/ignore", {"reason": f" Agreed with\r\nthe plan {SCRIPT} "}).headers["location"] == here
     )
-    assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
+    assert warning_state(client, ident) == (False, ["check_dates"], ["check_dates"])
     page = manager.get(here).text
     assert ("” ignored." in page, "No open warnings." in page) == (True, True)
     assert "Agreed with\nthe plan &lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -111,10 +96,10 @@ def test_a_warning_is_ignored_with_a_reason_and_restored(
     assert listed_numbers(manager, warning="any") == []
 
     assert manager.submit(f"{step}/warn").headers["location"] == here
-    assert warning_state(api, ident) == (True, ["check_dates"], [])
+    assert warning_state(client, ident) == (True, ["check_dates"], [])
     assert "Agreed with" not in manager.get(here).text
 
-    events = wait_until(lambda: len(found := update_events(api, ident)) == 2 and found)
+    events = wait_until(lambda: len(found := update_events(client, ident)) == 2 and found)
     assert [each["actor"] for each in events] == [
         {"kind": "user", "id": str(person.account_id), "name": "Robin Hale"}
     ] * 2
@@ -123,14 +108,14 @@ def test_a_warning_is_ignored_with_a_reason_and_restored(
         "state_management": {"errors": ["check_dates"], "ignored_errors": []},
     }
     assert events[0]["data"]["state_management"]["ignored_errors"] == ["check_dates"]
-    assert (events[1]["data"], events[1]["data"]["errors"]) == (api.get(f"/invoices/{ident}").json(), True)
+    assert (events[1]["data"], events[1]["data"]["errors"]) == (client.get(f"/invoices/{ident}").json(), True)
 
 
-def update_events(api: Client, ident: str) -> list[Any]:
-    return api.get("/events", resource_id=ident, type="invoice.updated", after="0").json()["data"]
+def update_events(client: Client, ident: str) -> list[Any]:
+    return client.get("/events", resource_id=ident, type="invoice.updated", after="0").json()["data"]
 
 
-def test_a_reason_is_removed_when_its_warning_is_restored(owner: Browser, api: Client, import_invoice: Put) -> None:
+def test_a_reason_is_removed_when_its_warning_is_restored(owner: Browser, client: Client, import_invoice: Put) -> None:
     ident = import_invoice(invoice_date="2099-01-01", tax=10)
     for code in ("check_dates", "check_total"):
         form = {"reason": f"Why {code}"}
@@ -144,31 +129,31 @@ def test_a_reason_is_removed_when_its_warning_is_restored(owner: Browser, api: C
     assert ("Why check_dates" in page, "Why check_total" in page) == (False, True)
 
 
-def test_one_warning_of_two_is_ignored(owner: Browser, api: Client, import_invoice: Put) -> None:
+def test_one_warning_of_two_is_ignored(owner: Browser, client: Client, import_invoice: Put) -> None:
     ident = import_invoice(invoice_date="2099-01-01", tax=10)
     assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "x"}).status_code == 303
-    assert warning_state(api, ident) == (True, ["check_total", "check_dates"], ["check_dates"])
+    assert warning_state(client, ident) == (True, ["check_total", "check_dates"], ["check_dates"])
     assert listed_numbers(owner, warning="any") == ["INV-1"]
 
 
 @pytest.mark.parametrize("reason", ["", "  \n ", "x" * 1001])
 def test_a_reason_is_required_and_has_a_maximum_length(
-    owner: Browser, api: Client, import_invoice: Put, reason: str
+    owner: Browser, client: Client, import_invoice: Put, reason: str
 ) -> None:
     ident = import_invoice(invoice_date="2099-01-01")
     response = owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": reason})
     assert (response.status_code, "Reason must have 1 to 1000 characters" in response.text) == (422, True)
     assert reason.strip() in response.text
-    assert warning_state(api, ident) == (True, ["check_dates"], [])
+    assert warning_state(client, ident) == (True, ["check_dates"], [])
     longest = "\r\n".join(["x" * 499, "y" * 500])
     assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": longest}).status_code == 303
 
 
-def test_a_warning_that_no_longer_exists_cannot_be_ignored(owner: Browser, api: Client, import_invoice: Put) -> None:
+def test_a_warning_that_no_longer_exists_cannot_be_ignored(owner: Browser, client: Client, import_invoice: Put) -> None:
     ident = import_invoice(invoice_date="2099-01-01")
     here = f"{INVOICES}/{ident}"
     assert owner.submit(f"{here}/warnings/check_dates/ignore", {"reason": "First"}).status_code == 303
-    wait_until(lambda: len(update_events(api, ident)) == 1)
+    wait_until(lambda: len(update_events(client, ident)) == 1)
     for code in ("check_dates", "check_total"):
         assert owner.submit(f"{here}/warnings/{code}/ignore", {"reason": "Second"}).headers["location"] == here
         assert "Nothing was changed" in owner.get(here).text
@@ -177,13 +162,13 @@ def test_a_warning_that_no_longer_exists_cannot_be_ignored(owner: Browser, api: 
     for code in ("no_such_code", "%3Cscript%3E"):
         assert owner.get(f"{here}/warnings/{code}/ignore").status_code == 404
         assert owner.submit(f"{here}/warnings/{code}/ignore", {"reason": "x"}).status_code == 404
-    assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
+    assert warning_state(client, ident) == (False, ["check_dates"], ["check_dates"])
     page = owner.get(here).text
-    assert ("First" in page, "Second" in page, len(update_events(api, ident))) == (True, False, 1)
+    assert ("First" in page, "Second" in page, len(update_events(client, ident))) == (True, False, 1)
 
 
 def test_ignored_warnings_survive_a_recheck_and_an_import(
-    server: RunningServer, owner: Browser, api: Client, plan_manager_id: UUID, import_invoice: Put
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID, import_invoice: Put
 ) -> None:
     ident = import_invoice(invoice_date="2099-01-01")
     assert owner.submit(f"{INVOICES}/{ident}/warnings/check_dates/ignore", {"reason": "Agreed"}).status_code == 303
@@ -194,17 +179,17 @@ def test_ignored_warnings_survive_a_recheck_and_an_import(
 
     assert server.run(check_all()) == 0
     import_invoice(id=ident, invoice_date="2099-01-01", claim_status="pending")
-    assert warning_state(api, ident) == (False, ["check_dates"], ["check_dates"])
+    assert warning_state(client, ident) == (False, ["check_dates"], ["check_dates"])
     assert "Agreed" in owner.get(f"{INVOICES}/{ident}").text
     # A file that says what is ignored has the last word.
     import_invoice(id=ident, invoice_date="2099-01-01", state_management={"ignored_errors": []})
-    assert warning_state(api, ident) == (True, ["check_dates"], [])
+    assert warning_state(client, ident) == (True, ["check_dates"], [])
     page = owner.get(f"{INVOICES}/{ident}").text
     assert ("Agreed" in page, "Date needs checking" in page) == (False, True)
 
 
 def test_warnings_ignored_by_a_file_have_no_reason_and_can_be_restored(
-    owner: Browser, api: Client, import_invoice: Put
+    owner: Browser, client: Client, import_invoice: Put
 ) -> None:
     ident = import_invoice(state_management={"ignored_errors": ["check_dates", "<odd> code"]})
     page = owner.get(f"{INVOICES}/{ident}").text
@@ -215,11 +200,11 @@ def test_warnings_ignored_by_a_file_have_no_reason_and_can_be_restored(
     )
     for action in re.findall(r'action="([^"]+/warn)"', page):
         assert owner.submit(unescape(action)).status_code == 303
-    assert warning_state(api, ident) == (False, [], [])
+    assert warning_state(client, ident) == (False, [], [])
 
 
 def test_a_viewer_cannot_change_invoices(
-    new_browser: Callable[..., Browser], new_account: Callable[..., Account], api: Client, import_invoice: Put
+    new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, import_invoice: Put
 ) -> None:
     ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
     viewer = new_browser(new_account("viewer"))
@@ -228,12 +213,12 @@ def test_a_viewer_cannot_change_invoices(
     for step in ("check_dates/ignore", "check_total/warn"):
         assert viewer.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 403
     assert viewer.get(f"{INVOICES}/{ident}/warnings/check_dates/ignore").status_code == 403
-    assert warning_state(api, ident) == (True, ["check_dates"], ["check_total"])
+    assert warning_state(client, ident) == (True, ["check_dates"], ["check_total"])
 
 
 def test_an_invoice_of_another_plan_manager_is_not_found(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account], new_plan_manager: Callable[[], UUID],
-    api: Client, import_invoice: Put, record_ids: dict[str, str],
+    client: Client, import_invoice: Put, record_ids: dict[str, str],
 ) -> None:  # fmt: skip
     ident = import_invoice(invoice_date="2099-01-01", state_management={"ignored_errors": ["check_total"]})
     other = new_browser(new_account("owner", new_plan_manager()))
@@ -243,12 +228,12 @@ def test_an_invoice_of_another_plan_manager_is_not_found(
         assert other.submit(f"{INVOICES}/{ident}/warnings/{step}", {"reason": "x"}).status_code == 404
     for query in ({}, {"warning": "any"}, {"participant": record_ids["participant"]}, {"invoice_number": "INV-1"}):
         assert listed_numbers(other, **query) == []
-    assert warning_state(api, ident) == (True, ["check_dates"], ["check_total"])
+    assert warning_state(client, ident) == (True, ["check_dates"], ["check_total"])
 
 
-def test_stored_text_is_shown_as_text(owner: Browser, api: Client, import_invoice: Put) -> None:
-    who = api.create("/participants", {"first_name": SCRIPT})["id"]
-    by = api.create("/providers", {"entity_name": SCRIPT})["id"]
+def test_stored_text_is_shown_as_text(owner: Browser, client: Client, import_invoice: Put) -> None:
+    who = client.create("/participants", {"first_name": SCRIPT})["id"]
+    by = client.create("/providers", {"entity_name": SCRIPT})["id"]
     line = {"service_item_number": SCRIPT, "description": SCRIPT}
     ident = import_invoice(
         invoice_number=SCRIPT, participant_id=who, pm_provider_id=by, s3_key=SCRIPT, email_message_id=SCRIPT,
@@ -259,26 +244,26 @@ def test_stored_text_is_shown_as_text(owner: Browser, api: Client, import_invoic
         assert (SCRIPT in page, "&lt;script&gt;alert(1)" in page) == (False, True), path
 
 
-def test_every_warning_of_the_catalogue_can_be_ignored(owner: Browser, api: Client, import_invoice: Put) -> None:
+def test_every_warning_of_the_catalogue_can_be_ignored(owner: Browser, client: Client, import_invoice: Put) -> None:
     ident = import_invoice(
         invoice_number=None, participant_id=None, pm_provider_id=None, invoice_date=None, line_items=[{}]
     )
-    codes = warning_state(api, ident)[1]
+    codes = warning_state(client, ident)[1]
     assert len(codes) >= 5
     for code in codes:
         assert owner.submit(f"{INVOICES}/{ident}/warnings/{code}/ignore", {"reason": "x"}).status_code == 303
-    assert warning_state(api, ident) == (False, codes, codes)
+    assert warning_state(client, ident) == (False, codes, codes)
 
 
 def test_a_duplicate_is_compared_with_the_earlier_invoice(
-    owner: Browser, api: Client, import_invoice: Put, record_ids: dict[str, str]
+    owner: Browser, client: Client, import_invoice: Put, record_ids: dict[str, str]
 ) -> None:
-    other = api.create("/participants", {"first_name": "Bo"})["id"]
+    other = client.create("/participants", {"first_name": "Bo"})["id"]
     first = import_invoice(claim_status="paid", created_at="2026-01-16T00:00:00Z", s3_key="2026/first.pdf")
     same = import_invoice(created_at="2026-01-17T00:00:00Z", s3_key="2026/same.pdf")
     changed = import_invoice(
         created_at="2026-01-18T00:00:00Z", participant_id=other, total=1300, tax=65.5,
-        line_items=[LINE | {"description": "Care"}],
+        line_items=[INVOICE_LINE | {"description": "Care"}],
     )  # fmt: skip
     assert "Earlier invoice" not in owner.get(f"{INVOICES}/{first}").text
     page = owner.get(f"{INVOICES}/{same}").text
@@ -303,13 +288,13 @@ def compared_row(page: str, label: str) -> tuple[str, ...]:
 
 
 def test_a_warning_that_the_last_check_found_may_no_longer_apply(
-    owner: Browser, api: Client, import_invoice: Put, record_ids: dict[str, str]
+    owner: Browser, client: Client, import_invoice: Put, record_ids: dict[str, str]
 ) -> None:
     ident = import_invoice(invoice_date="2020-01-01", participant_id=record_ids["participant"])
-    assert warning_state(api, ident)[1] == []
-    api.put(f"/participants/{record_ids['participant']}", {"plan_start_date": "2025-07-01"})
+    assert warning_state(client, ident)[1] == []
+    client.put(f"/participants/{record_ids['participant']}", {"plan_start_date": "2025-07-01"})
     import_invoice(id=ident, invoice_date="2020-01-01")
     page = owner.get(f"{INVOICES}/{ident}").text
     assert "The invoice is dated 1 Jan 2020, 2,008 days before the plan starts (1 Jul 2025)." in page
-    api.put(f"/participants/{record_ids['participant']}", {"plan_start_date": None})
+    client.put(f"/participants/{record_ids['participant']}", {"plan_start_date": None})
     assert "This was found by the last check, and no longer applies." in owner.get(f"{INVOICES}/{ident}").text

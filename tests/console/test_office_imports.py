@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
@@ -48,14 +48,6 @@ def people(server: RunningServer, plan_manager_id: UUID) -> Callable[[], list[Pe
         where participants.plan_manager_id = $1 order by participant_number, participants.id
     """
     return lambda: server.run(server.db.rows(Person, statement, plan_manager_id))
-
-
-@pytest.fixture
-def client(server: RunningServer, plan_manager_id: UUID, new_key: Callable[..., str]) -> Iterator[Client]:
-    """A client of the same plan manager."""
-    opened = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield opened
-    opened.http.close()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Participants: the list with its search, the record, new, edit, delete."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 from uuid import UUID
@@ -26,13 +26,6 @@ FULL_PARTICIPANT = {
     "reason_for_leaving": "Moved\naway", "is_pace_plan": True, "plan_start_date": "2026-07-01",
     "plan_end_date": "2027-06-30", "postal_statement": True, "participant_receives_statements": True,
 }  # fmt: skip
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

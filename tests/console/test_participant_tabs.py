@@ -19,11 +19,6 @@ PAGE = "/console/participants"
 INVOICE = {"tax": 0, "subtotal": 100, "total": 100, "line_items": [{"total_price": 100}]}
 
 
-@pytest.fixture
-def api(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
 def text_of_page(html: str) -> str:
     """The text of a page's main part, with single spaces."""
     main = html.replace("<wbr>", "").partition("<main")[2].partition(">")[2].partition("</main>")[0]
@@ -31,16 +26,16 @@ def text_of_page(html: str) -> str:
 
 
 def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
-    server: RunningServer, owner: Browser, api: Client, import_rows: Callable[..., Any]
+    server: RunningServer, owner: Browser, client: Client, import_rows: Callable[..., Any]
 ) -> None:
     today = datetime.now(server.settings.time_zone).date()
     start, end = today - timedelta(days=99), today + timedelta(days=100)
-    person = api.create("/participants", {
+    person = client.create("/participants", {
         "first_name": "William", "last_name": "Thompson", "preferred_name": "Bee", "participant_number": "430205409",
         "date_of_birth": today.replace(year=today.year - 40, day=1).isoformat(), "is_pace_plan": True,
         "plan_start_date": start.isoformat(), "plan_end_date": end.isoformat(), "phone_number": "0491571266",
     })["id"]  # fmt: skip
-    provider = api.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    provider = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
     rows = [
         {"id": str(uuid7()), "invoice_number": number, "invoice_date": day.isoformat(), "participant_id": person,
          "pm_provider_id": provider, **INVOICE, **more}
@@ -48,7 +43,7 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
             ("IN", today, {}), ("WRONG", end + timedelta(days=1), {}), ("GONE", today, {"is_deleted": True}),
         )
     ]  # fmt: skip
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"{PAGE}/{person}").text
     shown = text_of_page(page)
     assert "William Thompson “Bee” NDIS 430 205 409 Copy 40 years old No account manager" in shown
@@ -60,31 +55,31 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
     assert "Warnings 2 invoices with open warnings Invoices of this plan $100.00 1 invoice" in shown
     assert "Overview Invoices 2 Team 0 Timeline" in shown
     kim = {"first_name": "Kim", "last_name": "Ray", "email": "kim@example.com", "contact_priority": 1, "role": "Aunt"}
-    api.create(f"/participants/{person}/team-members", kim)
+    client.create(f"/participants/{person}/team-members", kim)
     for path in ("", "/team"):
         page = owner.get(f"{PAGE}/{person}{path}").text
         assert "Primary contact Kim Ray Aunt kim@example.com" in text_of_page(page)
         assert 'href="mailto:kim%40example.com"' in page
 
 
-def test_the_overview_shows_what_is_set_and_offers_the_rest(owner: Browser, api: Client) -> None:
-    person = api.create("/participants", {"first_name": "Ann", "city": "Hobart", "postcode": "7000"})["id"]
+def test_the_overview_shows_what_is_set_and_offers_the_rest(owner: Browser, client: Client) -> None:
+    person = client.create("/participants", {"first_name": "Ann", "city": "Hobart", "postcode": "7000"})["id"]
     shown = text_of_page(owner.get(f"{PAGE}/{person}").text)
     assert "Address Hobart 7000 Add service region" in shown
     assert "Contact Change Receives statements No Statements by post No Add phone, email" in shown
     assert "Account manager Change Add account manager" in shown
     assert "not set" not in shown
     assert "Exit" not in shown
-    api.put(f"/participants/{person}", {"status": "Inactive", "date_ceased": "2026-01-05"})
+    client.put(f"/participants/{person}", {"status": "Inactive", "date_ceased": "2026-01-05"})
     shown = text_of_page(owner.get(f"{PAGE}/{person}").text)
     assert "Ann Inactive" in shown
     assert "Exit Change Exit date 5 Jan 2026 Add exit reason, specific exit reason, reason details" in shown
 
 
 def test_the_overview_shows_the_latest_invoices_and_changes(
-    owner: Browser, api: Client, import_rows: Callable[..., Any]
+    owner: Browser, client: Client, import_rows: Callable[..., Any]
 ) -> None:
-    person = api.create("/participants", {"first_name": "Ann"})["id"]
+    person = client.create("/participants", {"first_name": "Ann"})["id"]
     assert "No invoices yet." in owner.get(f"{PAGE}/{person}").text
     assert wait_until(lambda: re.findall(r">(Participant added|Added)</a>", owner.get(f"{PAGE}/{person}").text))
     rows = [
@@ -92,7 +87,7 @@ def test_the_overview_shows_the_latest_invoices_and_changes(
          "created_at": f"2026-01-{number + 1:02}T00:00:00Z", **INVOICE}
         for number in range(7)
     ]  # fmt: skip
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"{PAGE}/{person}").text
     assert re.findall(r'<a class="break" href="/console/invoices/[^"]+">(N\d)</a>', page) == [
         f"N{number}" for number in (6, 5, 4, 3, 2)
@@ -101,12 +96,12 @@ def test_the_overview_shows_the_latest_invoices_and_changes(
 
 
 def test_the_invoices_are_summed_by_status_month_and_provider(
-    server: RunningServer, owner: Browser, api: Client, import_rows: Callable[..., Any]
+    server: RunningServer, owner: Browser, client: Client, import_rows: Callable[..., Any]
 ) -> None:
     plan = {"plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30"}
-    person = api.create("/participants", {"first_name": "Ann", **plan})["id"]
+    person = client.create("/participants", {"first_name": "Ann", **plan})["id"]
     assert "There are no invoices of Ann yet." in text_of_page(owner.get(f"{PAGE}/{person}/invoices").text)
-    amber, blue = (api.create("/providers", {"entity_name": name})["id"] for name in ("Amber & Sons", "Blue"))
+    amber, blue = (client.create("/providers", {"entity_name": name})["id"] for name in ("Amber & Sons", "Blue"))
     values = (
         ("A1", "2025-07-03", amber, "paid", 100), ("A2", "2025-07-20", amber, "on_hold", 250),
         ("B1", "2026-06-30", blue, "rejected", 40), ("B2", "2026-01-05", blue, "payment_ready", 500),
@@ -117,7 +112,7 @@ def test_the_invoices_are_summed_by_status_month_and_provider(
          "pm_provider_id": provider, "claim_status": status, "total": total, "line_items": [{"total_price": total}]}
         for number, day, provider, status, total in values
     ]  # fmt: skip
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"{PAGE}/{person}/invoices").text
     shown = text_of_page(page)
     assert (
@@ -135,14 +130,16 @@ def test_the_invoices_are_summed_by_status_month_and_provider(
     assert "Support item number is not well formed" in page
 
 
-def test_the_invoices_are_paginated_newest_first(owner: Browser, api: Client, import_rows: Callable[..., Any]) -> None:
-    person = api.create("/participants", {"first_name": "Ann"})["id"]
+def test_the_invoices_are_paginated_newest_first(
+    owner: Browser, client: Client, import_rows: Callable[..., Any]
+) -> None:
+    person = client.create("/participants", {"first_name": "Ann"})["id"]
     rows = [
         {"id": str(uuid7()), "invoice_number": f"N{number:02}", "participant_id": person,
          "invoice_date": f"2026-{1 + number // 28:02}-{1 + number % 28:02}", **INVOICE}
         for number in range(60)
     ]  # fmt: skip
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"{PAGE}/{person}/invoices").text
     onward = re.search(r'href="([^"]+)" rel="next"', page)
     assert onward
@@ -155,13 +152,13 @@ def listed_numbers(page: str) -> list[str]:
 
 
 def test_a_provider_has_sums_and_others_that_may_be_the_same(
-    server: RunningServer, owner: Browser, api: Client, import_rows: Callable[..., Any]
+    server: RunningServer, owner: Browser, client: Client, import_rows: Callable[..., Any]
 ) -> None:
-    amber = api.create("/providers", {"entity_name": "Amber Care Group", "abn": "51 824 753 556"})["id"]
-    twin = api.create("/providers", {"entity_name": "Other", "abn": "51824753556"})["id"]
-    similar = api.create("/providers", {"entity_name": "Amber Care Pty Ltd"})["id"]
-    api.create("/providers", {"entity_name": "Blue"})
-    person = api.create("/participants", {"first_name": "Ann"})["id"]
+    amber = client.create("/providers", {"entity_name": "Amber Care Group", "abn": "51 824 753 556"})["id"]
+    twin = client.create("/providers", {"entity_name": "Other", "abn": "51824753556"})["id"]
+    similar = client.create("/providers", {"entity_name": "Amber Care Pty Ltd"})["id"]
+    client.create("/providers", {"entity_name": "Blue"})
+    person = client.create("/participants", {"first_name": "Ann"})["id"]
     today = datetime.now(server.settings.time_zone).date().isoformat()
     rows = [
         {"id": str(uuid7()), "invoice_number": "A1", "invoice_date": today, "participant_id": person,
@@ -169,7 +166,7 @@ def test_a_provider_has_sums_and_others_that_may_be_the_same(
         {"id": str(uuid7()), "invoice_number": "A2", "invoice_date": "2019-01-01", "participant_id": person,
          "pm_provider_id": amber, **INVOICE},
     ]  # fmt: skip
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"/console/providers/{amber}").text
     shown = text_of_page(page)
     assert "Invoiced $100.00 1 invoice Paid $0.00 0 invoices" in shown
@@ -181,17 +178,21 @@ def test_a_provider_has_sums_and_others_that_may_be_the_same(
 
 
 def test_each_page_needs_few_statements(
-    owner: Browser, api: Client, import_rows: Callable[..., Any], plan_manager_id: UUID, monkeypatch: pytest.MonkeyPatch
+    owner: Browser,
+    client: Client,
+    import_rows: Callable[..., Any],
+    plan_manager_id: UUID,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As many for sixty invoices as for one: none is repeated."""
-    person = api.create("/participants", {"first_name": "Ann"})["id"]
-    provider = api.create("/providers", {"entity_name": "Amber"})["id"]
+    person = client.create("/participants", {"first_name": "Ann"})["id"]
+    provider = client.create("/providers", {"entity_name": "Amber"})["id"]
     rows = [
         {"id": str(uuid7()), "invoice_number": "N", "invoice_date": "2026-01-01", "participant_id": person,
          "pm_provider_id": provider, **INVOICE}
         for _ in range(60)
     ]  # fmt: skip
-    assert not import_rows(api, "invoices", rows).errors
+    assert not import_rows(client, "invoices", rows).errors
     run: list[str] = []
     for name in ("rows", "one_or_none"):
         method = getattr(Executor, name)

@@ -1,7 +1,7 @@
 """Providers: the list with its search, the record, new, edit, delete."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -20,13 +20,6 @@ FULL_PROVIDER = {
     "primary_phone_number": "03 6200 0000", "address": "1 Example St", "city": "Hobart", "state": "TAS",
     "postcode": "7000", "ndis_provider_number": "4050000001",
 }  # fmt: skip
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

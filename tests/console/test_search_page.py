@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from html import unescape
-from uuid import UUID
 
 import pytest
 
@@ -13,11 +12,6 @@ from support.form_helpers import form_fields
 from support.server import wait_until
 
 PAGE = "/console/search"
-
-
-@pytest.fixture
-def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
 
 
 @pytest.fixture

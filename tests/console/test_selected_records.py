@@ -21,11 +21,6 @@ SET, IGNORE = f"{PARTICIPANTS}/account-manager", f"{INVOICES}/ignore-warning"
 
 
 @pytest.fixture
-def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
-    return new_client(plan_manager_id)
-
-
-@pytest.fixture
 def people(client: Client) -> list[str]:
     """The ids of three participants."""
     return [client.create("/participants", {"first_name": name})["id"] for name in ("Ada", "Bea", "Cleo")]

@@ -1,7 +1,7 @@
 """Team members: the tab of the participant's team, add, look at, edit, remove."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 from uuid import UUID
@@ -21,13 +21,6 @@ FULL_MEMBER = {
     "city": "Hobart", "state": "TAS", "postcode": "7000",
 }  # fmt: skip
 TEXT_FIELDS = [name for name in FULL_MEMBER if name not in ("email", "permissions")]
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

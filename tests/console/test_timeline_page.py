@@ -1,7 +1,6 @@
 """The timeline of a participant: one stream of the record, its team, its invoices and its exports."""
 
 import re
-from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
@@ -14,13 +13,6 @@ from support.importing import import_records
 from support.server import RunningServer
 
 PARTICIPANTS = "/console/participants"
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

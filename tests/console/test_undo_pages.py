@@ -1,7 +1,7 @@
 """Undoing changes: what an event changed is set back, and nothing is overwritten without a choice."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 from uuid import UUID
@@ -15,13 +15,6 @@ from support.form_helpers import event_summaries, form_fields
 from support.server import RunningServer
 
 PARTICIPANTS = "/console/participants"
-
-
-@pytest.fixture
-def client(server: RunningServer, new_key: Callable[..., str], plan_manager_id: UUID) -> Iterator[Client]:
-    made = Client(server.url, new_key(plan_manager_id), plan_manager_id)
-    yield made
-    made.http.close()
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ from support.server import RunningServer, wait_until
 PROVIDER_EMAIL = "billing@example.com"
 INVOICE_NUMBER = "invoice.invoice_number"  # where no other text is asked for
 MEMBER_EMAIL = "member@example.com"
+INVOICE_LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 617.25, "total_price": 1234.5}
 
 TextFactory = Callable[[str], str]  # what stands in the field of a name
 
@@ -103,6 +104,21 @@ def webhooks(client: Client) -> dict[str, str]:
 def absent_ids(world: Tenant) -> dict[str, str]:
     """Ids that nobody has."""
     return {name: "987654321" if name == "note_type_id" else str(uuid7()) for name in world.ids}
+
+
+def import_invoice(server: RunningServer, client: Client, record_ids: dict[str, str], **values: Any) -> str:
+    """Import an invoice without warnings, except for what `values` cause: its id.
+
+    `record_ids` has the ids of its participant and its provider.
+    """
+    row = {
+        "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 1234.5, "tax": 0,
+        "subtotal": 1234.5, "participant_id": record_ids["participant"], "pm_provider_id": record_ids["provider"],
+        "line_items": [INVOICE_LINE],
+    } | values  # fmt: skip
+    report = server.run(import_records(server, UUID(client.plan_manager_id), "invoices", [row]))
+    assert not report.errors, report.errors
+    return row["id"]
 
 
 @dataclass(frozen=True)

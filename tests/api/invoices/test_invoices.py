@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,9 @@ import msgspec
 import pytest
 from uuid_utils.compat import uuid7
 
+from support import factories
 from support.client import PREFIX, Client
+from support.server import RunningServer
 
 Put = Callable[..., str]
 
@@ -26,6 +29,7 @@ CLAIM_STATUSES = [
     "new", "flagged", "pending", "payment_ready", "partially_ready", "partially_paid", "paid", "rejected", "on_hold",
     "cancelled",
 ]  # fmt: skip
+AMOUNTS = {"total": 110.11, "tax": 10.01, "subtotal": 100.10}
 LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 2, "unit_price": 50.05, "total_price": 100.10}
 
 
@@ -42,20 +46,9 @@ def record_ids(api: Client) -> dict[str, str]:
 
 
 @pytest.fixture
-def import_invoice(api: Client, record_ids: dict[str, str], import_rows: Callable[..., Any]) -> Put:
-    """Imports an invoice that is right in all but what is said, and answers its id."""
-
-    def import_one(**values: Any) -> str:
-        row = {
-            "id": str(uuid7()), "invoice_number": "INV-1", "invoice_date": "2026-01-15", "total": 110.11, "tax": 10.01,
-            "subtotal": 100.10, "participant_id": record_ids["participant"], "pm_provider_id": record_ids["provider"],
-            "line_items": [LINE],
-        } | values  # fmt: skip
-        report = import_rows(api, "invoices", [row])
-        assert not report.errors, report.errors
-        return row["id"]
-
-    return import_one
+def import_invoice(server: RunningServer, api: Client, record_ids: dict[str, str]) -> Put:
+    """Imports an invoice without warnings, except for what the values cause: its id."""
+    return partial(factories.import_invoice, server, api, record_ids, **AMOUNTS, line_items=[LINE])
 
 
 def list_ids(api: Client, **filters: Any) -> list[str]:
