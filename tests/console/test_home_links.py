@@ -22,7 +22,7 @@ TILE = re.compile(
     r'(?:\s*<span class="soft">([^<· ]+))?'
 )
 WARNING = re.compile(r'<th scope="row"><a href="([^"]+)">[^<]+</a>.*?</th><td[^>]*>([0-9,]+)</td><td[^>]*>([^<]+)</td>')
-CELL = re.compile(r'<td class="amount"><a href="([^"]+)">([^<]+)</a></td>')
+CELL = re.compile(r'<td><a href="([^"]+)">([^<]+)</a></td>')
 LISTED_BAR = re.compile(r'<a href="([^"]+)">[^<]+</a></span>\s*<span class="bar-value">([^<]+)<')
 SUMMARY = re.compile(r'<p class="list-summary">([0-9,]+) \w+(?: · (\S+?))?</p>')
 

@@ -51,7 +51,7 @@ class Segment:
 class Column:
     """A bar with the space around it. `label` is empty where labels would overlap; phones omit a minor label too.
 
-    `has_parts`: its segments have links and tooltips of their own.
+    `has_parts`: its segments have links and tooltips of their own; otherwise the bar has one of each.
     """
 
     x: float

@@ -108,6 +108,11 @@ class _Stack:
     def total(self) -> Number:
         return sum((each.value for each in self.parts), start=0)
 
+    @property
+    def has_links(self) -> bool:
+        """Whether its parts lead to lists of their own."""
+        return any(each.url and each.name for each in self.parts)
+
 
 def bar_chart(title: str, bars: Sequence[Bar], *, unit: Unit, head: str, summary: str = "") -> Chart:
     """Vertical bars. `head` is the heading of the table's first column, such as `Week`."""
@@ -193,7 +198,7 @@ def _chart(
     scale = Scale(values[0], values[-1], PLOT_HEIGHT, top)
     ticks = [Tick(scale.y(each), unit.format_tick(each), each == 0) for each in values]
     return Chart(
-        id=f"c{zlib.crc32(title.encode()):x}",
+        id=f"c{zlib.crc32(title.encode()) & 0xFFFF:x}",
         title=title,
         summary=summary or _summarize(title, stacks, unit),
         is_empty=not any(totals),
@@ -222,12 +227,19 @@ def _column(stacks: Sequence[_Stack], index: int, unit: Unit, scale: Scale, *, h
         label=stack.label if has_labels and index % label_step == 0 else "",
         is_minor=index % phone_step != 0,
         url=stack.url,
-        tooltip=f"{stack.name}: {unit.format(stack.total)}",
+        tooltip=_tooltip(stack, unit),
         value_label=unit.format_short(stack.total) if shows_value and stack.total else "",
         value_y=min((each.y for each in segments), default=scale.y(0)) - 6,
         segments=segments,
-        has_parts=any(each.name for each in stack.parts),
+        has_parts=stack.has_links,
     )
+
+
+def _tooltip(stack: _Stack, unit: Unit) -> str:
+    """`21 Nov 2026: 12 requests`; with the parts if they have no tooltips of their own."""
+    text = f"{stack.name}: {unit.format(stack.total)}"
+    parts = [f"{each.name}: {unit.format_value(each.value)}" for each in stack.parts if each.value]
+    return text if stack.has_links or len(parts) < 2 else f"{text}. {'. '.join(parts)}"
 
 
 def _segments(stack: _Stack, unit: Unit, scale: Scale, *, x: float, width: float) -> list[Segment]:

@@ -1,10 +1,12 @@
 """Jinja2 templates, and the menus that they show."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.ext import Extension
 from starlette.templating import Jinja2Templates
 
 from plankeeper.accounts.policy import is_role_at_least
@@ -16,6 +18,8 @@ from plankeeper.console.formatting import formatting_filters
 from plankeeper.console.labels import error_sentence, field_label, humanize
 from plankeeper.console.static_files import static_url
 from plankeeper.version import full_version
+
+_INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 
 # The pages of the main menu, by section.
 MENU = {
@@ -117,6 +121,13 @@ SHORTCUTS = {
 }
 
 
+class WithoutIndentation(Extension):
+    """Removes the indentation of templates: the rows of a long list would repeat it hundreds of times."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002 - Jinja2's
+        return _INDENTATION.sub("", source)
+
+
 def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templates:
     """Templates that escape every value and raise an error for an undefined name."""
     env = Environment(
@@ -125,6 +136,7 @@ def create_templates(zone: ZoneInfo, *, sends_mail: bool = False) -> Jinja2Templ
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=[WithoutIndentation],
     )
 
     env.filters |= formatting_filters(zone) | {

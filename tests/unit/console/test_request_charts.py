@@ -48,7 +48,7 @@ def test_the_requests_of_a_key_have_a_bar_for_each_day() -> None:
     chart = requests_by_day(counts, TODAY)
     assert (len(chart.columns), chart.heads) == (DAYS, ("Day", "Succeeded", "Rejected (4xx)", "Total"))
     assert rows_with_values(chart) == {"25 Oct 2026": ["7", "0", "7"], "23 Nov 2026": ["5", "3", "8"]}
-    assert chart.columns[-1].tooltip == "23 Nov 2026: 8 requests"
+    assert chart.columns[-1].tooltip == "23 Nov 2026: 8 requests. Succeeded: 5. Rejected (4xx): 3"
     assert requests_by_day([], TODAY).is_empty
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from posixpath import dirname, relpath
 from typing import Any, NamedTuple
 
 from plankeeper.console.formatting import format_money
-from plankeeper.console.lists.columns import Column, Names, select_columns
+from plankeeper.console.lists.columns import Column, Link, Names, select_columns
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filters import (
     DateRangeFilter,
@@ -235,5 +236,12 @@ def _tabs(query: ListPageQuery) -> list[Tab]:
 
 
 def _row(query: ListPageQuery, row: Any, columns: Sequence[Column], names: Names) -> ListRow:
-    values = [each.value(row, names) for each in columns]
+    values = [_relative(query, each.value(row, names)) for each in columns]
     return ListRow(row.id, record_url(query, row.id), values, query.definition.is_past(row))
+
+
+def _relative(query: ListPageQuery, value: Any) -> Any:
+    """A link to another record relative to the page, which has hundreds of them; other values as they are."""
+    if not isinstance(value, Link) or value.path is None:
+        return value
+    return value._replace(path=relpath(value.path, dirname(query.definition.path)))

@@ -95,4 +95,4 @@ def record_url(query: ListPageQuery, record_id: object) -> str:
 
 
 def _suffix(text: str) -> str:
-    return f"?list={quote(text, safe='')}"
+    return f"?list={quote(text, safe='=')}"

@@ -1,8 +1,8 @@
 // Selected rows of a list: one box for all, and how many are selected. Pages work without it.
-const bar = document.querySelector("form[data-selection]");
+const bar = document.querySelector("[data-selection]");
 
 if (bar) {
-  const boxes = [...document.querySelectorAll("input[form=selection]")];
+  const boxes = [...document.querySelectorAll("tbody input[name=id]")];
   const all = document.querySelector("[data-select-all]");
   const count = bar.querySelector("[data-count]");
 
@@ -23,7 +23,7 @@ if (bar) {
   for (const each of boxes) each.addEventListener("change", update);
   bar.querySelector("[type=reset]").hidden = false;
   // The boxes are reset after the event.
-  bar.addEventListener("reset", () => setTimeout(update));
+  bar.closest("form").addEventListener("reset", () => setTimeout(update));
   // The browser may restore the boxes when somebody comes back to the page.
   addEventListener("pageshow", update);
   update();

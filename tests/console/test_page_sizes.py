@@ -1,0 +1,77 @@
+"""The sizes of lists with 100 rows, all columns: each page is less than 100,000 bytes before gzip."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from uuid_utils.compat import uuid7
+
+from plankeeper.console.lists.registry import LISTS
+from support.client import Client
+from support.console import Browser
+
+ROWS = 100
+MAX_SIZE = 100_000  # bytes
+PATHS = {
+    "participants": "/console/participants?size=100&status=Active&state=VIC&sort=-plan_end_date",
+    "providers": "/console/providers?size=100&active=yes&state=NSW&sort=-updated_at",
+    "invoices": "/console/invoices?size=100&claim_status=unpaid&warning=any&sort=-total",
+}
+
+
+def participant(number: int) -> dict[str, Any]:
+    return {
+        "id": str(uuid7()), "first_name": "Alexandra", "last_name": f"Papadopoulos-{number}", "status": "Active",
+        "preferred_name": "Alexandra", "participant_number": f"430205{number:03}", "plan_start_date": "2026-02-01",
+        "plan_end_date": "2027-01-31", "date_of_birth": "1975-06-22", "phone_number": "0400000000",
+        "email": f"alexandra.papadopoulos{number}@example.com", "city": "Wagga Wagga North", "state": "VIC",
+        "postcode": "2650", "approval_required": True,
+    }  # fmt: skip
+
+
+def provider(number: int) -> dict[str, Any]:
+    return {
+        "id": str(uuid7()), "entity_name": f"Riverina Community Support Services {number}", "abn": "26502811788",
+        "active": True, "city": "Wagga Wagga North", "state": "NSW", "address": "Unit 12, 104 Fitzmaurice Street",
+        "postcode": "2650", "primary_phone_number": "0269210000", "ndis_provider_number": f"4050{number:06}",
+        "email": f"accounts{number}@riverina-community.example.com",
+    }  # fmt: skip
+
+
+def invoice(number: int, participant_id: str, provider_id: str) -> dict[str, Any]:
+    return {
+        "id": str(uuid7()), "invoice_number": f"INV-2026-{number:06}", "invoice_date": "2026-11-02",
+        "total": 1234.5 + number, "subtotal": 1200, "tax": 34.5, "participant_id": participant_id,
+        "pm_provider_id": provider_id,
+    }  # fmt: skip
+
+
+def seed_records(api: Client, import_rows: Callable[..., Any]) -> None:
+    """Records with a value in nearly every column, as long as those of an office."""
+    participants = [participant(number) for number in range(ROWS)]
+    providers = [provider(number) for number in range(ROWS)]
+    invoices = [invoice(number, participants[number]["id"], providers[number]["id"]) for number in range(ROWS)]
+    for resource, rows in (("participants", participants), ("providers", providers), ("invoices", invoices)):
+        report = import_rows(api, resource, rows)
+        assert not report.errors, report.errors
+
+
+@pytest.mark.parametrize("density", ["compact", "comfortable"])
+def test_lists_with_all_columns(
+    owner: Browser,
+    new_client: Callable[..., Client],
+    plan_manager_id: UUID,
+    import_rows: Callable[..., Any],
+    density: str,
+) -> None:
+    seed_records(new_client(plan_manager_id), import_rows)
+    for kind, path in PATHS.items():
+        columns = [each.name for each in LISTS[kind].columns]
+        assert owner.submit(
+            "/console/list-settings", {"list": kind, "columns": columns, "density": density}
+        ).is_redirect
+        page = owner.get(path)
+        assert page.text.count('class="lead"') == ROWS
+        assert page.text.count('<th scope="col"') >= len(columns)
+        assert len(page.content) < MAX_SIZE, kind
