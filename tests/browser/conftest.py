@@ -49,15 +49,43 @@ def client(new_client: Callable[..., Client], plan_manager_id: UUID) -> Client:
 
 
 @pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
-def visitor(
-    request: pytest.FixtureRequest, chromium: Any, server: RunningServer, new_account: Callable[..., Account]
-) -> Iterator[Any]:
-    """A page of a manager who has signed in, in a browser that may not run scripts."""
-    context = chromium.new_context(base_url=server.url, java_script_enabled=request.param, reduced_motion="reduce")
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    fill_sign_in_form(opened, new_account("manager").email)
-    wait_until_signed_in(opened)
-    opened.wait_for_load_state("load")
-    yield opened
-    context.close()
+def has_script(request: pytest.FixtureRequest) -> bool:
+    """Whether the browser runs scripts."""
+    return request.param
+
+
+@pytest.fixture
+def new_page(chromium: Any, server: RunningServer, has_script: bool) -> Iterator[Callable[[], Any]]:
+    """Opens a page in a browser of its own, which has no cookies yet."""
+    contexts: list[Any] = []
+
+    def open_page() -> Any:
+        context = chromium.new_context(base_url=server.url, java_script_enabled=has_script, reduced_motion="reduce")
+        contexts.append(context)
+        opened = context.new_page()
+        opened.set_default_timeout(20_000)
+        return opened
+
+    yield open_page
+    for each in contexts:
+        each.close()
+
+
+@pytest.fixture
+def new_visitor(new_page: Callable[[], Any], new_account: Callable[..., Account]) -> Callable[[str], Any]:
+    """Opens a page of somebody with a role who has signed in."""
+
+    def sign_in(role: str) -> Any:
+        opened = new_page()
+        fill_sign_in_form(opened, new_account(role).email)
+        wait_until_signed_in(opened)
+        opened.wait_for_load_state("load")
+        return opened
+
+    return sign_in
+
+
+@pytest.fixture
+def visitor(new_visitor: Callable[[str], Any]) -> Any:
+    """A page of a manager who has signed in."""
+    return new_visitor("manager")

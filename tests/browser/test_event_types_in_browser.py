@@ -1,40 +1,12 @@
 """The types of events of a webhook endpoint are ticked, with and without JavaScript."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import WebhookEndpointListQuery
-from support.console import Account, fill_sign_in_form
+from support.chromium import click
 from support.server import RunningServer
-
-
-@pytest.fixture(params=[True, False], ids=["with JavaScript", "without JavaScript"])
-def has_script(request: pytest.FixtureRequest) -> bool:
-    return request.param
-
-
-@pytest.fixture
-def visitor(
-    chromium: Any, server: RunningServer, new_account: Callable[..., Account], has_script: bool
-) -> Iterator[Any]:
-    """A page of somebody who has signed in."""
-    context = chromium.new_context(base_url=server.url, java_script_enabled=has_script, reduced_motion="reduce")
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    fill_sign_in_form(opened, new_account("manager").email)
-    opened.get_by_role("link", name="Participants").first.wait_for()
-    yield opened
-    context.close()
-
-
-def click(page: Any, role: str, name: str) -> None:
-    """Click on a link or a button that leads to a page, and wait for the page."""
-    with page.expect_navigation(wait_until="load"):
-        page.get_by_role(role, name=name, exact=True).click()
 
 
 def event_types(server: RunningServer, plan_manager_id: UUID) -> list[str]:

@@ -1,20 +1,33 @@
 """Jobs of an office in Chromium, with and without JavaScript, and the number of pages that each takes.
 
-Those with forms, with imports and of Home are in `test_forms_in_browser`, `test_import_in_browser` and
-`test_home_in_browser`.
+| job | tests |
+|---|---|
+| find a participant | here |
+| see everything about a participant | `test_record_pages_in_browser` |
+| change an address, see who did it, undo it | `test_forms_in_browser`, and here |
+| add a nominee as the primary contact | `test_forms_in_browser` |
+| settle possible duplicates | here |
+| total the invoices of a provider between two dates | here |
+| import a file of participants, export a list | `test_import_in_browser` |
+| create an API key, mend an endpoint that fails | here |
+| invite a colleague | here |
+| see what needs attention | `test_home_in_browser` |
 """
 
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from uuid_utils.compat import uuid7
 
 from support.chromium import click, search_everywhere
 from support.client import Client
-from support.console import LoadCounter
+from support.console import PASSWORD, LoadCounter, fill_sign_in_form, open_account_menu, sign_out, wait_until_signed_in
+from support.receiver import Receiver
 from support.server import RunningServer, wait_until
+from support.webhooks import poll_once
 
 Import = Callable[..., Any]
 LINE = {"service_item_number": "01_011_0107_1_1", "quantity": 1}
@@ -208,3 +221,85 @@ def test_a_key_is_created_and_its_requests_are_seen_in_four_pages(
 
     wait_until(has_requests)  # they appear within two seconds
     assert visitor.get_by_role("cell", name="200").first.is_visible()
+
+
+def test_a_failing_endpoint_is_found_mended_and_used_again_in_six_pages(
+    server: RunningServer, new_visitor: Callable[[str], Any], client: Client, receivers: Callable[[], Receiver]
+) -> None:
+    server.run(server.db.execute("delete from webhook_endpoints"))  # a worker sends for all plan managers
+    old, new = receivers(), receivers()
+    old.respond = lambda _headers, _body: (503, {}, b'{"error": "the ledger has moved"}')
+    client.create("/webhook-endpoints", {"url": old.url, "event_types": ["note_type.created"]})
+    client.create("/participants", ROISIN)  # Home is not empty
+    client.create("/note-types", {"note_type": "Visit"})
+    wait_until(lambda: poll_once(server) == 1)  # once the event is in the feed
+    owner = new_visitor("owner")
+    loads = LoadCounter(owner)
+    owner.goto("/console")
+    assert owner.locator(".notices").get_by_text("Failing").is_visible()
+    click(owner, "link", old.url)
+    assert owner.get_by_text("Every attempt has failed since").is_visible()
+    click(owner, "link", "note_type.created")
+    assert owner.get_by_label("Response of attempt 1").inner_text() == '{"error": "the ledger has moved"}'
+    assert '"note_type.created"' in owner.locator("#payload").inner_text()
+    assert loads.count == 3  # found, and explained
+    click(owner, "link", "Edit endpoint")
+    owner.get_by_label("URL").fill(new.url)
+    click(owner, "button", "Save endpoint")
+    click(owner, "button", "Send now")
+    assert loads.count == 6
+    assert poll_once(server) == 1
+    assert [each.body for each in new.received] == [each.body for each in old.received]
+    owner.reload()
+    assert owner.locator(".facts").get_by_text("succeeded").is_visible()
+    assert owner.get_by_role("heading", name="Attempt 2 204").is_visible()
+    owner.goto("/console")
+    assert "Failing" not in owner.locator(".notices").inner_text()
+
+
+def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
+    new_visitor: Callable[[str], Any], new_page: Callable[[], Any], client: Client
+) -> None:
+    client.create("/participants", ROISIN)
+    email = f"{uuid7()}@example.com"
+    owner = new_visitor("owner")
+    loads = LoadCounter(owner)
+    click(owner, "link", "Settings")
+    click(owner, "link", "People")
+    click(owner, "link", "Invite a person")
+    owner.get_by_label("Email").fill(email)
+    owner.get_by_label("Name").fill("Sam Okafor")
+    owner.get_by_label("Role").select_option("viewer")
+    click(owner, "button", "Create invitation")
+    link = owner.get_by_label("Invitation link").inner_text()
+    assert (owner.get_by_role("link", name="Write an email").get_attribute("href") or "").startswith(
+        f"mailto:{quote(email)}?"
+    )
+    assert loads.count == 4
+
+    colleague = new_page()
+    loads = LoadCounter(colleague)
+    colleague.goto(link)
+    assert colleague.get_by_text(f"You are invited as viewer with the email {email}.").is_visible()
+    colleague.get_by_label("Password").fill(PASSWORD)
+    click(colleague, "button", "Join")
+    assert (message(colleague).startswith("You joined"), loads.count) == (True, 2)
+    sign_out(colleague)
+    colleague.get_by_role("heading", name="Sign in").wait_for()
+    fill_sign_in_form(colleague, email)
+    wait_until_signed_in(colleague)
+
+    # A viewer sees the records, and nothing that changes them.
+    click(colleague, "link", "Participants")
+    assert colleague.get_by_role("link", name="New participant").count() == 0
+    click(colleague, "link", "Róisín Kavanagh", exact=False)
+    assert colleague.get_by_role("link", name="Change address").count() == 0
+    click(colleague, "link", "Settings")
+    assert colleague.get_by_role("link", name="People").count() == 1
+    assert colleague.get_by_role("link", name="Import", exact=True).count() == 0
+    response = colleague.goto("/console/settings/people/invite")
+    assert (response.status, heading(colleague)) == (403, "You don’t have permission to do this")
+    open_account_menu(colleague)
+    assert colleague.locator(".account-menu").get_by_text("viewer").is_visible()
+    click(owner, "link", "Done")
+    assert owner.get_by_role("row", name="Sam Okafor").get_by_text("viewer").is_visible()

@@ -43,6 +43,9 @@ def test_everything_about_a_participant_is_one_page_away(
     assert visitor.get_by_role("cell", name="c@example.com").is_visible()
     click(visitor, "link", "Timeline", exact=False)
     assert visitor.get_by_role("heading", level=1).inner_text() == "Róisín Kavanagh"
+    entries = visitor.locator(".timeline > li")
+    for text in ("Invoice INV-2", "Charlotte", "Participant added"):  # with what happened in the team
+        assert entries.filter(has_text=text).first.is_visible(), entries.all_inner_texts()
     assert loads.count == 4
     click(visitor, "link", "1 invoice", exact=False)
     click(visitor, "link", "INV-2", exact=False)
