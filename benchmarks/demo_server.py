@@ -68,14 +68,15 @@ class DemoServer:
 
     def run(self, *arguments: str | Path) -> str:
         """Run a command of Plankeeper on the cluster and return its output."""
-        return run_program([*PROGRAM, *arguments], extra_env=self._settings, seconds=3600).strip()
+        return run_program([*PROGRAM, *arguments], extra_env=self._settings, seconds=2 * 3600).strip()
 
     def import_copies(self, plan_manager: UUID, resources: Iterable[str], participants: int) -> int:
-        """Import copies of a plan manager's sample records until it has so many participants.
+        """Import copies of a plan manager's sample records until it has so many participants, with each invoice twice.
 
         Returns how many participants were imported.
         """
         rows = {resource: list(items) for resource, items in records(plan_manager, 1)}
+        rows["invoices"] += [_second_invoice(row) for row in rows["invoices"]]
         copies = max(1, participants // len(rows["participants"]) - 1)
         for resource in resources:
             file = self.folder / f"{resource}.jsonl"
@@ -103,6 +104,18 @@ def _copies(rows: list[dict[str, Any]], copies: int) -> Iterator[dict[str, Any]]
     for number in range(1, copies + 1):
         for row in rows:
             yield _copy_row(row, number)
+
+
+def _second_invoice(invoice: dict[str, Any]) -> dict[str, Any]:
+    """The same invoice and lines under other ids, and under another number: it is no duplicate."""
+    copy = _with_other_id(invoice)
+    copy["invoice_number"] = f"{copy['invoice_number']}-2" if copy["invoice_number"] else None
+    copy["line_items"] = [_with_other_id(line) for line in copy["line_items"]]
+    return copy
+
+
+def _with_other_id(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "id": str(UUID(int=UUID(row["id"]).int ^ (1 << 60)))}
 
 
 def _copy_row(row: dict[str, Any], number: int) -> dict[str, Any]:
