@@ -12,6 +12,7 @@ from contract.plans import ExplainingExecutor, plan_nodes
 from contract.sources import filtered_lists
 from plankeeper.database.client import Database, Executor
 from plankeeper.database.filters import FilteredList, SortOrder
+from plankeeper.http.pagination import SortableQuery
 from plankeeper.http.parsing import parse_query
 from plankeeper.invoices import queries as invoices
 from plankeeper.invoices import statistics_store as invoice_sums
@@ -390,6 +391,31 @@ def test_a_page_in_the_middle_of_a_sorted_walk_reads_few_rows(large_database: st
             assert node.get("Relation Name") != "participants" or node["Node Type"] != "Seq Scan", plan
             assert node.get("Rows Removed by Filter", 0) <= MAX_FILTERED_ROWS, plan
             assert node["Actual Rows"] <= 2 * PAGE, plan
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"claim_status": "paid"},
+        {"approval_status": "not_required"},
+        {"received_from": datetime(2024, 1, 1, tzinfo=UTC)},
+    ],
+    ids=repr,
+)
+def test_many_rows_are_counted_without_reading_them(large_database: str, values: dict[str, Any]) -> None:
+    """The sum, which is not computed for more rows than are counted, is what needs the rows."""
+
+    async def run() -> tuple[int, list[dict[str, Any]]]:
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            summary = await invoices.LIST.summary(executor, OWNER, SortableQuery(), 10_001, **values)
+            return summary.count, executor.plans
+
+    count, plans = asyncio.run(run())
+    assert count == 10_001
+    nodes = [node for plan in plans for node in plan_nodes(plan) if "Relation Name" in node and node["Actual Loops"]]
+    assert {node["Node Type"] for node in nodes} == {"Index Only Scan"}, plans
+    assert sum(node["Actual Rows"] for node in nodes) == 10_001, plans
 
 
 SEARCHES = (

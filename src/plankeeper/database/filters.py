@@ -15,7 +15,10 @@ __all__ = ["FORWARD", "Filter", "FilteredList", "ListSummary", "PageQuery", "Rea
 
 
 class ListSummary(Struct):
-    """How many rows match, and the sum of their amounts; null for a list without amounts and if none has one."""
+    """How many rows match, and the sum of their amounts; null for a list without amounts and if none has one.
+
+    Where `count` has reached the limit, `total` may be null, too.
+    """
 
     count: int
     total: Decimal | None

@@ -66,6 +66,14 @@ _SUMMARY = """
     select count(*), sum(amount) as total
     from (select {columns}, {amount} as amount from {table} where {conditions}{order} limit $2) counted
 """
+# One filter alone is usually counted in its index, without reading the rows. The sum, which reads them, is only
+# computed for as many rows as are counted.
+_COUNT_BEFORE_SUM = """
+    select count, case when count < $2 then (
+            select sum(amount) from (select {amount} as amount from {table} where {conditions}{order} limit $2) summed
+        ) end as total
+    from (select count(*) from (select from {table} where {conditions}{order} limit $2) matching) counted
+"""
 _DISTINCT_COUNT = "select count(distinct id) from {table} where {conditions}"
 
 
@@ -74,8 +82,9 @@ class Filter(NamedTuple):
 
     `materialize`: the condition's index is not ordered by id, so a page collects all matching ids and sorts them.
     `each_value`: the condition for one value, `choice.id`, of an array: a page merges the pages of the values.
-    `order`: the column of a range, by which a summary reads the rows: not knowing how narrow the range is, PostgreSQL
-    might read all rows of another index.
+    `order`: the column that the condition's index is ordered by. A summary reads the rows in this order: not knowing
+    how narrow a range is, PostgreSQL might read all rows of another index. A walk in this order uses the condition.
+    `amount`: what a summary adds up of the rows of this condition, if it is less than for other rows.
     `is_narrow`: few rows match any value, so a sorted page always collects them.
     `source`: a sub-select of the matching rows, which may repeat a row. It takes the place of the table and of the
     condition, so its filter must be declared first.
@@ -88,6 +97,7 @@ class Filter(NamedTuple):
     source: LiteralString | None = None
     order: LiteralString | None = None
     is_narrow: bool = False
+    amount: LiteralString | None = None
 
 
 class SortOrder(NamedTuple):
@@ -206,7 +216,8 @@ class ListStatements:
         parameters = dict(zip(names, _PARAMETERS[1 + _SORTED_PARAMETERS + len(after) :], strict=False))
         is_filtered = bool(filters or self.scope)
         is_walk = not is_filtered if reading.is_walk is None else reading.is_walk and not self.collects(names)
-        table, conditions = self._source(filters, parameters, "plan_manager_id = $1", is_lead=not is_walk)
+        is_lead = not is_walk or (bool(filters) and filters[0].order == self.sorts[order.name].expression)
+        table, conditions = self._source(filters, parameters, "plan_manager_id = $1", is_lead=is_lead)
         page = SortedPage(
             self.sorts[order.name],
             order.descending,
@@ -245,13 +256,16 @@ class ListStatements:
         filters = self.filters_of(names)
         parameters = dict(zip(names, _PARAMETERS[1 + _SUMMARY_PARAMETERS :], strict=False))
         table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
-        statement = _SUMMARY.format(
+        lead = filters[0] if filters else None
+        amount = (lead.amount if lead else None) or self.amount
+        template = _COUNT_BEFORE_SUM if lead and len(filters) == 1 and not lead.source and amount else _SUMMARY
+        statement = template.format(
             # a source may repeat a row
-            columns="distinct id" if filters and filters[0].source else "id",
-            amount=self.amount or "null::numeric",
+            columns="distinct id" if lead and lead.source else "id",
+            amount=amount or "null::numeric",
             table=table,
             conditions=conditions,
-            order=f" order by {filters[0].order}" if filters and filters[0].order else "",
+            order=f" order by {lead.order}" if lead and lead.order else "",
         )
         name_composed(statement, f"{self.name}.summary")
         return statement

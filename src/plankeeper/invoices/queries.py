@@ -53,10 +53,16 @@ ACCOUNT_MANAGER = Filter(
     "participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = {})",
     materialize=True,
 )
-# The index of open invoices is in the order of their receipt.
+# The index of open invoices is in the order of their receipt. It has the totals, but no column for what is deleted.
 _IS_OPEN: LiteralString = "claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted"
-UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True)
-IN_PROGRESS = Filter(("in_progress",), _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean", materialize=True)
+UNPAID = Filter(("unpaid",), _IS_OPEN + " and {}::boolean", materialize=True, order="created_at", amount="total")
+IN_PROGRESS = Filter(
+    ("in_progress",),
+    _IS_OPEN + " and claim_status <> 'on_hold' and {}::boolean",
+    materialize=True,
+    order="created_at",
+    amount="total",
+)
 DELETED = Filter(("is_deleted",), "is_deleted and {}::boolean", is_narrow=True)
 NOT_DELETED = Filter(("not_deleted",), "not is_deleted and {}::boolean")
 RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
