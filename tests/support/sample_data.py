@@ -1,4 +1,4 @@
-"""Databases with the sample data. It is loaded once for all processes of a test run."""
+"""Databases with the sample data of the documentation. It is loaded once for all processes of a test run."""
 
 import asyncio
 import fcntl
@@ -8,6 +8,7 @@ from itertools import count
 
 from plankeeper.cli.demo import load_demo_data
 from plankeeper.database.client import Database
+from plankeeper.demo.dataset import LAST_MOMENT
 from plankeeper.settings import Settings
 from support.cluster import TEMPLATE, SharedCluster, execute
 
@@ -18,7 +19,7 @@ _numbers = count(1)
 
 async def _load(dsn: str) -> None:
     async with Database(dsn).open() as db:
-        await load_demo_data(db, Settings.read({"PLANKEEPER_DATABASE_URL": dsn}))
+        await load_demo_data(db, Settings.read({"PLANKEEPER_DATABASE_URL": dsn}), now=LAST_MOMENT)
 
 
 def new_sample_database(cluster: SharedCluster) -> str:

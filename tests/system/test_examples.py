@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from plankeeper.cli.demo import load_demo_data
+from plankeeper.demo.dataset import LAST_MOMENT
 from plankeeper.encryption.key_file import create_key_file
 from support.cluster import SharedCluster, as_owner
 from support.pages import OUTPUT_CHECKS, Block, blocks, json_differences, pages, text_differences, text_of
@@ -126,7 +127,7 @@ def example_server(cluster: SharedCluster, tmp_path_factory: pytest.TempPathFact
     key_file = folder / "secret.keys"
     create_key_file(key_file)
     running = RunningServer(dsn, secret_key_file=key_file).start()
-    plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings))
+    plan_manager_id, _, key, *_ = running.run(load_demo_data(running.db, running.settings, now=LAST_MOMENT))
     (folder / "answers").mkdir()
     (folder / "shim").write_text(CURL_SHIM)
     (folder / ".plankeeper").symlink_to(cluster.data_dir)

@@ -47,9 +47,9 @@ class DemoCredentials(NamedTuple):
 
 
 async def load_demo_data(
-    db: Database, settings: Settings, folder: Path | None = None, seed: int = 1
+    db: Database, settings: Settings, folder: Path | None = None, now: datetime | None = None
 ) -> DemoCredentials:
-    """Load the sample data if it is not there, with an account and a key.
+    """Load the sample data as of `now` if it is not there, with an account and a key.
 
     Their secrets are kept in a file in `folder`, so that the next start uses the same ones while they are valid.
     Without a folder, each start replaces them.
@@ -61,7 +61,7 @@ async def load_demo_data(
     async with db.transaction() as tx:
         await _require_place_for_demo_data(tx, managers)
         for each in managers:
-            await _load_plan_manager(tx, settings, each, seed)
+            await _load_plan_manager(tx, settings, each, now or datetime.now(settings.time_zone))
         ctx = await system_context(tx, settings, managers[0].id, COMMAND)
         ids = [each.id for each in managers]
         key = await _use_or_replace_key(ctx, kept.key, ids)
@@ -114,13 +114,13 @@ async def _use_or_reset_password(tx: Transaction, settings: Settings, kept: str,
     return password
 
 
-async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoPlanManager, seed: int) -> None:
+async def _load_plan_manager(tx: Transaction, settings: Settings, manager: DemoPlanManager, now: datetime) -> None:
     plan_manager = await store.insert(tx, manager.id, manager.name)
     if plan_manager is None:
         return
     ctx = WriteContext(tx, manager.id, settings, Actor("system", None, f"plankeeper {COMMAND}"))
     await record_event(ctx, "plan_manager.created", None, plan_manager)
-    for resource, rows in records(manager.id, seed):
+    for resource, rows in records(manager.id, now=now):
         report = await import_file(
             replace(ctx, import_id=uuid7()),
             RESOURCES[resource],

@@ -8,7 +8,7 @@ from plankeeper.demo.random_values import LAST_DAY, Row, chance, parse_datetime
 _OLD_WEIGHTS = {"paid": 91, "partially_paid": 3, "rejected": 3, "cancelled": 2, "on_hold": 1}
 _RECENT_WEIGHTS = {"paid": 45, "payment_ready": 20, "pending": 25, "partially_ready": 5, "on_hold": 5}
 _NEW_WEIGHTS = {"new": 50, "pending": 40, "payment_ready": 10}
-_HELD_WEIGHTS = {"flagged": 70, "on_hold": 20, "rejected": 10}
+_HELD_WEIGHTS = {"on_hold": 70, "flagged": 20, "rejected": 10}
 _PARTIAL_STATUSES = {"partially_paid": ("paid", "rejected"), "partially_ready": ("payment_ready", "pending")}
 
 

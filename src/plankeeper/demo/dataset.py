@@ -1,19 +1,22 @@
 """The complete sample data: two plan managers, and the records of each in import order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, time
 from random import Random
 from typing import NamedTuple
 from uuid import UUID
 
+from plankeeper.demo.dates import move_dates
 from plankeeper.demo.invoices import generate_invoices
 from plankeeper.demo.participants import (
     generate_account_managers,
     generate_exit_reasons,
     generate_note_types,
     generate_participants,
+    shorten_plans,
 )
 from plankeeper.demo.providers import generate_providers
-from plankeeper.demo.random_values import Row, resource_rng
+from plankeeper.demo.random_values import LAST_DAY, Row, resource_rng
 from plankeeper.demo.team_members import generate_team_members
 from plankeeper.demo.view_sessions import generate_view_sessions
 
@@ -47,31 +50,41 @@ def plan_managers() -> list[DemoPlanManager]:
     return list(_SCALES)
 
 
-def records(plan_manager_id: UUID, seed: int = 1) -> Iterator[tuple[str, Iterator[Row]]]:
+LAST_MOMENT = datetime.combine(LAST_DAY, time(12), UTC)
+"""The moment as of which the data is generated, after everything has happened."""
+
+
+def records(plan_manager_id: UUID, seed: int = 1, now: datetime = LAST_MOMENT) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield each resource's name and its rows, in import order: a row comes after the rows that it refers to.
 
     A row is an object of the import file. Dates and datetimes are text, amounts are `Decimal` (to be written as JSON
-    numbers), and ids are lower-case UUIDs of version 7 that ascend with `created_at`. Raises ValueError for a plan
-    manager that is not one of `plan_managers()`.
+    numbers), and ids are lower-case UUIDs of version 7 that ascend with `created_at`. For another `now` only dates and
+    datetimes are different: by as many days, and nothing is after `now`, whose date is in the office's time zone.
+    Raises ValueError for a plan manager that is not one of `plan_managers()`.
     """
     scale = next((scale for manager, scale in _SCALES.items() if manager.id == plan_manager_id), None)
     if scale is None:
         raise ValueError(f"{plan_manager_id} is not a plan manager of the sample data")
+    for resource, rows in _generate(plan_manager_id, seed, scale):
+        yield resource, (move_dates(row, now) for row in rows)
 
+
+def _generate(plan_manager_id: UUID, seed: int, scale: _Scale) -> Iterator[tuple[str, Iterable[Row]]]:
     def rng(resource: str) -> Random:
         return resource_rng(plan_manager_id, seed, resource)
 
     exit_reasons = generate_exit_reasons(rng("exit-reasons"))
-    yield "exit-reasons", iter(exit_reasons)
+    yield "exit-reasons", exit_reasons
     manager_rows = generate_account_managers(rng("account-managers"), scale.domain)
-    yield "account-managers", iter(manager_rows)
+    yield "account-managers", manager_rows
     participant_rows = generate_participants(rng("participants"), scale.participants, manager_rows, exit_reasons)
-    yield "participants", iter(participant_rows)
     demo_providers = generate_providers(rng("providers"), scale.providers)
-    yield "providers", (provider.row for provider in demo_providers)
-    yield "note-types", iter(generate_note_types(scale.note_types_from))
-    yield "team-members", iter(generate_team_members(rng("team-members"), participant_rows))
     invoice_rows = generate_invoices(rng("invoices"), scale.invoices, participant_rows, demo_providers)
-    yield "invoices", iter(invoice_rows)
+    shorten_plans(rng("plan-ends"), participant_rows, invoice_rows)
+    yield "participants", participant_rows
+    yield "providers", [provider.row for provider in demo_providers]
+    yield "note-types", generate_note_types(scale.note_types_from)
+    yield "team-members", generate_team_members(rng("team-members"), participant_rows)
+    yield "invoices", invoice_rows
     session_rows = generate_view_sessions(rng("invoice-view-sessions"), scale.sessions, invoice_rows, manager_rows)
-    yield "invoice-view-sessions", iter(session_rows)
+    yield "invoice-view-sessions", session_rows

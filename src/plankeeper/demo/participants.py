@@ -12,6 +12,7 @@ from plankeeper.demo.random_values import (
     days_ago,
     email_local_part,
     format_datetime,
+    parse_datetime,
     random_date,
     random_datetime,
     unique_email,
@@ -185,6 +186,21 @@ def _lifecycle_fields(rng: Random, status: str, reasons: Sequence[Row]) -> Row:
     plan_start = last_day - timedelta(days=rng.randint(20, 340))
     plan_end = plan_start + timedelta(days=365 * rng.choices((1, 2, 3), (75, 15, 10))[0] - 1)
     return row | {"plan_start_date": plan_start.isoformat(), "plan_end_date": plan_end.isoformat()}
+
+
+def shorten_plans(rng: Random, participants: Sequence[Row], invoices: Sequence[Row]) -> None:
+    """End some plans of Active participants early, as a reassessment does: none before the last invoice.
+
+    Those of 3 % of all participants ended in the last 30 days, and those of 6 % end in the next 30.
+    """
+    last_invoices = {row["participant_id"]: parse_datetime(row["created_at"]).date() for row in invoices}
+    active = [row for row in participants if row["status"] == "Active"]
+    idle = [row for row in active if last_invoices.get(row["id"], LAST_DAY) < days_ago(5)]
+    for row in rng.sample(idle, len(participants) * 3 // 100):
+        row["plan_end_date"] = random_date(rng, max(last_invoices[row["id"]], days_ago(30)), days_ago(1)).isoformat()
+    ongoing = [row for row in active if row["plan_end_date"] > LAST_DAY.isoformat()]
+    for row in rng.sample(ongoing, len(participants) * 6 // 100):
+        row["plan_end_date"] = random_date(rng, LAST_DAY, days_ago(-30)).isoformat()
 
 
 def _exit_fields(rng: Random, last_day: date, reasons: Sequence[Row]) -> Row:

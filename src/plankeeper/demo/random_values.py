@@ -1,4 +1,4 @@
-"""Seeded random values: dates, ids and emails. Nothing depends on the current time."""
+"""Seeded random values: dates, ids and emails. Nothing depends on the current time: see `dates`."""
 
 import unicodedata
 from datetime import UTC, date, datetime, time, timedelta
@@ -10,7 +10,7 @@ Row = dict[str, Any]
 """One object of an import file: JSON values, and `Decimal` for amounts."""
 
 LAST_DAY = date(2026, 10, 30)
-"""The last day of the sample data: no record was created later."""
+"""The last day of the generated data: no record was created later."""
 
 _ASCII = str.maketrans({"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O"})
 
@@ -38,7 +38,7 @@ def random_datetime(rng: Random, day: date) -> datetime:
 
 
 def format_datetime(when: datetime) -> str:
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_datetime(text: str) -> datetime:

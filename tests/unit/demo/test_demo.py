@@ -1,12 +1,13 @@
 import re
 from collections import Counter
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -168,6 +169,65 @@ def test_rows_depend_only_on_the_seed() -> None:
         assert not {row["id"] for row in other[resource]} & {row["id"] for row in datasets()[1][resource]}
 
 
+@pytest.mark.parametrize("day", [date(2025, 12, 31), *(date(2027, 2, day) for day in range(22, 29))], ids=str)
+def test_another_day_moves_dates_and_nothing_else(day: date) -> None:
+    now = datetime.combine(day, time(10, 30), ZoneInfo("Australia/Sydney"))
+    days = day - LAST_DATE
+    for plan_manager, original in zip(plan_managers(), datasets(), strict=True):
+        moved = {resource: list(rows) for resource, rows in records(plan_manager.id, now=now)}
+        for resource, rows in original.items():
+            for before, after in zip(rows, moved[resource], strict=True):
+                assert after.keys() == before.keys()
+                assert {name: value for name, value in after.items() if not is_moved(name)} == {
+                    name: value for name, value in before.items() if not is_moved(name)
+                }
+                for name in filter(is_moved, before):
+                    check_moved(name, before[name], after[name], days, now)
+        require_work(moved, day)
+
+
+def is_moved(name: str) -> bool:
+    return (
+        name != "date_of_birth" and re.search("date|_at$|started|ended|heartbeat|line_items|ceased", name) is not None
+    )
+
+
+def check_moved(name: str, before: Any, after: Any, days: timedelta, now: datetime) -> None:
+    """A date or datetime is as many days later, but no datetime is after `now`."""
+    if name == "line_items":
+        for one, other in zip(before, after, strict=True):
+            assert other == one | {"created_at": other["created_at"]}
+            check_moved("created_at", one["created_at"], other["created_at"], days, now)
+    elif before is None:
+        assert after is None
+    elif "T" in before:
+        assert datetime.fromisoformat(after) == min(datetime.fromisoformat(before) + days, now)
+    else:
+        assert date.fromisoformat(after) == date.fromisoformat(before) + days
+
+
+def require_work(dataset: Dataset, day: date) -> None:
+    """Something for each chart and each line of the console's home page."""
+    active = [row for row in dataset["participants"] if row["status"] == "Active"]
+    left = [(date.fromisoformat(row["plan_end_date"]) - day).days for row in active]
+    for first, last in ((-30, -1), (0, 30), (31, 90)):
+        assert any(first <= days <= last for days in left), (first, last)
+    assert any(row["account_manager_id"] is None for row in active)
+    invoices = [row for row in dataset["invoices"] if not row["is_deleted"]]
+    monday = day - timedelta(days=day.weekday())
+    weeks = {(monday - received_on(row)).days // 7 for row in invoices if received_on(row) < monday}
+    assert set(range(11)) <= weeks
+    assert any(received_on(row) == day for row in invoices)
+    unpaid = [row for row in invoices if row["claim_status"] not in {"paid", "rejected", "cancelled"}]
+    for first, last in ((0, 7), (8, 14), (15, 30), (31, 9999)):
+        assert any(first <= (day - received_on(row)).days <= last for row in unpaid), (first, last)
+    assert any(row["approval_status"] == "pending" for row in unpaid)
+
+
+def received_on(row: dict[str, Any]) -> date:
+    return datetime.fromisoformat(row["created_at"]).astimezone(ZoneInfo("Australia/Sydney")).date()
+
+
 def test_the_plan_managers_share_no_ids() -> None:
     for resource in KEYS:
         assert not {row["id"] for row in datasets()[0][resource]} & {row["id"] for row in datasets()[1][resource]}
@@ -299,6 +359,7 @@ def test_participants_are_unique_with_consistent_addresses(dataset: Dataset) -> 
 
 @both_datasets
 def test_a_participant_s_dates_agree_with_their_status(dataset: Dataset) -> None:
+    ended = 0
     for row in dataset["participants"]:
         is_lead, left = row["status"] == "Lead", row["status"] == "Inactive"
         assert (row["plan_start_date"] is None) == (row["plan_end_date"] is None) == is_lead
@@ -306,10 +367,12 @@ def test_a_participant_s_dates_agree_with_their_status(dataset: Dataset) -> None
         assert (row["date_ceased"] is not None) == (row["exit_reason_category_id"] is not None) == left
         if not is_lead:
             until = row["date_ceased"] or LAST_DATE.isoformat()
-            assert row["plan_start_date"] < until < row["plan_end_date"]
+            assert row["plan_start_date"] < min(until, row["plan_end_date"])
             assert row["created_at"][:10] < row["onboard_date"] < until
+            ended += row["plan_end_date"] < until
         if row["participant_receives_statements"]:
             assert row["email"]
+    assert ended == len(dataset["participants"]) * 3 // 100  # and still active
 
 
 @both_datasets
@@ -362,8 +425,10 @@ def test_every_warning_occurs_and_most_invoices_have_none(dataset: Dataset) -> N
     assert ignoring
     for row in ignoring:
         assert row["state_management"]["ignored_errors"] == found[row["id"]]
+    on_hold = {row["id"] for row in dataset["invoices"] if row["claim_status"] == "on_hold" and row not in ignoring}
     for code in WARNINGS:
         assert sum(codes == [code] for codes in found.values()) >= 4
+        assert any(codes == [code] for id_, codes in found.items() if id_ in on_hold), code
 
 
 @both_datasets

@@ -1,0 +1,24 @@
+"""Moves the sample data to the day on which it is loaded. Ids stay, so that the same records have the same ids."""
+
+from datetime import date, datetime, timedelta
+
+from plankeeper.demo.random_values import LAST_DAY, Row, format_datetime, parse_datetime
+
+# A date of birth stays: participants have the same on every day.
+_DATES = ("onboard_date", "date_ceased", "plan_start_date", "plan_end_date", "invoice_date")
+_DATETIMES = ("created_at", "session_started", "session_ended", "last_heartbeat")
+
+
+def move_dates(row: Row, now: datetime) -> Row:
+    """The row as of `now`, whose date becomes the last day. Nothing has happened after `now`."""
+    days = timedelta(days=(now.date() - LAST_DAY).days)
+    moved = dict(row)
+    for name in _DATES:
+        if row.get(name):
+            moved[name] = (date.fromisoformat(row[name]) + days).isoformat()
+    for name in _DATETIMES:
+        if row.get(name):
+            moved[name] = format_datetime(min(parse_datetime(row[name]) + days, now))
+    if "line_items" in row:
+        moved["line_items"] = [move_dates(line, now) for line in row["line_items"]]
+    return moved
