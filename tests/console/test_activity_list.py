@@ -3,17 +3,23 @@
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from typing import Any
 from uuid import UUID
 
 import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.console.pages import activity
+from plankeeper.events import store
+from plankeeper.events.recorder import record_events
+from plankeeper.events.schemas import HistoryEvent
+from plankeeper.http.context import SYSTEM, WriteContext
 from support.client import Client
 from support.console import Browser
 from support.importing import import_records
 from support.imports import confirm, import_path, upload
 from support.server import RunningServer, wait_until
+from support.webhooks import EventSubject
 
 ACTIVITY = "/console/activity"
 
@@ -200,3 +206,32 @@ def test_chips_name_the_filters_and_presets_set_the_days(owner: Browser) -> None
     )
     assert '" aria-current="true">Today</a>' in owner.get(first).text
     assert 'class="chips"' not in owner.get(ACTIVITY).text
+
+
+def test_many_hidden_events_are_not_read(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create("/participants", {"first_name": "Ann"})
+
+    async def record_views() -> None:
+        async with server.db.transaction() as tx:
+            ctx = WriteContext(tx, plan_manager_id, server.settings, SYSTEM)
+            subjects = [EventSubject(uuid7()) for _ in range(20_000)]
+            await record_events(ctx, [("invoice_view_session.started", None, each) for each in subjects])
+
+    server.run(record_views())
+    statement = "select count(*) from event_order where plan_manager_id = $1"
+    wait_until(lambda: server.run(server.db.one(int, statement, plan_manager_id)) > 20_000)
+    read: list[int] = []
+    latest = store.latest
+
+    async def counted(*values: Any) -> list[HistoryEvent]:
+        found = await latest(*values)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "latest", counted)
+    assert "Participant added · Ann" in titles(owner.get(ACTIVITY).text)
+    assert "Participant created: Ann" in owner.get("/console").text
+    assert len(read) == 2
+    assert max(read) <= 5  # the participant, the key, the sign-in and what belongs to them

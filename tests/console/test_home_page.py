@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.api_keys import service as api_keys
 from plankeeper.http.context import SYSTEM, WriteContext
+from plankeeper.invoices.statistics_cache import MANY, InvoiceStatistics
 from support.client import Client
 from support.console import Account, Browser
 from support.server import RunningServer, wait_until
@@ -47,8 +48,12 @@ def tiles(browser: Browser, query: str = "?for=all") -> dict[str, tuple[str, str
     """The number and the money of each tile by its label."""
     page = browser.get(HOME + query)
     assert page.status_code == 200
+    return tiles_on(page.text)
+
+
+def tiles_on(page: str) -> dict[str, tuple[str, str]]:
     found = re.findall(
-        r'tile-label">([^<]+)</span>\s*<strong>([0-9,]+)</strong>\s*(?:<span class="soft">([^<· ]+))?', page.text
+        r'tile-label">([^<]+)</span>\s*<strong>([0-9,]+)</strong>\s*(?:<span class="soft">([^<· ]+))?', page
     )
     return {unescape(label): (number, money) for label, number, money in found}
 
@@ -232,3 +237,21 @@ def test_nothing_of_another_plan_manager_is_counted(
     assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
     other = new_browser(new_account("owner", new_plan_manager()))
     assert "<h1>First steps</h1>" in other.get(HOME).text
+
+
+def test_sums_of_many_invoices_are_shown_once_more_with_their_time(
+    owner: Browser, client: Client, import_invoice: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InvoiceStatistics, "read_count", MANY)
+    person, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
+    import_invoice(person, provider)
+    assert tiles(owner)["Invoices on hold"] == ("1", "$100.00")
+    assert "Invoices as of" not in owner.get(HOME).text
+    import_invoice(person, provider)
+    page = owner.get(f"{HOME}?for=all").text
+    note = re.search(r'<p class="soft">Invoices as of ([^.]+)\. Reload the page in a moment', page)
+    assert note
+    assert str(datetime.now(UTC).year) in note[1]
+    assert tiles_on(page)["Invoices on hold"] == ("1", "$100.00")
+    wait_until(lambda: tiles(owner)["Invoices on hold"] == ("2", "$200.00"))
+    assert "Invoices as of" not in owner.get(HOME).text
