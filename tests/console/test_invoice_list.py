@@ -120,7 +120,7 @@ def test_each_filter_selects_its_invoices(owner: Browser, import_invoice: Put, r
         assert (response.status_code, listed(response.text)) == (200, numbers), query
     page = owner.get(INVOICES).text
     for text in (
-        f'<a href="providers/{record_ids["provider"]}">Amber &amp; Sons</a>', "Ann Lee", "15 Jan 2026",
+        f'<a href="/console/providers/{record_ids["provider"]}">Amber &amp; Sons</a>', "Ann Lee", "15 Jan 2026",
         "$1,234.50", '<span class="tag good">Paid</span>', "No provider",
     ):  # fmt: skip
         assert text in page

@@ -1,6 +1,7 @@
-"""The sizes of lists with 100 rows, all columns: each page is less than 100,000 bytes before gzip."""
+"""The sizes of lists with 100 rows, all columns and full charts: each page is less than 100,000 bytes before gzip."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,11 +9,16 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from plankeeper.console.lists.registry import LISTS
+from plankeeper.http.json import to_json
+from plankeeper.request_log import count_store, store
+from plankeeper.request_log.schemas import LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client
 from support.console import Browser
+from support.server import RunningServer
 
 ROWS = 100
 MAX_SIZE = 100_000  # bytes
+NOW = datetime.now(UTC)
 PATHS = {
     "participants": "/console/participants?size=100&status=Active&state=VIC&sort=-plan_end_date",
     "providers": "/console/providers?size=100&active=yes&state=NSW&sort=-updated_at",
@@ -75,3 +81,48 @@ def test_lists_with_all_columns(
         assert page.text.count('class="lead"') == ROWS
         assert page.text.count('<th scope="col"') >= len(columns)
         assert len(page.content) < MAX_SIZE, kind
+
+
+def seed_requests(server: RunningServer, plan_manager_id: UUID, key_id: str) -> None:
+    """Requests in every minute and hour of the charts, a tenth of them with errors."""
+    requests = [
+        LoggedRequest(
+            NOW.timestamp() - number,
+            key_id,
+            "PUT",
+            "/api/public/v1/participants/{id}",
+            f"/api/public/v1/participants/{uuid7()}",
+            *((422, 12.75, str(uuid7()), "validation_failed") if number % 3 else (200, 12.75, str(uuid7()))),
+        )
+        for number in reversed(range(ROWS))
+    ]
+    minutes = [
+        MinuteCount(
+            plan_manager_id, NOW.replace(second=0, microsecond=0) - timedelta(minutes=each), 1234 + each, 100, 23
+        )
+        for each in reversed(range(24 * 60))
+    ]
+
+    async def insert() -> None:
+        async with server.db.transaction() as tx:
+            await store.insert(tx, [RequestBatchInsert(plan_manager_id, uuid7(), NOW, ROWS, to_json(requests))])
+            await count_store.add_minutes(tx, minutes)
+
+    server.run(insert())
+
+
+def test_requests_with_full_charts(
+    server: RunningServer, owner: Browser, plan_manager_id: UUID, new_key: Callable[..., str]
+) -> None:
+    new_key(plan_manager_id)
+    key_id = str(
+        server.run(
+            server.db.one(
+                UUID, "select api_key_id from api_key_plan_managers where plan_manager_id = $1", plan_manager_id
+            )
+        )
+    )
+    seed_requests(server, plan_manager_id, key_id)
+    page = owner.get("/console/requests?size=100")
+    assert page.text.count("validation_failed") == 66
+    assert len(page.content) < MAX_SIZE

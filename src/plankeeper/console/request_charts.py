@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ from zoneinfo import ZoneInfo
 from plankeeper.console.chart_geometry import BarList, Chart, Series
 from plankeeper.console.charts import Bar, StackedBar, Unit, bar_list, stacked_bar_chart
 from plankeeper.console.formatting import format_date, format_datetime
+from plankeeper.console.lists.time_filter import time_param
 from plankeeper.console.pagination import with_query
 from plankeeper.request_log.schemas import KeyDayCount, MinuteCount
 
@@ -70,11 +72,15 @@ def _chart_of_times(
         value[0] += each.requests - each.rejected - each.failed
         value[1] += each.rejected + each.failed
     starts = [(index, last + index * step) for index in range(1 - bars, 1)]
-    columns = [
-        _bar(format_datetime(start, zone).partition(", ")[2], format_datetime(start, zone), values[index])
-        for index, start in starts
-    ]
+    columns = [_bar_of_time(start, step, zone, values[index]) for index, start in starts]
     return stacked_bar_chart(title, SERIES_OF_TIMES, columns, unit=REQUESTS, head=head)
+
+
+def _bar_of_time(start: datetime, step: timedelta, zone: ZoneInfo, values: Sequence[int]) -> StackedBar:
+    """A bar that leads to the requests of its minute or hour on the same page."""
+    name = format_datetime(start, zone)
+    bar = _bar(name.partition(", ")[2], name, values)
+    return replace(bar, url=with_query("", {"time": time_param(start, step)})) if any(values) else bar
 
 
 def _bar(label: str, name: str, values: Sequence[int]) -> StackedBar:

@@ -25,6 +25,28 @@ async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, 
     return await db.rows(RequestBatch, LIST_LATEST, plan_manager_id, newest, limit)
 
 
+LIST_EARLIEST = """
+    select id, requests
+    from api_request_batches
+    where plan_manager_id = $1 and id >= coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')
+    order by id
+    limit $3
+"""
+
+
+async def list_earliest(db: Executor, plan_manager_id: UUID, oldest: UUID | None, limit: int) -> list[RequestBatch]:
+    """Batches in ascending order, starting at `oldest` if it is set."""
+    return await db.rows(RequestBatch, LIST_EARLIEST, plan_manager_id, oldest, limit)
+
+
+COUNT = "select coalesce(sum(count), 0) from api_request_batches where plan_manager_id = $1"
+
+
+async def count(db: Executor, plan_manager_id: UUID) -> int:
+    """The number of stored requests."""
+    return await db.one(int, COUNT, plan_manager_id)
+
+
 LIST_LATEST_OF_KEY = """
     select id, requests
     from api_request_batches

@@ -22,6 +22,9 @@ Format = Literal[
     "participant_status",
     "plan_end",
     "link",
+    "seconds",
+    "code",
+    "request_status",
 ]
 Names = Mapping[Any, str | None]  # of the records that rows refer to, by id
 
@@ -60,6 +63,11 @@ class Column(NamedTuple):
     @property
     def is_amount(self) -> bool:
         return self.format == "money"
+
+    @property
+    def css_class(self) -> str:
+        """The class of its cells; empty for most columns."""
+        return {"money": "amount", "code": "path"}.get(self.format, "")
 
 
 def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:

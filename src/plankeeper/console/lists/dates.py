@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 
 class DateRange(NamedTuple):
@@ -11,6 +12,19 @@ class DateRange(NamedTuple):
 
     first: date | None
     last: date | None
+
+
+class TimeRange(NamedTuple):
+    """A beginning and the time at which the range has ended; null where it is open."""
+
+    start: datetime | None
+    end: datetime | None
+
+
+def day_bounds(days: DateRange, zone: ZoneInfo) -> TimeRange:
+    """From the beginning of the first day to the end of the last one."""
+    start = datetime.combine(days.first, time(), zone) if days.first else None
+    return TimeRange(start, datetime.combine(days.last + timedelta(days=1), time(), zone) if days.last else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,13 @@ PAST_PRESETS: Mapping[str, DatePreset] = {
     "this_quarter": DatePreset("This quarter", _quarter),
     "last_quarter": DatePreset("Last quarter", lambda today: _quarter(today, -1)),
     "this_financial_year": DatePreset("This financial year", _financial_year),
+}
+# For what a server keeps for days or weeks, such as API requests.
+LOG_PRESETS: Mapping[str, DatePreset] = {
+    "today": DatePreset("Today", lambda today: DateRange(today, today)),
+    "yesterday": DatePreset("Yesterday", lambda today: DateRange(today - timedelta(days=1), today - timedelta(days=1))),
+    "last_7_days": DatePreset("Last 7 days", lambda today: DateRange(today - timedelta(days=6), today)),
+    "last_30_days": DatePreset("Last 30 days", lambda today: DateRange(today - timedelta(days=29), today)),
 }
 # For the ends of plans.
 PLAN_END_PRESETS: Mapping[str, DatePreset] = {

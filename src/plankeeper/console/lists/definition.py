@@ -7,6 +7,7 @@ from uuid import UUID
 
 from plankeeper.console.lists.columns import Column, Names
 from plankeeper.console.lists.filters import ListFilter
+from plankeeper.console.lists.sources import RowSource
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import FilteredList, SortOrder
@@ -40,6 +41,11 @@ def _never(_row: Any) -> bool:
     return False
 
 
+async def no_rows(_db: Executor, _plan_manager_id: UUID, _ids: Sequence[Any]) -> Sequence[Any]:
+    """For lists whose rows aren't read by their ids."""
+    return []
+
+
 async def no_names(_request: PageRequest, _rows: Sequence[Any]) -> Names:
     """For lists whose rows don't refer to other records."""
     return {}
@@ -49,7 +55,8 @@ async def no_names(_request: PageRequest, _rows: Sequence[Any]) -> Names:
 class ListDefinition:
     """A list of the console.
 
-    `get_rows` returns the rows with some ids; `load_names` the names of the records that rows refer to. `sort` is the
+    `rows` are stored records with their filters and sorts, or a source that is read newest first. `get_rows` returns
+    the records with some ids; `load_names` the names of the records that rows refer to. `sort` is the
     default order, `empty` what a list without rows and filters says. `is_past` tells rows that are shown in grey, with
     `past_label`. `accessed_kind` is what its pages disclose. `exact_count` returns the number of rows for values of the
     filters, if it is known without counting.
@@ -59,12 +66,12 @@ class ListDefinition:
     title: str
     one: str
     many: str
-    rows: FilteredList
-    get_rows: Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[Any]]]
+    rows: FilteredList | RowSource
     columns: Sequence[Column]
     filters: Sequence[ListFilter]
     sort: str
     empty: str
+    get_rows: Callable[[Executor, UUID, Sequence[Any]], Awaitable[Sequence[Any]]] = no_rows
     buttons: Sequence[ListButton] = ()
     views: Sequence[BuiltInView] = ()
     actions: Sequence[BulkAction] = ()
@@ -74,9 +81,18 @@ class ListDefinition:
     accessed_kind: AccessedKind | None = None
     exact_count: Callable[[Executor, UUID, Mapping[str, object]], Awaitable[int | None]] | None = None
 
+    page_path: str = ""  # if the list isn't at `/console/` and its kind
+
     @property
     def path(self) -> str:
-        return f"{PREFIX}/{self.kind}"
+        return self.page_path or f"{PREFIX}/{self.kind}"
+
+    @property
+    def table(self) -> FilteredList:
+        """The stored records of the list; raises TypeError for a list with a source."""
+        if not isinstance(self.rows, FilteredList):
+            raise TypeError(f"the list {self.kind} has no stored records")
+        return self.rows
 
     def record_path(self, row_id: object) -> str:
         return f"{self.path}/{row_id}"

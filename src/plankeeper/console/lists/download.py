@@ -12,7 +12,7 @@ from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
 from plankeeper.console.lists.query import parse_filters, parse_list_query
 from plankeeper.console.lists.selection import Selection
 from plankeeper.console.routing import Download, PageRequest
-from plankeeper.database.filters import Reading
+from plankeeper.database.filters import FilteredList, Reading
 from plankeeper.database.sorting import Start
 from plankeeper.http.errors import ValidationError
 from plankeeper.saved_views import settings_store
@@ -26,11 +26,15 @@ async def download_list(request: PageRequest, definition: ListDefinition) -> Dow
     query, filters = await parse_filters(request, query)
     if filters.errors:
         raise ValidationError(**filters.errors)
-    reader = ListReader(request.db, request.plan_manager_id, query.first_page(), filters.values)
+    query = query.first_page()
+    if isinstance(definition.rows, FilteredList):
+        batches = _batches(request, ListReader(request.db, request.plan_manager_id, query, filters.values))
+    else:
+        batches = definition.rows.read_batches(request, filters.values)
     columns = await shown_columns(request, definition)
     labels = [each.label for each in columns]
-    chunks = csv_chunks(request, definition.kind, reader.query.text, labels, _batches(request, reader, columns))
-    return _file(request, definition, chunks)
+    rows = _encode(request, definition, columns, batches)
+    return _file(request, definition, csv_chunks(request, definition.kind, query.text, labels, rows))
 
 
 async def shown_columns(request: PageRequest, definition: ListDefinition) -> list[Column]:
@@ -61,19 +65,25 @@ def _csv_rows(columns: Sequence[Column], rows: Sequence[Any], names: Names) -> l
     return [csv_row(csv_text(each.value(row, names)) for each in columns) for row in rows]
 
 
-async def _batches(request: PageRequest, reader: ListReader, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
-    """The rows of the file: each batch is read when the one before has been sent."""
+async def _encode(
+    request: PageRequest, definition: ListDefinition, columns: Sequence[Column], batches: AsyncIterator[Sequence[Any]]
+) -> AsyncIterator[list[bytes]]:
+    """The lines of the file: each batch is read when the one before has been sent."""
+    async for rows in batches:
+        yield _csv_rows(columns, rows, await definition.load_names(request, rows))
+
+
+async def _batches(request: PageRequest, reader: ListReader) -> AsyncIterator[Sequence[Any]]:
     definition = reader.query.definition
     is_walk = (await reader.read_summary()).count > MAX_COUNTED
     start: Start | None = None
     while True:
         found = await reader.read_ids(start, BATCH_SIZE, Reading(is_walk=is_walk))
         rows = await reader.get_rows(found[:BATCH_SIZE])
-        names = await definition.load_names(request, rows)
         if definition.accessed_kind:
             ids = [each.id for each in rows]
             request.record_list(definition.accessed_kind, ids, reader.query.params, "exported")
-        yield _csv_rows(columns, rows, names)
+        yield rows
         if len(found) <= BATCH_SIZE:
             return
         start = Start(found[BATCH_SIZE - 1].value, found[BATCH_SIZE - 1].id)

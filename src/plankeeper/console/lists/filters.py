@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -13,42 +13,14 @@ from plankeeper.console.dates import DateError, parse_date
 from plankeeper.console.formatting import format_date, format_money
 from plankeeper.console.forms import Form
 from plankeeper.console.lists.dates import DatePreset, DateRange
+from plankeeper.console.lists.filter_types import FilterContext, FilterKind, Params, ParsedFilter
+from plankeeper.console.lists.time_filter import TimeFilter
 from plankeeper.console.record_picker import PickerKind, RecordPicker, pick_record, record_label
 from plankeeper.console.routing import PageRequest
 from plankeeper.http.parsing import parse_uuid
 
 MAX_TEXT_LENGTH = 255
 _AMOUNT = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,12})(?:\.[0-9]{1,4})?")
-
-Params = Mapping[str, str]
-FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag"]
-
-
-class FilterContext(NamedTuple):
-    """The request, and today in the time zone of the console."""
-
-    request: PageRequest
-    today: date
-
-    @property
-    def zone(self) -> ZoneInfo:
-        return self.request.settings.time_zone
-
-
-@dataclass(slots=True)
-class ParsedFilter:
-    """What a filter of a request means.
-
-    `values`: by field of the list's SQL. `chip`: the filter in words; null if it isn't set. `errors`: by parameter.
-    `params`: its parameters as links have them, if they differ from those of the request. `picker`: the field of a
-    record.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict[str, Any])
-    chip: str | None = None
-    errors: dict[str, str] = field(default_factory=dict[str, str])
-    params: Params | None = None
-    picker: RecordPicker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +70,32 @@ class ChoiceFilter:
         if not choice:
             return ParsedFilter()
         return ParsedFilter(dict(self.values_of(choice)), f"{self.label}: {self.choices[choice]}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedChoiceFilter:
+    """One of several values that depend on the request. `load_choices` returns their labels, given the chosen value."""
+
+    name: str
+    label: str
+    load_choices: Callable[[PageRequest, str], Awaitable[Mapping[str, str]]]
+    values_of: Callable[[str], Mapping[str, object]]
+    any_label: str = "Any"
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "choice"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
+        choice = params.get(self.name, "")
+        choices = dict(await self.load_choices(context.request, choice))
+        if choice and choice not in choices:
+            return ParsedFilter(errors={self.name: "must be one of the choices"}, choices=choices)
+        if not choice:
+            return ParsedFilter(choices=choices)
+        return ParsedFilter(dict(self.values_of(choice)), f"{self.label}: {choices[choice]}", choices=choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,4 +258,13 @@ class RecordFilter:
         return ParsedFilter(values, f"{self.label}: {picker.text}", params={self.name: str(record_id)}, picker=picker)
 
 
-ListFilter = TextFilter | ChoiceFilter | FlagFilter | DateRangeFilter | AmountRangeFilter | RecordFilter
+ListFilter = (
+    TextFilter
+    | ChoiceFilter
+    | LoadedChoiceFilter
+    | TimeFilter
+    | FlagFilter
+    | DateRangeFilter
+    | AmountRangeFilter
+    | RecordFilter
+)

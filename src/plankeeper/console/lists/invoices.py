@@ -157,7 +157,7 @@ INVOICES = ListDefinition(
     ),
     actions=(
         BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
-        BulkAction(f"{PREFIX}/invoices/selected.csv", "Export CSV", "viewer"),
+        BulkAction(f"{PREFIX}/invoices/selected.csv", "Download CSV", "viewer"),
     ),
     load_names=load_names,
     is_past=lambda row: row.is_deleted,

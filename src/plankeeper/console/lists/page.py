@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from posixpath import dirname, relpath
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from plankeeper.console.formatting import format_money
-from plankeeper.console.lists.columns import Column, Link, Names, select_columns
+from plankeeper.console.lists.columns import Column, Names, select_columns
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
+from plankeeper.console.lists.filter_types import ParsedFilter
 from plankeeper.console.lists.filters import (
+    ChoiceFilter,
     DateRangeFilter,
     ListFilter,
-    ParsedFilter,
     RecordFilter,
 )
-from plankeeper.console.lists.pages import MAX_COUNTED, ListReader, RowsPage
+from plankeeper.console.lists.pages import MAX_COUNTED, ListReader, RowsPage, read_source_page
 from plankeeper.console.lists.place import record_url
 from plankeeper.console.lists.query import (
     PAGE_SIZES,
@@ -27,6 +28,7 @@ from plankeeper.console.lists.query import (
 from plankeeper.console.lists.saved_views import DENSITIES, ColumnChoice, ListExtras, column_choices, load_extras
 from plankeeper.console.record_picker import RecordPicker
 from plankeeper.console.routing import HtmlPage, PageRequest
+from plankeeper.database.filters import FilteredList
 
 
 class Tab(NamedTuple):
@@ -63,7 +65,8 @@ class Choice(NamedTuple):
 class FilterField(NamedTuple):
     """A filter in the form. `texts` are those of its parameters, `errors` its messages.
 
-    `choices` are the records and presets to choose from, each a link. `picker` is the field of a record.
+    `choices` are the records and presets to choose from, each a link. `picker` is the field of a record. `options` are
+    the values of a choice with their labels.
     """
 
     filter: ListFilter
@@ -71,6 +74,7 @@ class FilterField(NamedTuple):
     errors: dict[str, str]
     choices: Sequence[Choice | Tab] = ()
     picker: RecordPicker | None = None
+    options: Mapping[str, str] = MappingProxyType({})
 
 
 class ListRow(NamedTuple):
@@ -101,10 +105,13 @@ class ListPage:
     next_url: str | None
     has_errors: bool
     saved: ListExtras
+    count_text: str = ""
 
     @property
     def summary(self) -> str:
         """`43 invoices · $31,204.10`."""
+        if self.count_text:
+            return self.count_text
         if self.count is None:
             return f"More than {self.definition.count_text(MAX_COUNTED)}"
         text = self.definition.count_text(self.count)
@@ -137,21 +144,29 @@ class ListPage:
         return f"{self.position:,}–{last:,}" + ("" if self.count is None else f" of {self.count:,}")
 
 
-async def show_list(request: PageRequest, definition: ListDefinition) -> HtmlPage:
-    """The page of a list. Where a filter is invalid, no rows are shown, and the message stands at its field."""
+async def show_list(
+    request: PageRequest, definition: ListDefinition, template: str = "list.html", **context: Any
+) -> HtmlPage:
+    """The page of a list. Where a filter is invalid, no rows are shown, and the message stands at its field.
+
+    `template` extends `list.html` and has more values from `context`.
+    """
+    shown = await load_list(request, definition)
+    return HtmlPage(template, {"list": shown, **context}, 422 if shown.has_errors else 200)
+
+
+async def load_list(request: PageRequest, definition: ListDefinition) -> ListPage:
+    """What the page of a list shows; the errors of its filters are those of the request."""
     query = parse_list_query(definition, request.query)
     query, filters = await parse_filters(request, query)
     saved = await load_extras(request, query)
     columns = select_columns(definition.columns, saved.settings.columns)
-    page = RowsPage()
-    if not filters.errors:
-        page = await ListReader(request.db, request.plan_manager_id, query, filters.values).read_page()
-        page.count = await _exact_count(request, query, filters, page)
-    request.errors = filters.errors
+    page = RowsPage() if filters.errors else await _read_rows(request, query, filters)
+    request.errors = {**request.errors, **filters.errors}
     if definition.accessed_kind:
         request.record_list(definition.accessed_kind, [each.id for each in page.rows], query.params)
     names = await definition.load_names(request, page.rows)
-    shown = ListPage(
+    return ListPage(
         definition=definition,
         query=query,
         fields=[_field(query, each, filters.by_name[each.name]) for each in definition.filters],
@@ -167,8 +182,17 @@ async def show_list(request: PageRequest, definition: ListDefinition) -> HtmlPag
         next_url=page.next.url() if page.next else None,
         has_errors=bool(filters.errors),
         saved=saved,
+        count_text=page.count_text,
     )
-    return HtmlPage("list.html", {"list": shown}, 422 if filters.errors else 200)
+
+
+async def _read_rows(request: PageRequest, query: ListPageQuery, filters: ParsedFilters) -> RowsPage:
+    rows = query.definition.rows
+    if not isinstance(rows, FilteredList):
+        return await read_source_page(request, rows, query, filters.values)
+    page = await ListReader(request.db, request.plan_manager_id, query, filters.values).read_page()
+    page.count = await _exact_count(request, query, filters, page)
+    return page
 
 
 async def _exact_count(
@@ -186,7 +210,7 @@ def _field(query: ListPageQuery, each: ListFilter, parsed: ParsedFilter) -> Filt
     choices = list[Choice | Tab]()
     if isinstance(each, DateRangeFilter):
         choices += [
-            Tab(preset.label, _with(query, each, {each.name: name}).url(), texts[0] == name)
+            Tab(preset.label, f"?{_with(query, each, {each.name: name}).text}", texts[0] == name)
             for name, preset in each.presets.items()
         ]
     if isinstance(each, RecordFilter):
@@ -198,7 +222,8 @@ def _field(query: ListPageQuery, each: ListFilter, parsed: ParsedFilter) -> Filt
             Choice(name, detail, _with(query, each, {each.name: value}).url())
             for value, name, detail in (*candidates, *constants)
         ]
-    return FilterField(each, texts, parsed.errors, choices, parsed.picker)
+    options = each.choices if isinstance(each, ChoiceFilter) else parsed.choices
+    return FilterField(each, texts, parsed.errors, choices, parsed.picker, options)
 
 
 def _with(query: ListPageQuery, each: ListFilter, params: dict[str, str]) -> ListPageQuery:
@@ -236,12 +261,5 @@ def _tabs(query: ListPageQuery) -> list[Tab]:
 
 
 def _row(query: ListPageQuery, row: Any, columns: Sequence[Column], names: Names) -> ListRow:
-    values = [_relative(query, each.value(row, names)) for each in columns]
+    values = [each.value(row, names) for each in columns]
     return ListRow(row.id, record_url(query, row.id), values, query.definition.is_past(row))
-
-
-def _relative(query: ListPageQuery, value: Any) -> Any:
-    """A link to another record relative to the page, which has hundreds of them; other values as they are."""
-    if not isinstance(value, Link) or value.path is None:
-        return value
-    return value._replace(path=relpath(value.path, dirname(query.definition.path)))

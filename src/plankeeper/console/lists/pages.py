@@ -9,6 +9,8 @@ from uuid import UUID
 import msgspec
 
 from plankeeper.console.lists.query import ListPageQuery
+from plankeeper.console.lists.sources import PagePlace, RowSource
+from plankeeper.console.routing import PageRequest
 from plankeeper.database.client import Executor
 from plankeeper.database.cursor_keys import get_key
 from plankeeper.database.filters import ListSummary, Reading
@@ -33,6 +35,23 @@ class RowsPage:
     position: int | None = 1
     previous: ListPageQuery | None = None
     next: ListPageQuery | None = None
+    count_text: str = ""  # instead of the count
+
+
+async def read_source_page(
+    request: PageRequest, source: RowSource, query: ListPageQuery, values: Mapping[str, Any]
+) -> RowsPage:
+    """The page of a list with a source. The number of rows before it isn't known."""
+    found = await source.read_page(request, values, PagePlace(query.size, query.after, query.before))
+    count = await source.count(request, values)
+    return RowsPage(
+        found.rows,
+        count.number,
+        position=None,
+        previous=query.first_page(before=found.previous) if found.previous else None,
+        next=query.first_page(after=found.next) if found.next else None,
+        count_text=count.text,
+    )
 
 
 @dataclass(slots=True)
@@ -47,7 +66,7 @@ class ListReader:
 
     async def read_summary(self) -> ListSummary:
         """The number of rows and their amount, of at most one more than MAX_COUNTED."""
-        rows = self.query.definition.rows
+        rows = self.query.definition.table
         return await rows.summary(self.db, self.plan_manager_id, SortableQuery(), MAX_COUNTED + 1, **self.values)
 
     async def read_page(self) -> RowsPage:
@@ -76,7 +95,7 @@ class ListReader:
 
     async def read_ids(self, start: Start | None, limit: int, reading: Reading) -> list[SortedId]:
         """The ids after a start, or before it, the nearest first: one more than `limit`."""
-        return await self.query.definition.rows.sorted_ids(
+        return await self.query.definition.table.sorted_ids(
             self.db,
             self.plan_manager_id,
             SortableQuery(limit=limit),
@@ -88,7 +107,7 @@ class ListReader:
 
     async def count_before(self, start: Start) -> int:
         """The number of rows before a row."""
-        rows = self.query.definition.rows
+        rows = self.query.definition.table
         return await rows.count_before(
             self.db, self.plan_manager_id, SortableQuery(), self.query.order, start, **self.values
         )
@@ -98,7 +117,7 @@ class ListReader:
 
         Not filtered: also of a record that doesn't match the filters any more.
         """
-        rows = self.query.definition.rows
+        rows = self.query.definition.table
         values = dict(self.values) if is_filtered else {}
         found = await rows.sorted_ids(
             self.db,
@@ -114,7 +133,7 @@ class ListReader:
     async def get_rows(self, ids: Sequence[SortedId]) -> list[Any]:
         """The rows with these ids, in this order, without those that no longer exist."""
         definition = self.query.definition
-        parsed = [definition.rows.parse_id(each.id) for each in ids]
+        parsed = [definition.table.parse_id(each.id) for each in ids]
         rows = await definition.get_rows(self.db, self.plan_manager_id, parsed) if parsed else ()
         return in_order(parsed, rows)
 

@@ -101,7 +101,7 @@ PARTICIPANTS = ListDefinition(
     ),
     actions=(
         BulkAction(f"{PREFIX}/participants/selected/account-manager", "Set account manager"),
-        BulkAction(f"{PREFIX}/participants/selected.csv", "Export CSV", "viewer"),
+        BulkAction(f"{PREFIX}/participants/selected.csv", "Download CSV", "viewer"),
     ),
     accessed_kind="participant",
     exact_count=exact_count,

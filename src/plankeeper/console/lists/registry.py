@@ -7,7 +7,8 @@ from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.invoices import INVOICES
 from plankeeper.console.lists.participants import PARTICIPANTS
 from plankeeper.console.lists.providers import PROVIDERS
+from plankeeper.console.lists.requests import REQUESTS
 
 LISTS: Mapping[str, ListDefinition] = MappingProxyType(
-    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS)}
+    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS, REQUESTS)}
 )

@@ -7,7 +7,7 @@ from uuid import UUID
 from starlette.responses import JSONResponse
 
 from plankeeper.console.formatting import format_abn, format_date, format_money, format_ndis_number
-from plankeeper.console.pages import request_log
+from plankeeper.console.logged_requests import find_requests, request_filter
 from plankeeper.console.pagination import with_query
 from plankeeper.console.record_picker import PICKER_KINDS, find_candidates
 from plankeeper.console.routing import PREFIX, HtmlPage, PageRequest, Pages, Redirect
@@ -109,7 +109,7 @@ async def _find_by_id(request: PageRequest, id_: UUID) -> HtmlPage | Redirect:
     members = await store.members_by_user(*place, id_, service.MAX_COUNT)
     if len(members) == 1:
         return Redirect(_result(members[0]).url)
-    if not members and await request_log.find_requests(request, request_log.with_request_id(str(id_)), None):
+    if not members and await find_requests(request, request_filter({"request_id": str(id_)}), None, 1):
         return Redirect(with_query(f"{PREFIX}/requests", {"request_id": str(id_)}))
     found = KindResults("team_member", list(members), len(members), has_more=False, similar=[])
     return _results_page(request, str(id_), SearchResults([found], []))
