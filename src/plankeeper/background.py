@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from plankeeper import monitoring
-from plankeeper.access_records.retention import AccessRecordRetention
+from plankeeper.access_records import store as access_records
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
-from plankeeper.bin.retention import BinRetention
+from plankeeper.bin import store as bin_store
 from plankeeper.database.client import Database, is_unavailable
+from plankeeper.events.age_retention import AgeRetention
 from plankeeper.events.retention import EventRetention
 from plankeeper.events.sequencer import Sequencer
 from plankeeper.form_drafts import service as form_drafts
@@ -32,6 +33,7 @@ from plankeeper.webhooks.fan_out import FanOut
 log = logging.getLogger("plankeeper")
 
 PERIODIC_TASK_INTERVAL = 1.0  # seconds
+ACCESS_RECORD_BATCH_SIZE, BIN_BATCH_SIZE = 5000, 1000  # expired rows of one plan manager per second
 
 PeriodicTask = Callable[[Database], Awaitable[object]]
 
@@ -118,9 +120,9 @@ def _purge_tasks(settings: Settings) -> list[PeriodicTask]:
         days = settings.delivery_retention
         purges.append(lambda session: delivery_queue.purge(session, days))
     if settings.access_record_retention:
-        purges.append(AccessRecordRetention(settings.access_record_retention))
+        purges.append(AgeRetention(settings.access_record_retention, access_records.purge, ACCESS_RECORD_BATCH_SIZE))
     if settings.bin_retention:
-        purges.append(BinRetention(settings.bin_retention))
+        purges.append(AgeRetention(settings.bin_retention, bin_store.purge, BIN_BATCH_SIZE))
     if settings.session_retention:
         purges.append(SessionRetention(settings.session_retention))
     return purges

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from plankeeper.bin.retention import BinRetention
+from plankeeper.bin import store as bin_store
+from plankeeper.events.age_retention import AgeRetention
 from support.client import Client
 from support.cluster import execute
 from support.console import Account, Browser
@@ -203,7 +204,7 @@ def test_entries_expire(server: RunningServer, owner: Browser, client: Client, p
         update bin set id = overlay(id::text placing '01890000-0000' from 1 for 13)::uuid where id = '{}'
     """
     execute(server.dsn, age.format(old.rpartition("/")[2]))
-    retention = BinRetention(30)
+    retention = AgeRetention(30, bin_store.purge, 1000)
 
     async def purge() -> None:
         await retention(server.db)

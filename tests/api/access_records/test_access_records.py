@@ -10,8 +10,8 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.access_records import store
 from plankeeper.access_records.buffer import AccessRecordBuffer
-from plankeeper.access_records.retention import AccessRecordRetention
 from plankeeper.access_records.schemas import AccessRecord, AccessRecordFilter
+from plankeeper.events.age_retention import AgeRetention
 from plankeeper.http.access import Access
 from plankeeper.http.context import Actor
 from support.client import Client
@@ -147,7 +147,7 @@ def test_old_records_are_deleted(server: RunningServer, api: Client) -> None:
     old, new = UUID("01900000-0000-7000-8000-000000000001"), uuid7()
     for each in (old, new):
         server.run(server.db.execute(statement, plan_manager_id, each))
-    retention = AccessRecordRetention(730)
+    retention = AgeRetention(730, store.purge, 5000)
 
     def is_deleted() -> bool:
         server.run(retention(server.db))
