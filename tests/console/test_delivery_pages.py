@@ -10,7 +10,7 @@ import pytest
 
 from plankeeper.webhooks import delivery_store, endpoint_store
 from plankeeper.webhooks.schemas import WebhookEndpoint, WebhookEndpointListQuery
-from support.console import Account, Browser
+from support.console import Account, Browser, main_text
 from support.receiver import Receiver
 from support.server import RunningServer
 from support.webhooks import poll_once
@@ -32,12 +32,6 @@ def endpoint(server: RunningServer, owner: Browser, plan_manager_id: UUID, recei
     assert owner.submit(PAGE, values).status_code == 200
     (created,) = server.run(endpoint_store.list_page(server.db, plan_manager_id, WebhookEndpointListQuery()))
     return created
-
-
-def text_of(page: str) -> str:
-    """The words of a page's main part."""
-    main = page[page.index("<main") : page.index("</main>")]
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", main)))
 
 
 def send_test_event(server: RunningServer, owner: Browser, endpoint: WebhookEndpoint) -> str:
@@ -66,7 +60,7 @@ def test_a_delivery_page_shows_what_was_sent_and_received(
     response = re.search(r'aria-label="Response of attempt 1">([^<]+)</pre>', page)
     assert response
     assert unescape(response[1]) == r'{"error":"<b>full</b>"}\xff\x00' + "x" * (1024 - 25)
-    text = text_of(page)
+    text = main_text(page)
     for expected in ("Attempt 1 500", "The first 1 KB of the response", "failing next attempt"):
         assert expected in text, (expected, text)
 
@@ -89,12 +83,12 @@ def test_a_failing_endpoint_is_marked_until_an_attempt_succeeds(
     assert [failing in owner.get(each).text for each in pages] == [False, False]
     # A delivery that has succeeded can be sent again.
     page = owner.get(path).text
-    assert ("Resend</button>" in page, "Attempt 2 200" in text_of(page)) == (True, True)
+    assert ("Resend</button>" in page, "Attempt 2 200" in main_text(page)) == (True, True)
     assert owner.submit(f"{path}/retry").status_code == 303
     assert poll_once(server) == 1
-    assert "Attempt 3 200" in text_of(owner.get(path).text)
+    assert "Attempt 3 200" in main_text(owner.get(path).text)
     assert len({each.body for each in receiver.received}) == 1
-    assert "Last 24 hours: 3 attempts, 1 failed" in text_of(owner.get(PAGE).text)
+    assert "Last 24 hours: 3 attempts, 1 failed" in main_text(owner.get(PAGE).text)
     assert "3 attempts in total" in owner.get(pages[1]).text
 
 
@@ -105,7 +99,7 @@ def test_attempts_without_details_and_deleted_events_are_said_so(
     assert "The response has no body." in owner.get(path).text  # a status of 204
     server.run(server.db.execute("update webhook_deliveries set attempt_details = '[]'"))
     server.execute_as_owner("delete from events where plan_manager_id = $1", plan_manager_id)
-    text = text_of(owner.get(path).text)
+    text = main_text(owner.get(path).text)
     for expected in (
         "Headers and response were not kept for this attempt.",
         "The event isn’t kept any more.",

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from html import unescape
 from uuid import UUID
 
 import pytest
@@ -12,7 +11,7 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.schemas import ApiKey
 from support.client import Client
-from support.console import Account, Browser
+from support.console import Account, Browser, main_text
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/settings/keys"
@@ -28,12 +27,6 @@ def key_of(server: RunningServer) -> Callable[[str], ApiKey]:
         return key
 
     return get
-
-
-def text_of(page: str) -> str:
-    """The words of a page's main part."""
-    main = page[page.index("<main") : page.index("</main>")]
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", main)))
 
 
 def test_a_key_page_counts_requests_by_day_and_code_and_lists_the_latest(
@@ -60,7 +53,7 @@ def test_a_key_page_counts_requests_by_day_and_code_and_lists_the_latest(
         other.get(f"/providers/{key.id}")
         other.http.close()
     page = wait_until(lambda: "13 requests in total" in (found := owner.get(path).text) and found)
-    text = text_of(page)
+    text = main_text(page)
     day = f"{datetime.now(server.settings.time_zone):%-d %b %Y}"
     for expected in (
         f"test …{key.last_four}",

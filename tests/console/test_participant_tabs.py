@@ -12,17 +12,11 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.database.client import Database, Executor
 from support.client import Client
-from support.console import Browser
+from support.console import Browser, main_text
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/participants"
 INVOICE = {"tax": 0, "subtotal": 100, "total": 100, "line_items": [{"total_price": 100}]}
-
-
-def text_of_page(html: str) -> str:
-    """The text of a page's main part, with single spaces."""
-    main = html.replace("<wbr>", "").partition("<main")[2].partition(">")[2].partition("</main>")[0]
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", main))).strip()
 
 
 def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
@@ -45,7 +39,7 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
     ]  # fmt: skip
     assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"{PAGE}/{person}").text
-    shown = text_of_page(page)
+    shown = main_text(page)
     assert "William Thompson “Bee” NDIS 430 205 409 Copy 40 years old No account manager" in shown
     assert "Active" not in shown.partition("Overview")[0]
     assert "Plan PACE 100 days left" in shown
@@ -58,20 +52,20 @@ def test_the_header_tells_who_the_participant_is_and_how_the_plan_stands(
     client.create(f"/participants/{person}/team-members", kim)
     for path in ("", "/team"):
         page = owner.get(f"{PAGE}/{person}{path}").text
-        assert "Primary contact Kim Ray Aunt kim@example.com" in text_of_page(page)
+        assert "Primary contact Kim Ray Aunt kim@example.com" in main_text(page)
         assert 'href="mailto:kim%40example.com"' in page
 
 
 def test_the_overview_shows_what_is_set_and_offers_the_rest(owner: Browser, client: Client) -> None:
     person = client.create("/participants", {"first_name": "Ann", "city": "Hobart", "postcode": "7000"})["id"]
-    shown = text_of_page(owner.get(f"{PAGE}/{person}").text)
+    shown = main_text(owner.get(f"{PAGE}/{person}").text)
     assert "Address Hobart 7000 Add service region" in shown
     assert "Contact Change Receives statements No Statements by post No Add phone, email" in shown
     assert "Account manager Change Add account manager" in shown
     assert "not set" not in shown
     assert "Exit" not in shown
     client.put(f"/participants/{person}", {"status": "Inactive", "date_ceased": "2026-01-05"})
-    shown = text_of_page(owner.get(f"{PAGE}/{person}").text)
+    shown = main_text(owner.get(f"{PAGE}/{person}").text)
     assert "Ann Inactive" in shown
     assert "Exit Change Exit date 5 Jan 2026 Add exit reason, specific exit reason, reason details" in shown
 
@@ -100,7 +94,7 @@ def test_the_invoices_are_summed_by_status_month_and_provider(
 ) -> None:
     plan = {"plan_start_date": "2025-07-01", "plan_end_date": "2026-06-30"}
     person = client.create("/participants", {"first_name": "Ann", **plan})["id"]
-    assert "There are no invoices of Ann yet." in text_of_page(owner.get(f"{PAGE}/{person}/invoices").text)
+    assert "There are no invoices of Ann yet." in main_text(owner.get(f"{PAGE}/{person}/invoices").text)
     amber, blue = (client.create("/providers", {"entity_name": name})["id"] for name in ("Amber & Sons", "Blue"))
     values = (
         ("A1", "2025-07-03", amber, "paid", 100), ("A2", "2025-07-20", amber, "on_hold", 250),
@@ -114,7 +108,7 @@ def test_the_invoices_are_summed_by_status_month_and_provider(
     ]  # fmt: skip
     assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"{PAGE}/{person}/invoices").text
-    shown = text_of_page(page)
+    shown = main_text(page)
     assert (
         "Invoiced $890.00 4 invoices Paid $100.00 1 invoice In progress $500.00 1 invoice"
         " On hold $250.00 1 invoice Rejected or cancelled $40.00 1 invoice"
@@ -168,7 +162,7 @@ def test_a_provider_has_sums_and_others_that_may_be_the_same(
     ]  # fmt: skip
     assert not import_rows(client, "invoices", rows).errors
     page = owner.get(f"/console/providers/{amber}").text
-    shown = text_of_page(page)
+    shown = main_text(page)
     assert "Invoiced $100.00 1 invoice Paid $0.00 0 invoices" in shown
     assert "On hold $100.00 1 invoice" in shown
     assert sorted(listed_numbers(page)) == ["A1", "A2"]

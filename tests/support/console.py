@@ -62,6 +62,12 @@ class Browser:
         return self.submit("/console/sign-in", form, "/console/sign-in")
 
 
+def main_text(page: str) -> str:
+    """The words of a page's main part, with single spaces."""
+    main = page.replace("<wbr>", "").partition("<main")[2].partition(">")[2].partition("</main>")[0]
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", main))).strip()
+
+
 class LoadCounter:
     """Counts the pages that are shown from now on; redirects don't count."""
 

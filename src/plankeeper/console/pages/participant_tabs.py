@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.console.lists.invoices import load_names
 from plankeeper.console.pages.team_members import team_context
-from plankeeper.console.pages.timeline import KINDS, timeline_entry
+from plankeeper.console.pages.timeline import KINDS, with_texts
 from plankeeper.console.participant_context import participant_context
 from plankeeper.console.participant_sections import participant_sections
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
@@ -28,7 +28,7 @@ async def get(request: PageRequest, participant_id: UUID) -> HtmlPage:
         "sections": participant_sections(context["participant"]),
         "invoices": rows,
         "names": await load_names(request, rows),
-        "entries": [timeline_entry(request, each) for each in events],
+        "events": with_texts(request, events),
     }
     return HtmlPage("participant.html", context)
 

@@ -96,7 +96,11 @@ async def latest_events(
 ) -> list[tuple[HistoryEvent, str]]:
     """The latest events of one record, each with what happened."""
     values = (request.db, request.plan_manager_id, [str(resource_id)], None, kind, limit)
-    events = await history_store.list_of_resources(*values)
+    return with_texts(request, await history_store.list_of_resources(*values))
+
+
+def with_texts(request: PageRequest, events: Sequence[HistoryEvent]) -> list[tuple[HistoryEvent, str]]:
+    """The events, each with what happened."""
     return [(each, describe_event(each, request.settings.time_zone)) for each in events]
 
 
