@@ -126,6 +126,28 @@ def test_numbers_and_money_of_what_needs_attention(
     assert "$550.50" in page  # invoiced in the last 90 days, without the deleted invoice
 
 
+def test_invoices_on_hold_without_an_open_warning_are_explained(
+    owner: Browser, client: Client, import_invoice: Import
+) -> None:
+    participant, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
+    held = import_invoice(participant, provider)
+    page = owner.get(HOME).text
+    assert (warnings_on(page), "nothing left to check here" in page) == (
+        {"Date needs checking": ("1", "$100.00")}, False,
+    )  # fmt: skip
+    owner.submit(f"/console/invoices/{held}/warnings/check_dates/ignore", {"reason": "Agreed"})
+    import_invoice(participant, provider, invoice_number=None, invoice_date="2026-01-15", total=50)
+    import_invoice(participant, provider, claim_status="paid")
+    import_invoice(participant, provider, is_deleted=True)
+    page = owner.get(HOME).text
+    assert warnings_on(page)["No open warning"] == ("1", "$100.00")
+    assert "nothing left to check here" in page
+    link = re.search(r'href="([^"]+)">No open warning<', page)
+    assert link
+    found = owner.get(unescape(link[1])).text
+    assert ("1 invoice · $100.00" in found, f"/console/invoices/{held}?" in found) == (True, True)
+
+
 def test_a_changed_invoice_is_counted_at_once(owner: Browser, client: Client, import_invoice: Import) -> None:
     participant, provider = create_participant(client), client.create("/providers", {"entity_name": "Osprey"})["id"]
     invoice = import_invoice(participant, provider)

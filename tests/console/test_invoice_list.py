@@ -29,6 +29,7 @@ SELECTIONS: tuple[tuple[dict[str, str], list[str]], ...] = (
     ({"claim_status": "new"}, ["DATED", "LOST"]),
     ({"claim_status": "unpaid"}, ["DATED", "LOST"]),
     ({"claim_status": "in_progress", "participant": "none"}, ["LOST"]),
+    ({"claim_status": "on_hold_without_warning"}, []),
     ({"deleted": "no", "claim_status": "new"}, ["DATED", "LOST"]),
     ({"deleted": "yes"}, []),
     ({"account_manager": NOBODY}, []),
@@ -78,11 +79,14 @@ def many_invoices(client: Client, import_rows: Callable[..., Any]) -> list[str]:
     """The numbers of 120 invoices of $1 to $120, of which the last 20 have no date: in the list's default order."""
     days = [f"2026-{1 + number // 28:02}-{1 + number % 28:02}" for number in range(100)]
     rows = [
-        {"id": str(uuid7()), "invoice_number": f"N{number:03}", "total": number + 1, "invoice_date": day}
+        {
+            "id": str(uuid7()), "invoice_number": f"N{number:03}", "total": number + 1, "invoice_date": day,
+            "created_at": f"2026-06-01T{number // 60:02}:{number % 60:02}:00Z",
+        }
         for number, day in enumerate([*days, *[None] * 20])
-    ]
+    ]  # fmt: skip
     assert not import_rows(client, "invoices", rows).errors
-    return [f"N{number:03}" for number in (*range(99, -1, -1), *range(119, 99, -1))]
+    return [f"N{number:03}" for number in range(119, -1, -1)]
 
 
 def listed(page: str) -> list[str]:
@@ -128,6 +132,18 @@ def test_each_filter_selects_its_invoices(owner: Browser, import_invoice: Put, r
     assert ("No invoices match." in nothing, "Clear filters" in nothing) == (True, True)
 
 
+def test_the_invoice_received_last_is_first_whatever_its_date(owner: Browser, import_invoice: Put) -> None:
+    import_invoice(invoice_number="MISTAKEN", invoice_date="2062-01-15", created_at="2026-02-03T13:30:00Z")
+    import_invoice(invoice_number="LATEST", created_at="2026-03-03T13:30:00Z")
+    import_invoice(invoice_number="FIRST", created_at="2025-02-03T13:30:00Z")
+    page = owner.get(INVOICES).text
+    assert listed(page) == ["LATEST", "MISTAKEN", "FIRST"]
+    assert place(owner.get(open_in_list(owner, "MISTAKEN")).text) == (
+        "2 of 3", open_in_list(owner, "LATEST"), open_in_list(owner, "FIRST"),
+    )  # fmt: skip
+    assert ("4 Feb 2026" in page, "15 Jan 2062" in page) == (True, True)
+
+
 def test_presets_are_ranges_of_dates_up_to_today(owner: Browser, import_invoice: Put) -> None:
     import_invoice(invoice_number="OLD", invoice_date="2020-01-15")
     import_invoice(invoice_number="NEW", invoice_date=None, created_at="2020-01-15T00:00:00Z")
@@ -135,7 +151,7 @@ def test_presets_are_ranges_of_dates_up_to_today(owner: Browser, import_invoice:
     page = owner.get(INVOICES, params={"received": "this_week"}).text
     assert (listed(page), list(chips(page))) == (["RECENT", "OLD"], ["Received: this week"])
     page = owner.get(INVOICES, params={"date": "this_week"}).text
-    assert (listed(page), list(chips(page))) == ([], ["Date: this week"])
+    assert (listed(page), list(chips(page))) == ([], ["Invoice date: this week"])
     page = owner.get(INVOICES, params={"received": "this_week", "received_from": "1/1/2020", "received_to": "1/2/2020"})
     assert (listed(page.text), list(chips(page.text))) == (["NEW"], ["Received: 1 Jan 2020 – 1 Feb 2020"])
 
@@ -183,12 +199,12 @@ def test_chips_name_what_is_set_and_remove_it(owner: Browser, import_invoice: Pu
     }  # fmt: skip
     found = chips(owner.get(INVOICES, params=query).text)
     assert list(found) == [
-        "Provider: Amber & Sons", "Date: from 1 Jul 2025", "Total: $1,000.00 or more", "Claim status: New",
+        "Provider: Amber & Sons", "Invoice date: from 1 Jul 2025", "Total: $1,000.00 or more", "Claim status: New",
         "Warning: Any warning",
     ]  # fmt: skip
-    rest = chips(owner.get(found["Date: from 1 Jul 2025"]).text)
-    assert (list(rest), "sort=-total" in found["Date: from 1 Jul 2025"]) == (
-        [each for each in found if each[:4] != "Date"],
+    rest = chips(owner.get(found["Invoice date: from 1 Jul 2025"]).text)
+    assert (list(rest), "sort=-total" in found["Invoice date: from 1 Jul 2025"]) == (
+        [each for each in found if each[:7] != "Invoice"],
         True,
     )
 
@@ -224,11 +240,12 @@ def test_pages_lead_forward_and_back(owner: Browser, many_invoices: list[str], f
 def test_every_sort_has_a_header_that_reverses_it(owner: Browser, many_invoices: list[str]) -> None:
     by_total = [f"N{number:03}" for number in range(120)]
     orders = {
-        "-invoice_date": many_invoices,
+        "-invoice_date": [f"N{number:03}" for number in (*range(99, -1, -1), *range(119, 99, -1))],
         "invoice_date": by_total,
         "total": by_total,
         "-total": by_total[::-1],
         "created_at": by_total,
+        "-created_at": many_invoices,
     }
     for sort, numbers in orders.items():
         page = owner.get(INVOICES, params={"sort": sort, "size": "100"}).text
@@ -236,10 +253,11 @@ def test_every_sort_has_a_header_that_reverses_it(owner: Browser, many_invoices:
         assert listed(page) + listed(rest) == numbers, sort
         assert listed(owner.get(link(rest, "prev") or "").text) == numbers[:100]
         direction = "descending" if sort.startswith("-") else "ascending"
-        assert page.count(f'aria-sort="{direction}"') == (0 if sort == "created_at" else 1)
-    headers = re.findall(r'<th scope="col"[^>]*><a href="([^"]+)">(\w+)', owner.get(INVOICES).text)
-    assert [(unescape(url), label) for url, label in headers] == [
-        (f"{INVOICES}?sort=invoice_date", "Date"), (f"{INVOICES}?sort=-total", "Total"),
+        assert page.count(f'aria-sort="{direction}"') == 1
+    headers = re.findall(r'<th scope="col"[^>]*><a href="([^"]+)">([\w ]+)', owner.get(INVOICES).text)
+    assert [(unescape(url), label.strip()) for url, label in headers] == [
+        (f"{INVOICES}?sort=created_at", "Received"), (f"{INVOICES}?sort=-invoice_date", "Invoice date"),
+        (f"{INVOICES}?sort=-total", "Total"),
     ]  # fmt: skip
 
 
@@ -252,7 +270,10 @@ def test_a_cursor_of_another_list_leads_to_the_first_page(owner: Browser, many_i
 def test_the_file_has_the_rows_order_and_columns_of_the_list(
     owner: Browser, import_invoice: Put, many_invoices: list[str]
 ) -> None:
-    import_invoice(invoice_number="=1+1", total=2000)
+    import_invoice(
+        invoice_number="=1+1", total=2000, claim_status="on_hold", approval_status="not_required",
+        created_at="2026-02-03T13:30:00Z",
+    )  # fmt: skip
     import_invoice(invoice_number=None, total=1999)
     url = f"{INVOICES}?min=11&sort=-total"
     page = owner.get(url).text
@@ -265,7 +286,10 @@ def test_the_file_has_the_rows_order_and_columns_of_the_list(
     labels = re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([\w ]+)', page)
     assert header == [each.strip() for each in labels]
     assert [row[0] for row in rows] == ["'=1+1", "", *[f"N{number:03}" for number in range(119, 9, -1)]]
-    assert rows[0] == ["'=1+1", "2026-01-15", "Amber & Sons", "Ann Lee", "2000", "new", "not_required", rows[0][-1]]
+    assert rows[0] == [
+        "'=1+1", "2026-02-03T13:30:00+00:00", "2026-01-15", "Amber & Sons", "Ann Lee", "2000", "On hold",
+        "Not required", rows[0][-1],
+    ]  # fmt: skip
     export_event = owner.activity("?type=export.created")
     assert all(text in export_event for text in ("invoices", "min=11", "112"))
 

@@ -74,6 +74,19 @@ def test_an_invoice_is_shown_with_its_lines_and_warnings_explained(owner: Browse
         assert text in page
 
 
+def test_an_invoice_on_hold_without_an_open_warning_says_what_remains_to_do(
+    owner: Browser, import_invoice: Put
+) -> None:
+    remains = "Nothing is left to check here, but the invoice is still on hold."
+    held = import_invoice(invoice_number=None, claim_status="on_hold")
+    here = f"{INVOICES}/{held}"
+    assert remains not in owner.get(here).text
+    assert owner.submit(f"{here}/warnings/missing_invoice_number/ignore", {"reason": "Agreed"}).status_code == 303
+    page = owner.get(here).text
+    assert ("No open warnings." in page, remains in page) == (True, True)
+    assert remains not in owner.get(f"{INVOICES}/{import_invoice(claim_status='paid')}").text
+
+
 def test_a_warning_is_ignored_with_a_reason_and_restored(
     server: RunningServer, new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client,
     plan_manager_id: UUID, import_invoice: Put,

@@ -260,6 +260,7 @@ INDEXES: dict[str, tuple[FilteredList, dict[tuple[str, ...], str | dict[str, str
             ("total_max",): "invoices_by_total",
             ("warning",): "invoices_by_warning",
             ("has_warnings",): WITH_ERRORS,
+            ("on_hold_without_warning",): "invoices_by_claim_status",
             ("claim_status",): "invoices_by_claim_status",
             ("approval_status",): "invoices_by_approval_status",
             ("account_manager",): "invoices_by_participant",

@@ -63,6 +63,9 @@ IN_PROGRESS = Filter(
     order="created_at",
     amount="total",
 )
+ON_HOLD_WITHOUT_WARNING = Filter(
+    ("on_hold_without_warning",), "claim_status = 'on_hold' and not errors and not is_deleted and {}::boolean"
+)
 DELETED = Filter(("is_deleted",), "is_deleted and {}::boolean", is_narrow=True)
 NOT_DELETED = Filter(("not_deleted",), "not is_deleted and {}::boolean")
 RANGES = (DATES, DATE_FROM, DATE_TO, RECEIVED, RECEIVED_FROM, RECEIVED_BEFORE, TOTALS, TOTAL_MIN, TOTAL_MAX)
@@ -84,6 +87,7 @@ LIST = FilteredList(
         IN_PROGRESS,
         *RANGES,
         *WARNINGS,
+        ON_HOLD_WITHOUT_WARNING,
         CLAIM_STATUS,
         APPROVAL_STATUS,
         ACCOUNT_MANAGER,

@@ -14,6 +14,7 @@ from uuid import UUID
 from plankeeper.database.client import Database
 from plankeeper.invoices import statistics_store
 from plankeeper.invoices.statistics_store import (
+    InvoiceSummary,
     LastChange,
     OpenInvoices,
     PeriodStatusCount,
@@ -42,8 +43,14 @@ class InvoiceStatistics(NamedTuple):
 
     open: list[OpenInvoices]
     warnings: list[WarningSummary]
+    on_hold_with_warnings: InvoiceSummary
     received: list[PeriodStatusCount]
     providers: list[ProviderTotal]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no invoice is unpaid and none was received lately."""
+        return not (self.open or self.received or self.providers)
 
     @property
     def read_count(self) -> int:
@@ -123,6 +130,7 @@ class StatisticsCache:
             *await asyncio.gather(
                 statistics_store.summarize_open(db, *key, periods.ages),
                 statistics_store.summarize_warnings(db, *key),
+                statistics_store.summarize_on_hold_with_warnings(db, *key),
                 statistics_store.count_received(db, *key, periods.weeks),
                 statistics_store.sum_by_provider(db, *key, periods.spend_start, periods.spend_end),
             )

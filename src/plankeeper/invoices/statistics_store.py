@@ -130,6 +130,22 @@ async def summarize_warnings(
     return await db.rows(WarningSummary, SUMMARIZE_WARNINGS, plan_manager_id, account_manager_id)
 
 
+SUMMARIZE_ON_HOLD_WITH_WARNINGS = """
+    select count(*), sum(total) as total, min(created_at) as oldest
+    from invoices
+    where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
+            select id from participants where plan_manager_id = $1 and account_manager_id = $2
+        )) and claim_status = 'on_hold' and errors and not is_deleted
+"""
+
+
+async def summarize_on_hold_with_warnings(
+    db: Executor, plan_manager_id: UUID, account_manager_id: UUID | None
+) -> InvoiceSummary:
+    """The invoices on hold with a warning that nobody has ignored, each counted once."""
+    return await db.one(InvoiceSummary, SUMMARIZE_ON_HOLD_WITH_WARNINGS, plan_manager_id, account_manager_id)
+
+
 # Likewise, on `invoices_by_creation`.
 COUNT_RECEIVED = """
     select period, received.*

@@ -40,6 +40,17 @@ def invoice_tiles(open_invoices: Sequence[OpenInvoices], links: HomeLinks) -> li
     ]
 
 
+def on_hold_without_warning(
+    open_invoices: Sequence[OpenInvoices], with_warnings: InvoiceSummary, links: HomeLinks
+) -> Tile | None:
+    """The other invoices on hold; null if all have a warning."""
+    on_hold = _add([each.on_hold for each in open_invoices])
+    total = (on_hold.total or Decimal(0)) - (with_warnings.total or Decimal(0))
+    url = links.invoices(claim_status="on_hold_without_warning")
+    # An invoice can have changed between the two sums.
+    return Tile("No open warning", count, url, total) if (count := on_hold.count - with_warnings.count) > 0 else None
+
+
 def _add(summaries: Sequence[InvoiceSummary]) -> InvoiceSummary:
     return InvoiceSummary(
         sum(each.count for each in summaries),

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, cast
 
+from plankeeper.console.labels import humanize
+
 # How a page formats the values of a column: see `macros/list.html`.
 Format = Literal[
     "record",
@@ -67,6 +69,8 @@ class Column(NamedTuple):
     @property
     def css_class(self) -> str:
         """The class of its cells; empty for most columns."""
+        if self.name == "created_at":
+            return "received"
         return {"money": "amount", "code": "path"}.get(self.format, "")
 
 
@@ -79,8 +83,8 @@ def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> li
     ]
 
 
-def csv_text(value: Any) -> str:
-    """A value in a CSV file: ISO dates and plain numbers, which spreadsheets recognise."""
+def csv_text(column: Column, value: Any) -> str:
+    """A value in a CSV file: ISO dates and plain numbers, which spreadsheets recognise; a status as on the page."""
     match value:
         case None:
             return ""
@@ -93,5 +97,7 @@ def csv_text(value: Any) -> str:
         case list():
             items = cast("list[str]", value)
             return "; ".join(items)
+        case str() if column.format in ("claim_status", "approval_status"):
+            return humanize(value)
         case _:
             return str(value)

@@ -62,7 +62,7 @@ async def _once(selection: Selection, columns: Sequence[Column]) -> AsyncIterato
 
 
 def _csv_rows(columns: Sequence[Column], rows: Sequence[Any], names: Names) -> list[bytes]:
-    return [csv_row(csv_text(each.value(row, names)) for each in columns) for row in rows]
+    return [csv_row(csv_text(each, each.value(row, names)) for each in columns) for row in rows]
 
 
 async def _encode(

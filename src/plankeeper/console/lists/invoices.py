@@ -26,7 +26,11 @@ from plankeeper.invoices.warnings import WARNINGS
 from plankeeper.search.filters import invoice_number_pattern
 
 # Several statuses together, which the SQL knows by the same names.
-CLAIM_STATUS_GROUPS = {"unpaid": "All unpaid", "in_progress": "All in progress"}
+CLAIM_STATUS_GROUPS = {
+    "unpaid": "All unpaid",
+    "in_progress": "All in progress",
+    "on_hold_without_warning": "On hold without an open warning",
+}
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
@@ -101,14 +105,14 @@ def _warning_values(choice: str) -> Mapping[str, object]:
 
 COLUMNS = (
     Column("invoice_number", "Number", "record"),
-    Column("invoice_date", "Date", "date", sort="invoice_date"),
+    Column("created_at", "Received", "datetime", sort="created_at"),
+    Column("invoice_date", "Invoice date", "date", sort="invoice_date"),
     Column("provider", "Provider", "link", _provider),
     Column("participant", "Participant", "link", _participant),
     Column("total", "Total", "money", sort="total"),
     Column("claim_status", "Claim", "claim_status"),
     Column("approval_status", "Approval", "approval_status"),
     Column("warnings", "Warnings", "tags", _warnings),
-    Column("created_at", "Received", "datetime", sort="created_at", is_default=False),
     Column("subtotal", "Subtotal", "money", is_default=False),
     Column("tax", "Tax", "money", is_default=False),
     Column("wont_claim", "Won’t claim", "yes_no", is_default=False),
@@ -125,7 +129,7 @@ FILTERS = (
         lambda found: {"participant_id": str(found)},
         {"none": ("No participant", {"without_participant": True})},
     ),
-    DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _date_values),
+    DateRangeFilter("date", "Invoice date", "from", "to", PAST_PRESETS, _date_values),
     DateRangeFilter("received", "Received", "received_from", "received_to", PAST_PRESETS, _received_values),
     AmountRangeFilter("Total", "min", "max", "total_min", "total_max"),
     ChoiceFilter("claim_status", "Claim status", CLAIM_STATUSES, _claim_status_values),
@@ -148,7 +152,7 @@ INVOICES = ListDefinition(
     get_rows=store.get_many_without_lines,
     columns=COLUMNS,
     filters=FILTERS,
-    sort="-invoice_date",
+    sort="-created_at",  # a mistaken date, such as one in 2062, would otherwise stay first
     empty="There are no invoices yet. The operator imports them: plankeeper import invoices.",
     views=(
         BuiltInView("Needs attention", {"warning": "any"}),

@@ -10,7 +10,7 @@ from plankeeper.accounts.schemas import LinkedAccountManager, Member
 from plankeeper.api_keys import store as api_keys
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.api_keys.service import key_state
-from plankeeper.console.home.attention import invoice_tiles, participant_tiles, warning_tiles
+from plankeeper.console.home.attention import invoice_tiles, on_hold_without_warning, participant_tiles, warning_tiles
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
 from plankeeper.console.home.links import HomeLinks
 from plankeeper.console.home.periods import ENDING_DAYS, future_weeks, limits, statistics_periods
@@ -67,7 +67,7 @@ async def home(request: PageRequest) -> HtmlPage:
     links = HomeLinks(manager.id if manager and scope == "me" else None)
     numbers = await load_numbers(request, links, today)
     sums = numbers.invoices.sums
-    if not count and not any(sums):
+    if not count and sums.is_empty:
         return HtmlPage("home_empty.html")
     context = {
         "today": today,
@@ -79,6 +79,7 @@ async def home(request: PageRequest) -> HtmlPage:
             *participant_tiles(numbers.plan_ends, links),
         ],
         "warnings": warning_tiles(sums.warnings, links),
+        "without_warning": on_hold_without_warning(sums.open, sums.on_hold_with_warnings, links),
         "received": received_chart(sums.received, today, links),
         "unpaid": unpaid_chart(sums.open, today, links),
         "plan_ends": plan_ends_chart(numbers.plan_ends_by_week, today, links),
