@@ -85,6 +85,8 @@ def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> li
 
 def csv_text(column: Column, value: Any) -> str:
     """A value in a CSV file: ISO dates and plain numbers, which spreadsheets recognise; a status as on the page."""
+    if isinstance(value, str) and column.format in ("claim_status", "approval_status"):
+        value = humanize(value)
     match value:
         case None:
             return ""
@@ -97,7 +99,5 @@ def csv_text(column: Column, value: Any) -> str:
         case list():
             items = cast("list[str]", value)
             return "; ".join(items)
-        case str() if column.format in ("claim_status", "approval_status"):
-            return humanize(value)
         case _:
             return str(value)
