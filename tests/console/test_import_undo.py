@@ -1,11 +1,14 @@
 """Undoing an import: what it restores, and what prevents it."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
 from msgspec import Struct
+from uuid_utils.compat import uuid7
 
+from plankeeper.http.json import to_json
 from support.client import Client
 from support.console import Browser
 from support.importing import import_records
@@ -102,7 +105,7 @@ def test_changed_records_prevent_an_undo_and_are_listed(
     client.create(f"/participants/{people['Di']}/team-members", {"first_name": "Lee"})
     count = len(events())
     for page in (owner.get(f"{path}/undo"), owner.submit(f"{path}/undo")):
-        assert "3 of its records have changed since" in page.text
+        assert "can’t be undone because of 3 of its records" in page.text
         for text in ("has changed", "was deleted", "has team members now", f"/console/participants/{people['Bee']}"):
             assert text in page.text
         assert people["Ed"] not in page.text
@@ -158,6 +161,85 @@ def test_note_types_and_providers_are_restored(owner: Browser, client: Client) -
     assert client.get("/note-types").json()["data"] == [note_type]
 
 
-def test_an_import_of_records_that_cannot_be_deleted_has_no_undo(owner: Browser) -> None:
-    path = import_file(owner, "Reason\nMoved\n")
-    assert ("Undo" in owner.get(path).text, owner.get(f"{path}/undo").status_code) == (False, 404)
+@pytest.mark.parametrize("content", ["Reason\nMoved\n", "First name,Email\nKim,kim@example.com\n"])
+def test_new_records_that_cannot_be_deleted_prevent_an_undo(owner: Browser, content: str) -> None:
+    kind = "account-managers" if "Email" in content else "exit-reasons"
+    path = import_path(upload(owner, content.encode(), kind))
+    assert confirm(owner, path).status_code == 200
+    page = owner.submit(f"{path}/undo")
+    assert (page.status_code, "is new, and can’t be deleted" in page.text) == (409, True)
+
+
+def test_account_managers_and_exit_reasons_get_their_values_back(
+    server: RunningServer, owner: Browser, plan_manager_id: UUID
+) -> None:
+    kim, moved = str(uuid7()), str(uuid7())
+    for resource, row in (
+        ("account-managers", {"id": kim, "first_name": "Kim", "last_name": "Lee"}),
+        ("exit-reasons", {"id": moved, "name": "Moved"}),
+    ):
+        assert not server.run(import_records(server, plan_manager_id, resource, [row])).errors
+    statement = """
+        select first_name || ' ' || last_name || ' ' || active || ' ' || (select name from exit_reasons where id = $2)
+        from account_managers where id = $1
+    """
+
+    def stored() -> str:
+        return server.run(server.db.one(str, statement, UUID(kim), UUID(moved)))
+
+    paths = list[str]()
+    for resource, content in (
+        ("account-managers", f"id,last_name,active\n{kim},Ray,no\n"),
+        ("exit-reasons", f"id,name\n{moved},Moved away\n"),
+    ):
+        paths.append(import_path(upload(owner, content.encode(), resource)))
+        assert confirm(owner, paths[-1]).status_code == 200
+    assert stored() == "Kim Ray false Moved away"
+    for path in paths:
+        assert "Undo this import" in owner.get(path).text
+        assert owner.submit(f"{path}/undo").status_code == 303
+    assert stored() == "Kim Lee true Moved"
+    # An email that an import has added stays: nothing of that import is undone.
+    more = import_path(upload(owner, f"id,last_name,email\n{kim},Ray,kim@example.com\n".encode(), "account-managers"))
+    assert confirm(owner, more).status_code == 200
+    page = owner.submit(f"{more}/undo")
+    assert (page.status_code, "an email can’t be removed" in page.text) == (409, True)
+    assert stored() == "Kim Ray true Moved"
+
+
+def test_invoices_get_their_values_back_and_new_ones_are_marked_as_deleted(
+    server: RunningServer, owner: Browser, client: Client, plan_manager_id: UUID
+) -> None:
+    provider = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    line = {"id": str(uuid7()), "description": "Mowing", "quantity": 2, "unit_price": 10.25, "total_price": 20.5}
+    row = {
+        "id": str(uuid7()), "invoice_number": "N1", "total": 20.5, "subtotal": 20.5, "tax": 0, "line_items": [line],
+        "pm_provider_id": provider,
+    }  # fmt: skip
+    assert not server.run(import_records(server, plan_manager_id, "invoices", [row])).errors
+    before = client.get(f"/invoices/{row['id']}").json()
+    rows = [
+        row | {"total": 30, "line_items": [{"description": "Weeding", "total_price": 30}]},
+        {"invoice_number": "N1", "total": 20.5, "pm_provider_id": provider},  # a duplicate of the other one
+    ]
+    path = import_path(upload(owner, b"".join(to_json(each).encode() + b"\n" for each in rows), "invoices"))
+    assert confirm(owner, path).status_code == 200
+    assert client.get(f"/invoices/{row['id']}").json()["total"] == 30
+    assert "1 new record is marked as deleted." in owner.get(f"{path}/undo").text
+    assert owner.submit(f"{path}/undo").status_code == 303
+    after = client.get(f"/invoices/{row['id']}").json()
+    assert [without_times(each) for each in (after, *after["line_items"])] == [
+        without_times(each) for each in (before, *before["line_items"])
+    ]
+    states = {each["id"]: each["is_deleted"] for each in client.get("/invoices").json()["data"]}
+    assert (states.pop(row["id"]), list(states.values())) == (False, [True])
+    # The pages of the events name the import, and those of its undo say so.
+    statement = "select id from events where plan_manager_id = $1 and resource_kind = 'invoice' order by id"
+    first, second, *_, last = server.run(server.db.rows(UUID, statement, plan_manager_id))
+    pages = [owner.get(f"/console/activity/{each}").text for each in (first, second, last)]
+    assert [f'<a href="{path}">' in each for each in pages] == [False, True, True]
+    assert ["<dt>Undo of the import</dt>" in each for each in pages] == [False, False, True]
+
+
+def without_times(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in ("updated_at", "line_items")}

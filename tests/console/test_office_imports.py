@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from uuid import UUID
 
@@ -64,12 +65,12 @@ def test_an_office_imports_its_own_file(owner: Browser, people: Callable[[], lis
     assert rows(check) == [
         (
             "Line 2 Róisín Kavanagh New First name Róisín Last name Kavanagh NDIS number 430205409"
-            " Phone 0491 570 006 Date of birth 22 Jun 1975 State NSW Postcode 2026 City Bondi Status Active"
+            " Phone 0491 570 006 Date of birth 22 Jun 1975 State NSW Postcode 2026 Suburb Bondi Status Active"
             " Plan start date 1 Jul 2026 Plan end date 30 Jun 2027 Account manager Ama Owusu"
         ),
         (
             "Line 3 Bee Thompson New First name Bee Last name Thompson NDIS number 430205410 Phone 0491 570 156"
-            " Date of birth 1 Feb 1990 State VIC Postcode 3065 City Fitzroy Status Active"
+            " Date of birth 1 Feb 1990 State VIC Postcode 3065 Suburb Fitzroy Status Active"
             " Plan start date 1 Aug 2026 Plan end date 31 Jul 2027"
         ),
         "Line 4 Ada Lindqvist Faulty Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist",
@@ -77,7 +78,7 @@ def test_an_office_imports_its_own_file(owner: Browser, people: Callable[[], lis
         (
             "Line 6 Cy Nguyễn New Check Plan end date “30 Jun 2026”: is before the plan start date, 1 Jul 2026"
             " First name Cy Last name Nguyễn NDIS number 430205412 Date of birth 5 May 1985 State WA Postcode 6000"
-            " City Perth Status Active Plan start date 1 Jul 2026 Plan end date 30 Jun 2026"
+            " Suburb Perth Status Active Plan start date 1 Jul 2026 Plan end date 30 Jun 2026"
         ),
         (
             "Line 7 Di Evans Faulty Account manager “Nobody Known”: must be the name or id of an account manager"
@@ -111,9 +112,52 @@ def test_the_same_file_duplicates_nobody(owner: Browser, people: Callable[[], li
     assert (f'href="{first}"' in repeated.text, "Import the same file again" in repeated.text) == (True, True)
     rejected = owner.submit(path)
     assert (rejected.status_code, "must be ticked" in rejected.text) == (422, True)
-    assert "City Bronte → Bondi" in rows(repeated)[0]
+    assert "Suburb Bronte → Bondi" in rows(repeated)[0]
     assert counts(confirm(owner, path, {"again": "yes"}))["Changed"] == 1
     assert people() == [ROISIN, BEE, CY]
+
+
+def test_a_check_of_an_imported_file_names_the_import(owner: Browser) -> None:
+    content = b"Surname,NDIS Number\nThompson,430205410\n"
+    first = import_path(upload(owner, content))
+    assert owner.get("/console/imports").text.count("Not imported yet") == 1
+    confirm(owner, first)
+    for _ in range(2):
+        again = upload(owner, content)
+    other = import_path(upload(owner, content + b"Owens,430205411\n"))
+    assert f'the same file as the <a href="{first}">import of ' in again.text
+    page = owner.get("/console/imports").text
+    links = re.findall(r'class="lead"><a href="([^"]+)"', page)
+    assert links == [other, import_path(again), first]  # without the check that a later one has replaced
+    assert (page.count("Not imported yet"), page.count("Only checked")) == (1, 1)
+    assert f'Same file as the <a href="{first}">import of ' in page
+
+
+def test_all_faults_and_warnings_of_a_row_are_named_at_once(owner: Browser) -> None:
+    content = (
+        b"First name,NDIS Number,DOB,Phone,Plan start,Plan end\n"
+        b"Ada,43020,31/02/1980,12,1/7/2026,30/6/2026\n"
+        b"Ben,43020,31/02/1980,0491 570 156,1/7/2026,30/6/2027\n"
+    )
+    check = upload(owner, content)
+    odd = "NDIS number “43020”: should have 9 digits, such as 430 205 409"
+    assert rows(check) == [
+        (
+            "Line 2 Ada Faulty Check Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist"
+            f" {odd} Phone “12”: should have 8 to 15 digits, such as 0491 570 156"
+            " Plan end date “30 Jun 2026”: is before the plan start date, 1 Jul 2026"
+        ),
+        (
+            "Line 3 Ben Faulty Check Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist"
+            f" NDIS number “43020”: line 2 has the same NDIS number {odd}"
+        ),
+    ]
+    assert counts(check) == {"Rows": 2, "Faulty": 2, "With warnings": 2}
+    [_, first, second] = csv.reader(
+        io.StringIO(owner.get(f"{import_path(check)}/rejected.csv").content.decode("utf-8-sig"))
+    )
+    assert ("31 Feb 1980 doesn’t exist" in first[-1], "should have 9 digits" in first[-1]) == (True, True)
+    assert "line 2 has the same NDIS number" in second[-1]
 
 
 def test_columns_are_mapped_once(owner: Browser, people: Callable[[], list[Person]]) -> None:
@@ -144,7 +188,7 @@ def test_the_kind_of_a_file_can_be_changed(owner: Browser) -> None:
     content = b"Name,ABN,Suburb\nCopper Quokka,51 824 753 556,Perth\n"
     check = upload(owner, content)
     path = import_path(check)
-    assert rows(check) == ["Line 2 Copper Quokka New Name Copper Quokka ABN 51824753556 Active yes City Perth"]
+    assert rows(check) == ["Line 2 Copper Quokka New Name Copper Quokka ABN 51824753556 Active yes Suburb Perth"]
     page = owner.get(f"{path}/columns", params={"kind": "note-types"})
     assert '<option value="note_type" selected>' in page.text
     form = {"resource": "note-types", "column-0": "note_type"}

@@ -24,6 +24,7 @@ ROW_COLUMNS: LiteralString = """
 TABLE_COLUMNS: LiteralString = "id, first_name, last_name, active, is_internal, deleted"
 FROM_MANAGERS: LiteralString = """from account_managers manager
     join users on users.plan_manager_id = $1 and users.id = manager.id"""
+WITH_IDS: LiteralString = "where manager.plan_manager_id = $1 and manager.id = any ($2)"
 IS_VISIBLE: LiteralString = """not manager.deleted and not manager.is_internal
         and ($2 = '' or users.email is null or strpos(lower(split_part(users.email, '@', -1)), $2) = 0)"""
 
@@ -77,7 +78,7 @@ async def count(db: Executor, plan_manager_id: UUID, query: AccountManagerListQu
 GET_MANY: LiteralString = f"""
     select {COLUMNS}
     {FROM_MANAGERS}
-    where manager.plan_manager_id = $1 and manager.id = any ($2)
+    {WITH_IDS}
 """
 
 
@@ -89,7 +90,7 @@ async def get_many(db: Executor, plan_manager_id: UUID, account_manager_ids: Seq
 GET_MANY_DETAILS: LiteralString = f"""
     select {COLUMNS}, manager.updated_at
     {FROM_MANAGERS}
-    where manager.plan_manager_id = $1 and manager.id = any ($2)
+    {WITH_IDS}
 """
 
 
@@ -115,13 +116,19 @@ async def get_visible(
     return await db.one_or_none(AccountManager, GET_VISIBLE, plan_manager_id, operator.lower(), account_manager_id)
 
 
-SELECT_FOR_UPDATE: LiteralString = f"""
+GET_ROWS: LiteralString = f"""
     select {ROW_COLUMNS}
     {FROM_MANAGERS}
-    where manager.plan_manager_id = $1 and manager.id = any ($2)
-    order by manager.id
-    for update
+    {WITH_IDS} order by manager.id
 """
+
+
+async def get_rows(db: Executor, plan_manager_id: UUID, account_manager_ids: Sequence[UUID]) -> list[AccountManagerRow]:
+    """The rows that exist among the ids, of hidden account managers too."""
+    return await db.rows(AccountManagerRow, GET_ROWS, plan_manager_id, account_manager_ids)
+
+
+SELECT_FOR_UPDATE: LiteralString = GET_ROWS + " for update"
 
 
 async def select_for_update(
@@ -160,12 +167,7 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> list[U
     return await tx.rows(UUID, INSERT, plan_manager_id, records)
 
 
-EXPORT: LiteralString = f"""
-    select {ROW_COLUMNS}
-    {FROM_MANAGERS}
-    where manager.plan_manager_id = $1
-    order by manager.id
-"""
+EXPORT: LiteralString = f"select {ROW_COLUMNS} {FROM_MANAGERS} where manager.plan_manager_id = $1 order by manager.id"
 
 
 def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccountManagerRow]:

@@ -31,13 +31,15 @@ async def list_existing(db: Executor, plan_manager_id: UUID, exit_reason_ids: Se
     return await db.rows(UUID, LIST_EXISTING, plan_manager_id, exit_reason_ids)
 
 
-SELECT_FOR_UPDATE: LiteralString = f"""
-    select {COLUMNS}
-    from exit_reasons
-    where plan_manager_id = $1 and id = any ($2)
-    order by id
-    for update
-"""
+GET_MANY: LiteralString = f"select {COLUMNS} from exit_reasons where plan_manager_id = $1 and id = any ($2) order by id"
+
+
+async def get_many(db: Executor, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID]) -> list[ExitReason]:
+    """The exit reasons that exist among the ids."""
+    return await db.rows(ExitReason, GET_MANY, plan_manager_id, exit_reason_ids)
+
+
+SELECT_FOR_UPDATE: LiteralString = GET_MANY + " for update"
 
 
 async def select_for_update(

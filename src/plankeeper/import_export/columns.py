@@ -31,7 +31,12 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "gender": ("Sex",),
         "status": ("Participant status",),
         "service_region_id": ("Region", "Service region"),
-        "approval_required": ("Approval needed", "Invoices need approval", "Requires approval"),
+        "approval_required": (
+            "Invoices require approval",
+            "Approval needed",
+            "Invoices need approval",
+            "Requires approval",
+        ),
         "onboard_date": ("Onboarded", "Joined", "Start date", "Date joined", "Onboarding date"),
         "created_at": ("Created", "Created on"),
         "date_ceased": ("Ceased", "Exit date", "Date left", "Left"),

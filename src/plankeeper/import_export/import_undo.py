@@ -1,14 +1,14 @@
 """Undoes an import, as long as none of its records has changed since."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 from msgspec import Raw, Struct
 
-from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.client import Executor
 from plankeeper.events import store as event_store
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import WriteContext
@@ -16,16 +16,10 @@ from plankeeper.http.json import to_json
 from plankeeper.http.schemas import decode_custom_type
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.registry import RESOURCES
+from plankeeper.import_export.undoable_resources import UNDOABLE
+from plankeeper.import_export.upsert import InvalidRowsError
 from plankeeper.imports import store
 from plankeeper.imports.schemas import Import, ImportedRow
-from plankeeper.note_types import service as note_type_service
-from plankeeper.note_types import store as note_type_store
-from plankeeper.participants import service as participant_service
-from plankeeper.participants import store as participant_store
-from plankeeper.providers import service as provider_service
-from plankeeper.providers import store as provider_store
-from plankeeper.team_members import service as team_service
-from plankeeper.team_members import store as team_store
 
 BATCH_SIZE = 1000
 MAX_BLOCKERS = 50
@@ -35,7 +29,11 @@ _REFERENCES = {
     "exit_reason_subcategory": "exit_reason_subcategory_id",
 }
 
-BlockerReason = Literal["changed", "deleted", "has_team", "has_invoices", "expired"]
+# What the checks of invoices compute. It changes with other invoices, too.
+_COMPUTED = ("errors", "is_duplicate", "state_management")
+_decoder = msgspec.json.Decoder(float_hook=Decimal)
+
+BlockerReason = Literal["changed", "deleted", "new", "has_team", "has_invoices", "expired", "invalid"]
 
 
 class Reference(Struct):
@@ -69,21 +67,9 @@ class UndoBlockedError(Exception):
         self.blockers = blockers
 
 
-@dataclass(frozen=True, slots=True)
-class _Undo:
-    """How the import of a resource is undone. Ids are those of `import_rows`."""
-
-    kind: str  # of its events
-    lock: Callable[[Transaction, UUID, Sequence[str]], Awaitable[object]]
-    get_many: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[Struct]]]
-    delete_many: Callable[[WriteContext, Sequence[str]], Awaitable[None]]
-    has_team: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]] | None = None
-    has_invoices: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]] | None = None
-
-
 def can_be_undone(resource: str) -> bool:
-    """Whether records of a resource can be deleted, so that their import can be undone."""
-    return resource in _UNDO
+    """Whether imports of a resource can be undone."""
+    return resource in UNDOABLE
 
 
 async def find_blockers(db: Executor, plan_manager_id: UUID, record: Import) -> UndoBlockers:
@@ -98,7 +84,7 @@ async def find_blockers(db: Executor, plan_manager_id: UUID, record: Import) -> 
 
 async def undo_import(ctx: WriteContext, record: Import) -> None:
     """Delete the created records, and restore the previous values of the changed ones. Raises UndoBlockedError."""
-    undo = _UNDO[record.resource]
+    undo = UNDOABLE[record.resource]
     async for rows in _batches(ctx.tx, ctx.plan_manager_id, record):
         await undo.lock(ctx.tx, ctx.plan_manager_id, [each.record_id or "" for each in rows])
     blockers = await find_blockers(ctx.tx, ctx.plan_manager_id, record)
@@ -107,7 +93,7 @@ async def undo_import(ctx: WriteContext, record: Import) -> None:
     async for rows in _batches(ctx.tx, ctx.plan_manager_id, record):
         created = [each.record_id or "" for each in rows if each.outcome == "created"]
         changed = [each for each in rows if each.outcome == "changed"]
-        if created:
+        if created and undo.delete_many:
             await undo.delete_many(ctx, created)
         if changed:
             await _restore(ctx, record, changed)
@@ -125,7 +111,7 @@ async def _batches(db: Executor, plan_manager_id: UUID, record: Import) -> Async
 async def _find_in_batch(
     db: Executor, plan_manager_id: UUID, record: Import, rows: Sequence[ImportedRow]
 ) -> list[UndoBlocker]:
-    undo = _UNDO[record.resource]
+    undo = UNDOABLE[record.resource]
     ids = [each.record_id or "" for each in rows]
     events = {
         each.id: each
@@ -141,7 +127,9 @@ async def _find_in_batch(
         id_ = row.record_id or ""
         own, last = events.get(row.event_id) if row.event_id else None, later.get(id_)
         reason = _blocker_reason(own, current.get(id_), last)
-        if reason is None and id_ in with_team:
+        if reason is None and row.outcome == "created" and undo.delete_many is None:
+            reason = "new"
+        elif reason is None and id_ in with_team:
             reason = "has_team"
         elif reason is None and id_ in with_invoices:
             reason = "has_invoices"
@@ -187,7 +175,7 @@ def _comparable(record: Raw) -> dict[str, Any]:
     """A record without the names of its references, which change without an event of the record."""
     fields: dict[str, Any] = msgspec.json.decode(record)
     references: dict[str, Any] = {name: _reference_id(fields.get(name)) for name in _REFERENCES}
-    return fields | references
+    return {name: value for name, value in fields.items() if name not in _COMPUTED} | references
 
 
 def _reference_id(reference: Any) -> str | None:
@@ -197,7 +185,8 @@ def _reference_id(reference: Any) -> str | None:
 def _name(event: Event | None) -> str:
     fields: dict[str, Any] = msgspec.json.decode(event.data) if event and event.data else {}
     full_name = " ".join(filter(None, (fields.get("first_name"), fields.get("last_name"))))
-    return full_name or fields.get("entity_name") or fields.get("note_type") or fields.get("email") or ""
+    names = ("entity_name", "note_type", "name", "invoice_number", "email")
+    return full_name or next((fields[name] for name in names if fields.get(name)), "")
 
 
 async def _restore(ctx: WriteContext, record: Import, rows: Sequence[ImportedRow]) -> None:
@@ -212,12 +201,29 @@ async def _restore(ctx: WriteContext, record: Import, rows: Sequence[ImportedRow
         known = {name: value for name, value in values.items() if name in resource.import_schema.__struct_fields__}
         parsed = msgspec.convert(known, resource.import_schema, dec_hook=decode_custom_type)
         previous.append(ImportRow(row.line_number, parsed))
-    await resource.upsert(ctx, previous)
+    try:
+        await resource.upsert(ctx, previous)
+    except InvalidRowsError as error:
+        raise UndoBlockedError(_invalid_rows(error, {each.line_number: each for each in rows}, events)) from None
+
+
+def _invalid_rows(
+    error: InvalidRowsError, rows: Mapping[int, ImportedRow], events: Mapping[UUID, Event]
+) -> UndoBlockers:
+    """Records whose previous values aren't accepted any more, such as an account manager without an email."""
+    found = [rows[each] for each in sorted({each.line_number for each in error.errors})]
+    blockers = [
+        UndoBlocker(
+            each.line_number, each.record_id or "", _name(events[each.event_id] if each.event_id else None), "invalid"
+        )
+        for each in found
+    ]
+    return UndoBlockers(blockers[:MAX_BLOCKERS], len(blockers))
 
 
 def _import_values(previous: Raw | None, record_id: str) -> dict[str, Any]:
     """The previous values of an event as the columns of an import, with the record's id."""
-    values: dict[str, Any] = msgspec.json.decode(previous or b"{}")
+    values: dict[str, Any] = _decoder.decode(previous or b"{}")
     for name, column in _REFERENCES.items():
         if name in values:
             values[column] = _reference_id(values.pop(name))
@@ -226,53 +232,3 @@ def _import_values(previous: Raw | None, record_id: str) -> dict[str, Any]:
     participant_id, _, id_ = record_id.rpartition("/")
     values["id"] = int(id_) if id_.isdecimal() else id_
     return values | ({"participant_id": participant_id} if participant_id else {})
-
-
-def _uuids(ids: Sequence[str]) -> list[UUID]:
-    return [UUID(each) for each in ids]
-
-
-def _member_keys(ids: Sequence[str]) -> tuple[list[UUID], list[UUID]]:
-    """The ids of the participants, and those of the members."""
-    return _uuids([each.partition("/")[0] for each in ids]), _uuids([each.partition("/")[2] for each in ids])
-
-
-async def _delete_note_types(ctx: WriteContext, ids: Sequence[str]) -> None:
-    for each in ids:
-        await note_type_service.delete(ctx, int(each))
-
-
-async def _delete_team_members(ctx: WriteContext, ids: Sequence[str]) -> None:
-    for participant_id, member_id in zip(*_member_keys(ids), strict=True):
-        await team_service.delete(ctx, participant_id, member_id)
-
-
-_UNDO: Mapping[str, _Undo] = {
-    "participants": _Undo(
-        "participant",
-        lambda tx, plan_manager_id, ids: participant_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: participant_store.get_many(db, plan_manager_id, _uuids(ids)),
-        lambda ctx, ids: participant_service.delete_many(ctx, _uuids(ids)),
-        store.list_participants_with_team,
-        store.list_participants_with_invoices,
-    ),
-    "providers": _Undo(
-        "provider",
-        lambda tx, plan_manager_id, ids: provider_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: provider_store.get_many(db, plan_manager_id, _uuids(ids)),
-        lambda ctx, ids: provider_service.delete_many(ctx, _uuids(ids)),
-        has_invoices=store.list_providers_with_invoices,
-    ),
-    "team-members": _Undo(
-        "team_member",
-        lambda tx, plan_manager_id, ids: team_store.select_for_update(tx, plan_manager_id, *_member_keys(ids)),
-        lambda db, plan_manager_id, ids: team_store.get_many(db, plan_manager_id, *_member_keys(ids)),
-        _delete_team_members,
-    ),
-    "note-types": _Undo(
-        "note_type",
-        lambda tx, plan_manager_id, ids: note_type_store.select_for_update(tx, plan_manager_id, [*map(int, ids)]),
-        lambda db, plan_manager_id, ids: note_type_store.get_many(db, plan_manager_id, [*map(int, ids)]),
-        _delete_note_types,
-    ),
-}

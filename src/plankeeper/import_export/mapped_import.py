@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import islice
@@ -22,7 +22,7 @@ from plankeeper.import_export.matching import Matcher, assign_ids
 from plankeeper.import_export.reader import ImportRow
 from plankeeper.import_export.references import load_references
 from plankeeper.import_export.registry import RESOURCES, Resource
-from plankeeper.import_export.row_warnings import find_warnings
+from plankeeper.import_export.row_warnings import find_warnings, find_warnings_in_cells
 from plankeeper.import_export.source_files import SourceFile, SourceRow, read_source
 from plankeeper.imports.schemas import ImportOptions, ImportRowRecord, Outcome, OutcomeCounts, Problem
 from plankeeper.note_types import store as note_type_store
@@ -64,7 +64,8 @@ async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOpti
         events = await event_store.list_by_import(ctx.tx, ctx.plan_manager_id, _import_id(ctx), last_event)
         last_event = events[-1].id if events else last_event
         _add_events(results, events)
-        _add_warnings(options.resource, results, datetime.now(ctx.settings.time_zone).date())
+        readable = {each.line_number: each.readable for each in batch}
+        _add_warnings(options.resource, results, readable, datetime.now(ctx.settings.time_zone).date())
         yield results
         if is_first:
             await ctx.tx.analyze(*resource.tables, wait=False)
@@ -182,7 +183,12 @@ def _add_events(results: Sequence[RowResult], events: Sequence[Event]) -> None:
             result.outcome = "created" if result.event.previous is None else "changed"
 
 
-def _add_warnings(resource: str, results: Sequence[RowResult], today: date) -> None:
+def _add_warnings(
+    resource: str, results: Sequence[RowResult], readable: Mapping[int, Mapping[str, str]], today: date
+) -> None:
+    """Also of faulty rows, so that somebody who corrects one sees all that is wrong with it at once."""
     for result in results:
         if result.event and result.event.data:
             result.problems += find_warnings(resource, result.event.data, today)
+        elif result.outcome == "rejected":
+            result.problems += find_warnings_in_cells(resource, readable[result.line_number], today)

@@ -64,7 +64,7 @@ class Matcher:
         holders = await self._list_holders(ctx, rows)
         for row in rows:
             while rejected and rejected[0][0] < row.line_number:
-                self._add_number(*rejected.popleft())
+                self._add_number(*rejected.popleft(), result)
             number = self._number(row)
             if number and self._numbered:
                 self._match_row(row, number, holders[number], self._numbered, result)
@@ -72,12 +72,20 @@ class Matcher:
                 continue
             result.rows.append(row)
         for line_number, number in rejected:
-            self._add_number(line_number, number)
+            self._add_number(line_number, number, result)
         return result
 
-    def _add_number(self, line_number: int, text: str) -> None:
-        if text.strip():
-            self._lines_by_number.setdefault(plain_number(clean(text)), line_number)
+    def _add_number(self, line_number: int, text: str, result: MatchResult) -> None:
+        """Remember the number of a rejected row. What it repeats is a warning beside the row's faults."""
+        number = plain_number(clean(text)) if text.strip() else ""
+        if not number or not self._numbered:
+            return
+        first = self._lines_by_number.setdefault(number, line_number)
+        if first != line_number:
+            result.warnings[line_number] = self._repeats(first, number, self._numbered)
+
+    def _repeats(self, first: int, number: str, numbered: Numbered) -> Problem:
+        return Problem(numbered.field, number, f"line {first:,} has the same {numbered.label}")
 
     def _is_rejected_or_skipped(self, row: ImportRow[Any], result: MatchResult) -> bool:
         return row.line_number in result.faults or row.line_number in result.skipped
@@ -121,7 +129,7 @@ class Matcher:
         others = [each for each in holders if str(each.id) != own_id]
         matches = own_id is None and self._existing != "create"
         if first != row.line_number:
-            problem = Problem(numbered.field, number, f"line {first:,} has the same {numbered.label}")
+            problem = self._repeats(first, number, numbered)
             (result.faults if matches else result.warnings)[row.line_number] = problem
         elif len(others) > 1 and matches:
             message = f"{_names(others)} have this {numbered.label}: add the ID of one of them"

@@ -1,5 +1,6 @@
 """Warnings about the records of an import: values that are accepted but probably wrong."""
 
+from collections.abc import Mapping
 from datetime import date
 
 import msgspec
@@ -39,6 +40,12 @@ class ProviderFacts(Struct):
     state: str | None = None
 
 
+_FACTS = {
+    "participants": ParticipantFacts.__struct_fields__,
+    "providers": ProviderFacts.__struct_fields__,
+}
+
+
 def find_warnings(resource: str, record: Raw, today: date) -> list[Problem]:
     """The warnings about a record as its event shows it."""
     if resource == "participants":
@@ -48,6 +55,13 @@ def find_warnings(resource: str, record: Raw, today: date) -> list[Problem]:
         provider = msgspec.json.decode(record, type=ProviderFacts)
         return [_warning(each, provider) for each in provider_rules.find_implausible(provider)]
     return []
+
+
+def find_warnings_in_cells(resource: str, cells: Mapping[str, str], today: date) -> list[Problem]:
+    """The warnings about a faulty row: those about the cells that could be read."""
+    known = {name: cell for name, cell in cells.items() if name in _FACTS.get(resource, ())}
+    found = find_warnings(resource, Raw(msgspec.json.encode(known)), today)
+    return [each for each in found if each.field in known]
 
 
 def _warning(implausible: Implausible, record: Struct) -> Problem:

@@ -1,7 +1,7 @@
 """Reads the files of other programs: each row with its original cells, and the values of the mapped columns."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -38,13 +38,17 @@ ResolveReference = Callable[[str, str], str]
 
 
 class SourceRow(NamedTuple):
-    """A row of a file: its original cells, and its values or its problems. `number` is the cell that matches rows."""
+    """A row of a file: its original cells, and its values or its problems.
+
+    `number` is the cell that matches rows. `readable` are the texts of the fields without a fault, for warnings.
+    """
 
     line_number: int
     cells: list[str]
     row: ImportRow[Any] | None
     problems: list[Problem]
     number: str = ""
+    readable: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,13 @@ class _RowParser:
         if invalid:
             problems.append(self._problem(row, invalid, "must be a datetime in the years 2 to 9998"))
         number = original[self._number_position] if self._number_position in range(len(original)) else ""
-        return SourceRow(row.line_number, original, None if problems else parsed, problems, number)
+        faulty = {_field_of(each.field) for each in problems}
+        readable = {
+            column.name: cell
+            for column, cell in zip(self._columns, cells, strict=True)
+            if cell and column.name not in faulty
+        }
+        return SourceRow(row.line_number, original, None if problems else parsed, problems, number, readable)
 
     def _normalized_cells(self, cells: list[str]) -> tuple[list[str], list[Problem]]:
         """The cells of the mapped columns. Cells that can't be read are empty, so that the others are validated."""
@@ -183,6 +193,11 @@ class _RowParser:
         return normalized, problems
 
     def _problem(self, row: CsvRow, field: str, message: str) -> Problem:
-        name = field.partition("[")[0].partition(".")[0]
+        name = _field_of(field)
         value = next((row.cells[at] for at, each in self._positions if each == name and at < len(row.cells)), "")
         return Problem(field, printable(value.strip())[:MAX_VALUE], message)
+
+
+def _field_of(location: str) -> str:
+    """The field of a place such as `line_items[0].quantity`."""
+    return location.partition("[")[0].partition(".")[0]

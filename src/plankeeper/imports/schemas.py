@@ -62,6 +62,10 @@ class Import(OutcomeCounts, kw_only=True):
     columns: list[str] | None
     mapping: list[str] | None
 
+    @property
+    def is_finished(self) -> bool:
+        return self.state in ("imported", "undone")
+
 
 class Problem(Struct):
     """A fault or a warning of a row: the field (empty for the whole row), the value in the file, the message."""

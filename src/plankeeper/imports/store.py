@@ -55,6 +55,15 @@ async def get(db: Executor, plan_manager_id: UUID, import_id: UUID) -> Import | 
     return await db.one_or_none(Import, GET, plan_manager_id, import_id)
 
 
+OF_EVENT: LiteralString = "(select import_id from events where plan_manager_id = $1 and events.id = $2)"
+GET_OF_EVENT = f"select {COLUMNS} from imports where plan_manager_id = $1 and id = {OF_EVENT}"
+
+
+async def get_of_event(db: Executor, plan_manager_id: UUID, event_id: UUID) -> Import | None:
+    """The import that recorded an event, also by its undo."""
+    return await db.one_or_none(Import, GET_OF_EVENT, plan_manager_id, event_id)
+
+
 SELECT_FOR_UPDATE = GET + " for update"
 
 
@@ -67,7 +76,16 @@ LIST_PAGE = f"""
     select {COLUMNS}
     from imports
     where plan_manager_id = $1 and ($2::uuid is null or id < $2)
-        and (state in ('imported', 'undone') or created_by = $3)
+        and (
+            state in ('imported', 'undone')
+            or created_by = $3
+                and exists (select from import_files file where file.plan_manager_id = $1 and file.id = imports.id)
+                and not exists (
+                    select from imports newer
+                    where newer.plan_manager_id = $1 and newer.digest = imports.digest and newer.created_by = $3
+                        and newer.state in ('uploaded', 'checked') and newer.id > imports.id
+                )
+        )
     order by id desc
     limit $4
 """
@@ -76,22 +94,27 @@ LIST_PAGE = f"""
 async def list_page(
     db: Executor, plan_manager_id: UUID, before: UUID | None, account_id: UUID, limit: int
 ) -> list[Import]:
-    """The newest imports first, with the unfinished ones of an account."""
+    """The newest imports first, with the checks of an account that it can still confirm, the last one of each file."""
     return await db.rows(Import, LIST_PAGE, plan_manager_id, before, account_id, limit)
 
 
-GET_SAME_FILE = f"""
-    select {COLUMNS}
-    from imports
-    where plan_manager_id = $1 and digest = $2 and state = 'imported'
-    order by id desc
-    limit 1
-"""
+IS_IMPORTED: LiteralString = "where plan_manager_id = $1 and state = 'imported'"
+GET_SAME_FILE = f"select {COLUMNS} from imports {IS_IMPORTED} and digest = $2 order by id desc limit 1"
 
 
 async def get_same_file(db: Executor, plan_manager_id: UUID, digest: str) -> Import | None:
     """The last import of a file with this content that was not undone."""
     return await db.one_or_none(Import, GET_SAME_FILE, plan_manager_id, digest)
+
+
+LIST_SAME_FILES = f"""
+    select distinct on (digest) {COLUMNS} from imports {IS_IMPORTED} and digest = any ($2) order by digest, id desc
+"""
+
+
+async def list_same_files(db: Executor, plan_manager_id: UUID, digests: Sequence[str]) -> list[Import]:
+    """The same for the contents of several files."""
+    return await db.rows(Import, LIST_SAME_FILES, plan_manager_id, digests)
 
 
 UPDATE_CHECKED = """

@@ -30,6 +30,7 @@ from plankeeper.events import store
 from plankeeper.events.schemas import Event
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
+from plankeeper.imports import store as import_store
 from plankeeper.participants import store as participant_store
 from plankeeper.team_members import restoration
 
@@ -55,6 +56,7 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
         "resource_name": truncate(resource_name(event), MAX_NAME_LENGTH),
         "resource_url": resource_url(event),
         "undo": undo_url(event),
+        "of_import": await import_store.get_of_event(request.db, request.plan_manager_id, event_id),
     }
     return HtmlPage("event.html", context)
 

@@ -26,6 +26,8 @@ pages = Pages()
 REASONS = {
     "changed": "has changed",
     "deleted": "was deleted",
+    "new": "is new, and can’t be deleted",
+    "invalid": "can’t get its previous values back: an email can’t be removed",
     "has_team": "has team members now",
     "has_invoices": "has invoices now",
     "expired": "has no event any more",

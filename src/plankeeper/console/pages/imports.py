@@ -59,10 +59,11 @@ async def list_(request: PageRequest) -> HtmlPage:
     before = parse_uuid(request.query.text("before"))
     rows = await store.list_page(request.db, request.plan_manager_id, before, request.account.account_id, LIST_SIZE + 1)
     older = with_query(f"{PREFIX}/imports", {"before": str(rows[LIST_SIZE - 1].id)}) if len(rows) > LIST_SIZE else None
-    return HtmlPage(
-        "imports.html",
-        {"imports": rows[:LIST_SIZE], "kinds": IMPORT_KINDS, "older": older, "before": before},
-    )
+    shown = rows[:LIST_SIZE]
+    checked = [each.digest for each in shown if not each.is_finished]
+    same = await store.list_same_files(request.db, request.plan_manager_id, checked) if checked else []
+    context = {"imports": shown, "same_files": {each.digest: each for each in same}}
+    return HtmlPage("imports.html", context | {"kinds": IMPORT_KINDS, "older": older, "before": before})
 
 
 @pages.get("/imports/new", role="manager")
@@ -145,12 +146,13 @@ async def save_columns(request: FormRequest, file_id: UUID) -> Redirect:
 @pages.get("/imports/{import_id}", role="manager")
 async def get(request: PageRequest, import_id: UUID) -> HtmlPage | Redirect:
     record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
-    is_finished = record.state in ("imported", "undone")
-    if not is_finished:
+    if not record.is_finished:
         _require_own(request, record)
     if record.state == "uploaded":
         return Redirect(f"{PREFIX}/imports/{import_id}/columns")
-    same_file = None if is_finished else await store.get_same_file(request.db, request.plan_manager_id, record.digest)
+    same_file = (
+        None if record.is_finished else await store.get_same_file(request.db, request.plan_manager_id, record.digest)
+    )
     context = await _rows_context(request, record) | {
         "record": record,
         "kind": IMPORT_KINDS[record.resource].label,
@@ -159,7 +161,7 @@ async def get(request: PageRequest, import_id: UUID) -> HtmlPage | Redirect:
         "rejected_days": request.settings.rejected_row_retention,
         "can_be_undone": record.state == "imported" and can_be_undone(record.resource) and record.written_count > 0,
     }
-    return HtmlPage("import_done.html" if is_finished else "import_check.html", context)
+    return HtmlPage("import_done.html" if record.is_finished else "import_check.html", context)
 
 
 @pages.post("/imports/{import_id}", role="manager", on_error=get)
@@ -185,7 +187,7 @@ async def confirm(request: FormRequest, import_id: UUID) -> Redirect:
 async def rejected(request: PageRequest, import_id: UUID) -> Download:
     """The faulty rows with their original columns and what is wrong with them."""
     record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
-    if record.state not in ("imported", "undone"):
+    if not record.is_finished:
         _require_own(request, record)
     names = record.columns or ["Line of the file"]
     batches = _rejected_batches(request, record, len(names))

@@ -1,0 +1,113 @@
+"""How the imports of each resource are undone."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from msgspec import Struct
+
+from plankeeper.account_managers import store as account_manager_store
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.exit_reasons import store as exit_reason_store
+from plankeeper.http.context import WriteContext
+from plankeeper.import_export.reader import ImportRow
+from plankeeper.import_export.registry import RESOURCES
+from plankeeper.imports import store
+from plankeeper.invoices import store as invoice_store
+from plankeeper.invoices.schemas import InvoiceImport
+from plankeeper.note_types import service as note_type_service
+from plankeeper.note_types import store as note_type_store
+from plankeeper.participants import service as participant_service
+from plankeeper.participants import store as participant_store
+from plankeeper.providers import service as provider_service
+from plankeeper.providers import store as provider_store
+from plankeeper.team_members import service as team_service
+from plankeeper.team_members import store as team_store
+
+
+@dataclass(frozen=True, slots=True)
+class UndoableResource:
+    """How the import of a resource is undone. Ids are those of `import_rows`.
+
+    Without `delete_many`, records can't be deleted: only imports that created none can be undone.
+    """
+
+    kind: str  # of its events
+    lock: Callable[[Transaction, UUID, Sequence[str]], Awaitable[object]]
+    get_many: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[Struct]]]
+    delete_many: Callable[[WriteContext, Sequence[str]], Awaitable[None]] | None
+    has_team: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]] | None = None
+    has_invoices: Callable[[Executor, UUID, Sequence[str]], Awaitable[Sequence[str]]] | None = None
+
+
+def _uuids(ids: Sequence[str]) -> list[UUID]:
+    return [UUID(each) for each in ids]
+
+
+def _member_keys(ids: Sequence[str]) -> tuple[list[UUID], list[UUID]]:
+    """The ids of the participants, and those of the members."""
+    return _uuids([each.partition("/")[0] for each in ids]), _uuids([each.partition("/")[2] for each in ids])
+
+
+async def _mark_invoices_deleted(ctx: WriteContext, ids: Sequence[str]) -> None:
+    rows = [ImportRow(line_number, InvoiceImport(id=each, is_deleted=True)) for line_number, each in enumerate(ids, 1)]
+    await RESOURCES["invoices"].upsert(ctx, rows)
+
+
+async def _delete_note_types(ctx: WriteContext, ids: Sequence[str]) -> None:
+    for each in ids:
+        await note_type_service.delete(ctx, int(each))
+
+
+async def _delete_team_members(ctx: WriteContext, ids: Sequence[str]) -> None:
+    for participant_id, member_id in zip(*_member_keys(ids), strict=True):
+        await team_service.delete(ctx, participant_id, member_id)
+
+
+UNDOABLE: Mapping[str, UndoableResource] = {
+    "exit-reasons": UndoableResource(
+        "exit_reason",
+        lambda tx, plan_manager_id, ids: exit_reason_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
+        lambda db, plan_manager_id, ids: exit_reason_store.get_many(db, plan_manager_id, _uuids(ids)),
+        None,
+    ),
+    "account-managers": UndoableResource(
+        "account_manager",
+        lambda tx, plan_manager_id, ids: account_manager_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
+        lambda db, plan_manager_id, ids: account_manager_store.get_rows(db, plan_manager_id, _uuids(ids)),
+        None,
+    ),
+    "invoices": UndoableResource(
+        "invoice",
+        lambda tx, plan_manager_id, ids: invoice_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
+        lambda db, plan_manager_id, ids: invoice_store.get_many(db, plan_manager_id, _uuids(ids)),
+        _mark_invoices_deleted,
+    ),
+    "participants": UndoableResource(
+        "participant",
+        lambda tx, plan_manager_id, ids: participant_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
+        lambda db, plan_manager_id, ids: participant_store.get_many(db, plan_manager_id, _uuids(ids)),
+        lambda ctx, ids: participant_service.delete_many(ctx, _uuids(ids)),
+        store.list_participants_with_team,
+        store.list_participants_with_invoices,
+    ),
+    "providers": UndoableResource(
+        "provider",
+        lambda tx, plan_manager_id, ids: provider_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
+        lambda db, plan_manager_id, ids: provider_store.get_many(db, plan_manager_id, _uuids(ids)),
+        lambda ctx, ids: provider_service.delete_many(ctx, _uuids(ids)),
+        has_invoices=store.list_providers_with_invoices,
+    ),
+    "team-members": UndoableResource(
+        "team_member",
+        lambda tx, plan_manager_id, ids: team_store.select_for_update(tx, plan_manager_id, *_member_keys(ids)),
+        lambda db, plan_manager_id, ids: team_store.get_many(db, plan_manager_id, *_member_keys(ids)),
+        _delete_team_members,
+    ),
+    "note-types": UndoableResource(
+        "note_type",
+        lambda tx, plan_manager_id, ids: note_type_store.select_for_update(tx, plan_manager_id, [*map(int, ids)]),
+        lambda db, plan_manager_id, ids: note_type_store.get_many(db, plan_manager_id, [*map(int, ids)]),
+        _delete_note_types,
+    ),
+}
