@@ -102,16 +102,16 @@ def test_somebody_of_the_team_leads_to_the_participant(visitor: Any, client: Cli
 def test_a_change_is_seen_and_undone_in_two_pages(visitor: Any, client: Client) -> None:
     path = f"/participants/{client.create('/participants', ROISIN | {'city': 'Hobart'})['id']}"
     visitor.goto(f"/console{path}/edit/address")
-    visitor.get_by_label("City").fill("Burnie")
+    visitor.get_by_label("Suburb").fill("Burnie")
     click(visitor, "button", "Save changes")
     loads = LoadCounter(visitor)
     click(visitor, "link", "Undo")
-    assert visitor.get_by_role("row", name="City").inner_text().split() == ["City", "Burnie", "Hobart"]
+    assert visitor.get_by_role("row", name="Suburb").inner_text().split() == ["Suburb", "Burnie", "Hobart"]
     click(visitor, "button", "Undo change")
-    assert (message(visitor), loads.count) == ("Undone: City. Undo", 2)
+    assert (message(visitor), loads.count) == ("Undone: Suburb. Undo", 2)
     assert client.get(path, view="full").json()["city"] == "Hobart"
     # The timeline, which the page is now, has both changes, who made them, and an undo for each.
-    for change, text in (("Hobart → Burnie", "City changed"), ("Burnie → Hobart", "City changed")):
+    for change, text in (("Hobart → Burnie", "Suburb changed"), ("Burnie → Hobart", "Suburb changed")):
         before, after = change.split(" → ")
         entry = visitor.locator(".timeline > li").filter(has_text=f"before {before}").filter(has_text=f"after {after}")
         assert entry.get_by_text(text, exact=True).is_visible()
@@ -191,8 +191,8 @@ def test_invoices_of_a_provider_between_two_dates_over_an_amount_are_one_page_wi
     loads = LoadCounter(visitor)
     visitor.get_by_text("Filters", exact=True).click()
     visitor.locator(".list-fields").get_by_label("Provider").fill("pelican")
-    visitor.get_by_label("Date from", exact=True).fill("1/7/2026")
-    visitor.get_by_label("Date to", exact=True).fill("30/9/2026")
+    visitor.get_by_label("Invoice date from", exact=True).fill("1/7/2026")
+    visitor.get_by_label("Invoice date to", exact=True).fill("30/9/2026")
     visitor.get_by_label("Total from").fill("1,000")
     click(visitor, "button", "Apply filters")
     assert visitor.locator(".list-summary").inner_text() == "2 invoices · $3,000.51"

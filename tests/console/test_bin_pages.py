@@ -71,6 +71,10 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
     page = owner.get(entry).text
     for text in ("22 Jun 1975", "430 123 456", "Deirdre", "Calls on Mondays", "Primary contact", "Approve invoices"):
         assert text in page
+    assert re.findall(r"<dt>([^<]+)</dt>", page.partition("<h2>Team")[0]) == [
+        "First name", "Last name", "NDIS number", "Date of birth", "Receives statements", "Statements by post",
+        "Status", "PACE plan", "Invoices require approval", "Created at",
+    ]  # fmt: skip
     assert "Ann Lee restored." in restore(owner, entry)
     after = client.get(f"/participants/{person}?view=full").json()
     assert without_updated_at([after]) == without_updated_at([before])

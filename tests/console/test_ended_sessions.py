@@ -164,7 +164,7 @@ def test_changes_by_others_in_the_meantime_are_shown(
     resumed = next_path(response.headers["location"])
     browser.sign_in(person, next=resumed)
     page = browser.get(resumed).text
-    assert ('value="Burnie"' in page, "City: Queenstown" in page, SIGNED_OUT in page) == (True, True, True)
+    assert ('value="Burnie"' in page, "Suburb: Queenstown" in page, SIGNED_OUT in page) == (True, True, True)
 
 
 @pytest.mark.parametrize("path", ["/console/account/password", "/console/settings/people/invite"])

@@ -180,6 +180,7 @@ def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
     assert tiles(browser, "")["Invoices on hold"] == ("2", "$140.00")  # the choice is remembered
     assert tiles(browser, "?for=me") == own
     assert f"account_manager={manager}" in browser.get(HOME).text
+    assert 'aria-label="Whose work"' in browser.get(HOME).text
 
 
 def test_without_an_account_manager_the_page_says_so(owner: Browser, client: Client) -> None:
@@ -187,6 +188,7 @@ def test_without_an_account_manager_the_page_says_so(owner: Browser, client: Cli
     page = owner.get(HOME, params={"for": "me"}).text
     assert "isn’t linked to an account manager" in page
     assert "No account manager" in page
+    assert ("Whose work" in page, "Whose work" in owner.get(HOME).text) == (False, False)
 
 
 def test_an_owner_links_a_member_to_an_account_manager(

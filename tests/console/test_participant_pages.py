@@ -246,6 +246,24 @@ def test_the_search_matches_parts_of_names(owner: Browser, client: Client) -> No
     ) * 3
 
 
+def test_the_list_is_in_order_of_last_and_first_names(owner: Browser, client: Client) -> None:
+    people = [("Zoe", "Lee"), ("ann", "Lee"), ("Bo", "lee"), (None, "LEE"), ("Al", "Leeson"), ("Abe", None)]
+    for first, last in people:
+        client.create("/participants", {"first_name": first, "last_name": last, "status": "Active"})
+    names = ["LEE", "ann Lee", "Bo lee", "Zoe Lee", "Al Leeson", "Abe"]
+    for query in ("", "?status=Active"):
+        assert listed_names(owner, PAGE + query) == names, query
+    assert listed_names(owner, f"{PAGE}?sort=-name") == [*names[-2::-1], "Abe"]
+    page = owner.get(PAGE).text
+    url = re.search(r'class="lead"><a href="([^"]+)">Bo lee<', page)
+    assert url
+    page = owner.get(unescape(url[1])).text
+    assert ("3 of 6" in page, [name for name in names if f">{name}<" in page]) == (True, ["Bo lee"])
+    neighbours = [re.search(rf'href="([^"]+)" rel="{rel}"', page) for rel in ("prev", "next")]
+    assert ["ann Lee" in owner.get(unescape(each[1])).text for each in neighbours[:1] if each] == [True]
+    assert ["Zoe Lee" in owner.get(unescape(each[1])).text for each in neighbours[1:] if each] == [True]
+
+
 def test_filters_combine_and_stay_in_the_links(owner: Browser, client: Client, server: RunningServer) -> None:
     for number in range(120):
         body = {"first_name": f"N{number:03}", "last_name": "Many", "state": "NSW" if number % 2 else "VIC"}

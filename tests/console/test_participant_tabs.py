@@ -89,6 +89,31 @@ def test_the_overview_shows_the_latest_invoices_and_changes(
     assert "All 7" in page
 
 
+def test_the_overview_lists_invoices_with_open_warnings_first(
+    owner: Browser, client: Client, import_rows: Callable[..., Any]
+) -> None:
+    person = client.create("/participants", {"first_name": "Ann"})["id"]
+    provider = client.create("/providers", {"entity_name": "Amber & Sons"})["id"]
+    rows = [
+        {"id": str(uuid7()), "invoice_number": f"N{number}", "participant_id": person, "pm_provider_id": provider,
+         "created_at": f"2026-01-{number + 1:02}T00:00:00Z", "is_deleted": number == 6,
+         "invoice_date": "2099-01-01" if number in (0, 2) else "2026-01-01", "claim_status": "paid", **INVOICE,
+         "line_items": [{"total_price": 100, "service_item_number": "01_011_0107_1_1"}]}
+        for number in range(7)
+    ]  # fmt: skip
+    assert not import_rows(client, "invoices", rows).errors
+    page = owner.get(f"{PAGE}/{person}").text
+    assert "2 invoices with open warnings" in main_text(page)
+    assert re.findall(r'<a class="break" href="/console/invoices/[^"]+">(N\d)</a>', page) == [
+        "N2",
+        "N0",
+        "N5",
+        "N4",
+        "N3",
+    ]
+    assert "Those with open warnings first, then the latest" in main_text(page)
+
+
 def test_the_invoices_are_summed_by_status_month_and_provider(
     server: RunningServer, owner: Browser, client: Client, import_rows: Callable[..., Any]
 ) -> None:

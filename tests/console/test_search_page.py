@@ -220,11 +220,20 @@ def test_suggestions_are_the_best_results(owner: Browser, people: dict[str, str]
         "detail": "430 205 409 · 0491 571 266 · roisin.kavanagh@example.org",
     }
     assert owner.get(f"{PAGE}/suggest", params={"q": "kavan"}).json() == {
-        "groups": [{"heading": "Participants", "results": [kavanagh]}]
+        "groups": [{"heading": "Participants", "all": None, "results": [kavanagh]}]
     }
     candidate = {"id": people["Kavanagh"], "label": "Róisín Kavanagh", "detail": "430205409", "is_similar": False}
     parameters = {"q": "kavan", "kind": "participant"}
     assert owner.get(f"{PAGE}/suggest", params=parameters).json() == {"candidates": [candidate]}
+
+
+def test_suggestions_lead_to_all_results(owner: Browser, client: Client) -> None:
+    for number in range(6):
+        client.create("/participants", {"first_name": f"Ann{number}", "last_name": "Xanadu"})
+    [group] = owner.get(f"{PAGE}/suggest", params={"q": "xanadu"}).json()["groups"]
+    assert len(group["results"]) == 4
+    assert group["all"]["title"] == "See all 6 participants"
+    assert owner.get(group["all"]["url"]).text.count("Xanadu</a>") == 6
 
 
 def test_results_are_recorded_as_a_list(owner: Browser, people: dict[str, str]) -> None:

@@ -86,6 +86,7 @@ def test_each_account_manager_is_set_with_an_event_and_a_link_to_undo_it(
     page = owner.get(SET, params={"id": people[:2], "list": "status=Active"}).text
     assert "Set the account manager of 2 participants" in page
     form = fields(page, SET)
+    assert form.pop("account_manager_id") == [""]
     assert form == {"list": ["status=Active"], "id": people[:2], "seen": [f"{each}:" for each in people[:2]]}
     page = owner.submit(SET, {**form, "account_manager": manager_id}).text
     assert outcomes(page) == [("Ada", "none → Morgan Lee"), ("Bea", "none → Morgan Lee")]
@@ -102,7 +103,7 @@ def test_each_account_manager_is_set_with_an_event_and_a_link_to_undo_it(
         ("Bea", "already Morgan Lee"),
         ("Cleo", "none → Morgan Lee"),
     ]
-    assert outcomes(owner.submit(SET, {"id": people[0], "account_manager": "none"}).text) == [
+    assert outcomes(owner.submit(SET, {"id": people[0], "no_account_manager": "true"}).text) == [
         ("Ada", "Morgan Lee → none")
     ]
 
@@ -116,6 +117,30 @@ def test_what_somebody_else_changed_meanwhile_is_left_alone(
     page = owner.submit(SET, {**form, "account_manager": manager_id}).text
     assert outcomes(page) == [("Ada", "changed by somebody else meanwhile"), ("Bea", "none → Morgan Lee")]
     assert "1 of the selected records doesn’t exist any more." in page
+
+
+def test_only_active_account_managers_can_be_chosen_by_name(
+    server: RunningServer, plan_manager_id: UUID, owner: Browser, people: list[str], manager_id: str
+) -> None:
+    rows = [
+        {"id": str(uuid7()), "first_name": "Morgan", "last_name": last, "active": is_active}
+        for last, is_active in (("Gone", False), ("Leeson", True))
+    ]
+    assert not server.run(import_records(server, plan_manager_id, "account-managers", rows)).errors
+    assert "<select" not in owner.get(SET, params={"id": people[:1]}).text.partition("<main")[2]
+    unclear = owner.submit(SET, {"id": people[:1], "account_manager": "morgan"})
+    choices = re.findall(r'name="account_manager_choice" value="([^"]+)"> (Morgan \w+)', unclear.text)
+    assert (unclear.status_code, dict(choices)) == (422, {manager_id: "Morgan Lee", rows[1]["id"]: "Morgan Leeson"})
+    for text in ("Morgan Gone", rows[0]["id"]):
+        gone = owner.submit(SET, {"id": people[:1], "account_manager": text})
+        assert (gone.status_code, "No active account manager matches" in gone.text) == (422, True)
+    both = owner.submit(SET, {"id": people[:1], "account_manager": "Morgan Lee", "no_account_manager": "true"})
+    assert (both.status_code, "while “No account manager” is ticked" in both.text) == (422, True)
+    chosen = {"account_manager": "morgan", "account_manager_choice": rows[1]["id"]}
+    assert outcomes(owner.submit(SET, {"id": people[:1], **chosen}).text) == [("Ada", "none → Morgan Leeson")]
+    assert outcomes(owner.submit(SET, {"id": people[1:2], "account_manager": "Morgan Lee"}).text) == [
+        ("Bea", "none → Morgan Lee")
+    ]
 
 
 def test_errors_stand_beside_their_fields(owner: Browser, people: list[str], invoices: list[str]) -> None:

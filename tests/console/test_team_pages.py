@@ -10,7 +10,7 @@ import pytest
 
 from support.client import Client
 from support.console import Account, Browser
-from support.form_helpers import event_summaries, form_fields, require_linked_errors
+from support.form_helpers import event_summaries, form_fields, require_linked_errors, save_anyway, shown_warnings
 from support.server import RunningServer
 
 SCRIPT = "<script>alert(1)</script>"
@@ -173,7 +173,10 @@ def test_permissions_and_priority_are_edited(
         "city": "",
         "access": "some",
     }
-    assert owner.submit(path, form).status_code == 303
+    response = owner.submit(path, form)
+    assert (response.status_code, len(shown_warnings(response.text))) == (422, 1)
+    assert "somebody who can’t see an invoice can’t approve it." in response.text
+    assert save_anyway(owner, path, form).status_code == 303
     (member,) = team_api()
     assert (permission_names(member), member["contact_priority"]) == (["approve_invoices", "view_documents"], None)
     stored = {**FULL_MEMBER, "contact_priority": None, "city": None}

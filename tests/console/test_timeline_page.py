@@ -46,7 +46,7 @@ def test_everything_about_the_participant_is_there_newest_first(owner: Browser, 
         "Team member Deirdre removed",
         "Team member Deirdre: Contact priority changed",
         "Team member Deirdre added",
-        "Date of birth and City changed",
+        "Date of birth and Suburb changed",
         "Participant added",
     ]
     assert [text in page for text in ("22 Jun 1975", "23 Jun 1975", "Primary contact", ">Today</h2>")] == [True] * 4

@@ -50,7 +50,7 @@ def test_an_update_is_undone_as_a_new_event(server: RunningServer, owner: Browse
     after = get_person(client, person)
     assert (after["city"], after["postcode"], after["date_of_birth"]) == ("Hobart", "7000", None)
     shown = owner.get(response.headers["location"]).text
-    assert "Undone: Date of birth, Postcode, City." in shown
+    assert "Undone: Date of birth, Postcode, Suburb." in shown
     assert event_summaries(server, person) == [
         "participant.created by api_key test", "participant.updated by api_key test",
         "participant.updated by user Robin Hale",
@@ -71,7 +71,7 @@ def test_a_field_that_has_changed_since_needs_a_choice(
     assert "Some values have changed since." in page
     assert [text in page for text in ("Hobart", "Perth", "Broome")] == [True, True, True]
     without = undo(owner, path)
-    assert (without.status_code, "City has changed since: choose a value" in unescape(without.text)) == (422, True)
+    assert (without.status_code, "Suburb has changed since: choose a value" in unescape(without.text)) == (422, True)
     assert get_person(client, person)["postcode"] == "6000"
     for choice, city in (("now", "Broome"), ("event", "Perth"), ("before", "Hobart")):
         assert undo(owner, path, choice_city=choice).status_code == 303

@@ -14,6 +14,7 @@ from plankeeper.webhooks import endpoint_store
 from plankeeper.webhooks.schemas import WebhookEndpoint, WebhookEndpointListQuery
 from support.client import Client
 from support.console import Account, Browser
+from support.form_helpers import require_linked_errors
 from support.server import RunningServer, wait_until
 
 PAGE = "/console/settings/webhooks"
@@ -129,12 +130,22 @@ def test_a_replay_takes_a_time_in_the_configured_time_zone(
     client.create("/note-types", {"note_type": "Call"})
     client.http.close()
     wait_until(lambda: 'class="what">Note type added' in owner.get("/console/activity").text)
-    since = datetime.now(server.settings.time_zone).replace(tzinfo=None) - timedelta(minutes=5)
-    assert owner.submit(f"{here}/replay", {"since": since.isoformat(timespec="minutes")}).status_code == 303
+    since = datetime.now(server.settings.time_zone) - timedelta(minutes=5)
+    form = {"since": f"{since.day}/{since.month}/{since.year}", "since_time": f"{since:%I:%M %p}"}
+    assert owner.submit(f"{here}/replay", form).status_code == 303
     assert "1 event resent." in owner.get(here).text
-    for wrong in ("", "x", (since + timedelta(days=1)).isoformat()):
-        response = owner.submit(f"{here}/replay", {"since": wrong})
-        assert (response.status_code, "Since must" in response.text) == (422, True)
+    tomorrow = since + timedelta(days=1)
+    for wrong, message in (
+        ({"since": ""}, "Since must be a date, such as 22 Jun 1975 or 22/6/1975."),
+        ({"since": "11/22/2026"}, "Since has no month 22: enter the day first, such as 22/11/2026."),
+        ({"since": str(tomorrow.date())}, "Since must not be in the future."),
+        ({"since_time": "25:00"}, "Time must be a time, such as 15:04 or 3:04 pm."),
+        ({"since": "31/2/2026", "since_time": "noon"}, "Since 31 Feb 2026 doesn’t exist."),
+    ):
+        response = owner.submit(f"{here}/replay", form | wrong)
+        assert (response.status_code, message in response.text) == (422, True), wrong
+        assert require_linked_errors(response.text) == list(wrong)
+    assert 'type="datetime-local"' not in owner.get(here).text
 
 
 def test_an_endpoint_of_another_plan_manager_is_not_found(
@@ -149,7 +160,7 @@ def test_an_endpoint_of_another_plan_manager_is_not_found(
         assert other.get(path).status_code == 404
     for step in ("test", "pause", "resume", "delete", "rotate-secret", f"deliveries/{delivery}/retry"):
         assert other.submit(f"{here}/{step}").status_code == 404
-    assert other.submit(f"{here}/replay", {"since": "2026-01-01T00:00"}).status_code == 404
+    assert other.submit(f"{here}/replay", {"since": "1/1/2026", "since_time": "00:00"}).status_code == 404
     assert other.submit(f"{here}/edit", NEW_ENDPOINT).status_code == 404
     # Nor is a delivery there under another's endpoint.
     assert other.submit(PAGE, NEW_ENDPOINT).status_code == 200
@@ -209,5 +220,6 @@ def test_a_replay_from_an_implausible_time_is_rejected(
 ) -> None:
     owner.submit(PAGE, NEW_ENDPOINT)
     (made,) = list_endpoints(plan_manager_id)
-    for since in ("0001-01-01", "0001-01-01T00:00", "9999-12-31T23:59"):
-        assert owner.submit(f"{PAGE}/{made.id}/replay", {"since": since}).status_code == 422
+    for since in ("0001-01-01", "1999-12-31", "9999-12-31"):
+        form = {"since": since, "since_time": "23:59"}
+        assert owner.submit(f"{PAGE}/{made.id}/replay", form).status_code == 422

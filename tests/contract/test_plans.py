@@ -334,6 +334,7 @@ SORTS = {
         "id": "participants_pkey",
         "updated_at": "participants_by_moment",
         "last_name": "participants_by_last_name",
+        "name": "participants_by_full_name",
         "plan_end_date": "participants_by_plan_end_date",
         "participant_number": "participants_by_number",
     },

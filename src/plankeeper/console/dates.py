@@ -1,7 +1,7 @@
-"""Dates as people type them. The day always comes first, whatever the language of the browser."""
+"""Dates and times as people type them. The day always comes first, whatever the language of the browser."""
 
 import re
-from datetime import date
+from datetime import date, time
 
 from plankeeper.console.formatting import format_date
 
@@ -23,6 +23,7 @@ FULL_MONTHS = (
 EXAMPLES = "22 Jun 1975 or 22/6/1975"
 MAX_LENGTH = 40  # characters
 
+_TIME = re.compile(r"(?P<hour>[0-9]{1,2})(?:[:.](?P<minute>[0-9]{2}))?(?: ?(?P<half>am|pm))?")
 _ISO = re.compile(r"(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})")
 _NUMBERS = re.compile(r"(?P<day>[0-9]{1,2})[-/.](?P<month>[0-9]{1,2})[-/.](?P<year>[0-9]{1,4})")
 _DAY_FIRST = re.compile(r"(?P<day>[0-9]{1,2})(?:(?:[a-z]{2})?[ -])?(?P<month>[a-z]{3,9})\.?,?[ -]?(?P<year>[0-9]{1,4})")
@@ -51,6 +52,18 @@ def parse_date(text: str) -> date:
     except ValueError:
         shown = f"{day} {MONTHS[month - 1]} {year:04}" if 1 <= month <= 12 else " ".join(text.split())
         raise DateError(f"{shown} doesn’t exist") from None
+
+
+def parse_time(text: str) -> time:
+    """The time of `15:04`, `3:04 pm` or `3 pm`; raises DateError."""
+    match = _TIME.fullmatch(" ".join(text.lower().split()))
+    if match and (match["minute"] or match["half"]):
+        hour, minute = int(match["hour"]), int(match["minute"] or 0)
+        if match["half"]:
+            hour = hour % 12 + (12 if match["half"] == "pm" else 0) if 1 <= hour <= 12 else 24
+        if hour < 24 and minute < 60:
+            return time(hour, minute)
+    raise DateError("must be a time, such as 15:04 or 3:04 pm")
 
 
 def normalize_date(text: str) -> str:

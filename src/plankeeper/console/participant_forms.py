@@ -41,12 +41,12 @@ SECTIONS = {
             "pronouns",
         ),
     ),
-    "contact": FormSection("Contact", ("email", "phone_number", "postal_statement", "participant_receives_statements")),
+    "contact": FormSection("Contact", ("phone_number", "email", "participant_receives_statements", "postal_statement")),
     "address": FormSection(
         "Address", ("address_line_1", "address_line_2", "city", "state", "postcode", "service_region_id")
     ),
     "plan": FormSection(
-        "Plan", ("status", "plan_start_date", "plan_end_date", "onboard_date", "is_pace_plan", "approval_required")
+        "Plan", ("status", "plan_start_date", "plan_end_date", "is_pace_plan", "approval_required", "onboard_date")
     ),
     "manager": FormSection("Account manager", ("account_manager_id",)),
     "exit": FormSection(

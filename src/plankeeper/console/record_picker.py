@@ -6,11 +6,11 @@ the text is the record's name. `name_choice` is the id of a candidate.
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
 from plankeeper.account_managers import store as account_manager_store
-from plankeeper.account_managers.schemas import AccountManagerListQuery
+from plankeeper.account_managers.schemas import AccountManager, AccountManagerListQuery
 from plankeeper.accounts import member_store
 from plankeeper.api_keys import store as api_key_store
 from plankeeper.console.forms import Form
@@ -20,16 +20,17 @@ from plankeeper.invoices.ignored_warnings_store import get_display_names
 from plankeeper.search import service
 from plankeeper.search.schemas import Match, ParticipantMatch, ProviderMatch
 
-PickerKind = Literal["participant", "provider", "account_manager", "person"]
+PickerKind = Literal["participant", "provider", "account_manager", "active_account_manager", "person"]
 
 MAX_CANDIDATES = 10
 MAX_TEXT_LENGTH = 255
-MAX_LISTED = 500  # account managers that are searched
-PICKER_KINDS: tuple[PickerKind, ...] = ("participant", "provider", "account_manager", "person")
+PAGE_LIMIT = 1000  # account managers that are read at once
+PICKER_KINDS: tuple[PickerKind, ...] = get_args(PickerKind)
 NOUNS: Mapping[PickerKind, str] = {
     "participant": "participant",
     "provider": "provider",
     "account_manager": "account manager",
+    "active_account_manager": "active account manager",
     "person": "person or key",
 }
 
@@ -126,16 +127,32 @@ def _candidate(match: Match) -> Candidate:
 async def _list(request: PageRequest, kind: PickerKind) -> list[Candidate]:
     """The account managers, or the people and keys that act for the plan manager."""
     place = (request.db, request.plan_manager_id)
-    if kind == "account_manager":
-        query = AccountManagerListQuery(limit=MAX_LISTED)
-        rows = await account_manager_store.list_page(*place, query, request.settings.operator_name)
-        return [Candidate(str(each.id), each.name or each.email or "No name", each.email or "") for each in rows]
+    if kind in ("account_manager", "active_account_manager"):
+        return [
+            Candidate(str(each.id), each.name or each.email or "No name", each.email or "")
+            for each in await _list_account_managers(request)
+            if each.active or kind == "account_manager"
+        ]
     members = await member_store.list_members(*place)
     keys = await api_key_store.list_by_plan_manager(*place)
     return [
         *(Candidate(str(each.id), each.name, each.email) for each in members),
         *(Candidate(str(each.id), each.name, "API key") for each in keys),
     ]
+
+
+async def _list_account_managers(request: PageRequest) -> list[AccountManager]:
+    """All account managers of the plan manager, in order of their ids."""
+    found, after = list[AccountManager](), "0"
+    while True:
+        query = AccountManagerListQuery(limit=PAGE_LIMIT, after=after)
+        rows = await account_manager_store.list_page(
+            request.db, request.plan_manager_id, query, request.settings.operator_name
+        )
+        found += rows
+        if not rows.next_cursor:
+            return found
+        after = rows.next_cursor
 
 
 def _full_name(*names: str | None) -> str:

@@ -6,6 +6,7 @@ Each takes an account manager's id, and counts only the invoices of this manager
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import LiteralString
 from uuid import UUID
 
 from msgspec import Struct
@@ -65,6 +66,11 @@ class ProviderTotal(Struct):
     total: Decimal
 
 
+# The invoices of the participants of an account manager, or of everyone.
+FROM_INVOICES: LiteralString = """from invoices where plan_manager_id = $1 and (
+    $2::uuid is null
+    or participant_id in (select id from participants where plan_manager_id = $1 and account_manager_id = $2)
+)"""
 GET_LAST_CHANGE = """
     select (select max(updated_at) from invoices where plan_manager_id = $1) as invoices,
         (select max(updated_at) from participants where plan_manager_id = $1) as participants
@@ -77,7 +83,7 @@ async def get_last_change(db: Executor, plan_manager_id: UUID) -> LastChange:
 
 
 # Each period is a range of the index `invoices_open`, which is all that is read.
-SUMMARIZE_OPEN = """
+SUMMARIZE_OPEN = f"""
     select period, sums.*
     from generate_series(0, cardinality($3::timestamptz[])) period
     cross join lateral (
@@ -88,10 +94,7 @@ SUMMARIZE_OPEN = """
             count(*) filter (where approval_status = 'pending') as awaiting_approval_count,
             sum(total) filter (where approval_status = 'pending') as awaiting_approval_total,
             min(created_at) filter (where approval_status = 'pending') as awaiting_approval_oldest
-        from invoices
-        where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-                select id from participants where plan_manager_id = $1 and account_manager_id = $2
-            )) and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
+        {FROM_INVOICES} and claim_status not in ('paid', 'rejected', 'cancelled') and not is_deleted
             and created_at >= coalesce(($3)[period], '-infinity')
             and created_at < coalesce(($3)[period + 1], 'infinity')
     ) sums
@@ -108,14 +111,12 @@ async def summarize_open(
 
 
 # Served by the index `invoices_on_hold_with_errors` alone.
-SUMMARIZE_WARNINGS = """
+IS_ON_HOLD_WITH_WARNINGS: LiteralString = "claim_status = 'on_hold' and errors and not is_deleted"
+SUMMARIZE_WARNINGS = f"""
     select code, count(*), sum(total) as total, min(created_at) as oldest
     from (
         select unnest(error_codes) as code, ignored_error_codes, total, created_at
-        from invoices
-        where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-                select id from participants where plan_manager_id = $1 and account_manager_id = $2
-            )) and claim_status = 'on_hold' and errors and not is_deleted
+        {FROM_INVOICES} and {IS_ON_HOLD_WITH_WARNINGS}
     ) warning
     where code <> all (ignored_error_codes)
     group by code
@@ -130,13 +131,9 @@ async def summarize_warnings(
     return await db.rows(WarningSummary, SUMMARIZE_WARNINGS, plan_manager_id, account_manager_id)
 
 
-SUMMARIZE_ON_HOLD_WITH_WARNINGS = """
-    select count(*), sum(total) as total, min(created_at) as oldest
-    from invoices
-    where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-            select id from participants where plan_manager_id = $1 and account_manager_id = $2
-        )) and claim_status = 'on_hold' and errors and not is_deleted
-"""
+SUMMARIZE_ON_HOLD_WITH_WARNINGS = (
+    f"select count(*), sum(total) as total, min(created_at) as oldest {FROM_INVOICES} and {IS_ON_HOLD_WITH_WARNINGS}"
+)
 
 
 async def summarize_on_hold_with_warnings(
@@ -147,15 +144,12 @@ async def summarize_on_hold_with_warnings(
 
 
 # Likewise, on `invoices_by_creation`.
-COUNT_RECEIVED = """
+COUNT_RECEIVED = f"""
     select period, received.*
     from generate_series(1, cardinality($3::timestamptz[]) - 1) period
     cross join lateral (
         select claim_status, count(*)
-        from invoices
-        where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-                select id from participants where plan_manager_id = $1 and account_manager_id = $2
-            )) and created_at >= ($3)[period] and created_at < ($3)[period + 1] and not is_deleted
+        {FROM_INVOICES} and created_at >= ($3)[period] and created_at < ($3)[period + 1] and not is_deleted
         group by claim_status
     ) received
 """
@@ -169,14 +163,11 @@ async def count_received(
 
 
 # The names are looked up only for the providers that are shown.
-SUM_BY_PROVIDER = """
+SUM_BY_PROVIDER = f"""
     select spend.provider_id, provider.entity_name as name, spend.total
     from (
         select pm_provider_id as provider_id, sum(total) as total
-        from invoices
-        where plan_manager_id = $1 and ($2::uuid is null or participant_id in (
-                select id from participants where plan_manager_id = $1 and account_manager_id = $2
-            )) and created_at >= $3 and created_at < $4 and not is_deleted and pm_provider_id is not null
+        {FROM_INVOICES} and created_at >= $3 and created_at < $4 and not is_deleted and pm_provider_id is not null
         group by pm_provider_id
         having sum(total) > 0
         order by sum(total) desc, pm_provider_id

@@ -116,14 +116,16 @@ async def top_providers(
 
 
 NEWEST_FIRST: LiteralString = "order by created_at desc, id desc limit $3"
-LATEST_FOR_PARTICIPANT = f"select {FULL_COLUMNS} {OF_PARTICIPANT} {NEWEST_FIRST}"
+# The same invoices as the header counts: not the deleted ones.
+WARNINGS_FIRST: LiteralString = "and not is_deleted order by errors desc, created_at desc, id desc limit $3"
+LATEST_FOR_PARTICIPANT = f"select {FULL_COLUMNS} {OF_PARTICIPANT} {WARNINGS_FIRST}"
 LATEST_FOR_PROVIDER = f"select {FULL_COLUMNS} {OF_PROVIDER} {NEWEST_FIRST}"
 
 
 async def latest_for_participant(
     db: Executor, plan_manager_id: UUID, participant_id: UUID, limit: int
 ) -> list[Invoice]:
-    """The participant's invoices that were received last, newest first."""
+    """The participant's invoices with open warnings, then the others, each newest first."""
     return await db.rows(Invoice, LATEST_FOR_PARTICIPANT, plan_manager_id, participant_id, limit)
 
 

@@ -1,5 +1,6 @@
 """The list of participants in SQL: pages and totals for any set of filters."""
 
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor
@@ -12,6 +13,8 @@ from plankeeper.participants.schemas import Participant, ParticipantListQuery
 from plankeeper.participants.store import ACCOUNT_MANAGER_NAME, FULL_COLUMNS, get_many, get_many_details
 from plankeeper.search.filters import PARTICIPANT_FILTERS, search_values
 
+# The last name, then the first: no character sorts before the separator. Only the console sorts by it.
+FULL_NAME: LiteralString = "(lower(last_name) || chr(1) || coalesce(lower(first_name), ''))"
 LIST = FilteredList(
     "participants",
     (
@@ -36,6 +39,7 @@ LIST = FilteredList(
     sorts={
         "updated_at": Sort("updated_at", "timestamptz"),
         "last_name": Sort("lower(last_name)", "text", is_nullable=True, is_text=True),
+        "name": Sort(FULL_NAME, "text", is_nullable=True, is_text=True),
         "participant_number": Sort("participant_number", "text", is_nullable=True, is_text=True),
         "plan_end_date": Sort("plan_end_date", "date", is_nullable=True),
     },

@@ -1,15 +1,21 @@
 """Values of a team member that are accepted but probably wrong. The console and imports show them before saving."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from plankeeper.http.schemas import Email
 from plankeeper.http.validation import validation_error
 from plankeeper.plausibility import Implausible, find_implausible_phone, find_implausible_postcode
+from plankeeper.team_members.rules import PermissionSlug, effective_permissions
+
+APPROVES_UNSEEN = "have “Approve invoices” without “View invoices”: somebody who can’t see an invoice can’t approve it"
 
 
 class PlausibleFields(Protocol):
     """The fields of a team member that the rules look at."""
 
+    @property
+    def permissions(self) -> Sequence[PermissionSlug]: ...
     @property
     def phone_number(self) -> str | None: ...
     @property
@@ -26,7 +32,10 @@ def find_implausible(member: PlausibleFields) -> list[Implausible]:
     """The values that are probably wrong, in the order of the form."""
     email = (member.secondary_email or "").strip()
     has_invalid_email = email and validation_error(Email, email)
+    granted = effective_permissions(member.permissions)
+    cannot_see = "approve_invoices" in granted and "view_invoices" not in granted
     return [
+        *([Implausible("permissions", APPROVES_UNSEEN)] if cannot_see else []),
         *find_implausible_phone("phone_number", member.phone_number),
         *find_implausible_phone("secondary_phone_number", member.secondary_phone_number),
         *([Implausible("secondary_email", "isn’t an email address")] if has_invalid_email else []),

@@ -49,7 +49,7 @@ async def exact_count(db: Executor, plan_manager_id: UUID, values: Mapping[str, 
 
 
 COLUMNS = (
-    Column("name", "Name", "record", _name, sort="last_name"),
+    Column("name", "Name", "record", _name, sort="name"),
     Column("participant_number", "NDIS number", "ndis_number", _number, sort="participant_number"),
     Column("status", "Status", "participant_status"),
     Column("plan_end_date", "Plan ends", "plan_end", sort="plan_end_date"),
@@ -62,7 +62,7 @@ COLUMNS = (
     Column("city", "Suburb", "text", is_default=False),
     Column("state", "State", "text", is_default=False),
     Column("postcode", "Postcode", "text", is_default=False),
-    Column("approval_required", "Approves invoices", "yes_no", is_default=False),
+    Column("approval_required", "Invoices require approval", "yes_no", is_default=False),
     Column("updated_at", "Changed", "datetime", sort="updated_at", is_default=False),
 )
 FILTERS = (
@@ -87,7 +87,7 @@ PARTICIPANTS = ListDefinition(
     get_rows=store.get_many_details,
     columns=COLUMNS,
     filters=FILTERS,
-    sort="last_name",
+    sort="name",
     empty="There are no participants yet.",
     buttons=(
         ListButton("New participant", f"{PREFIX}/participants/new", "manager"),

@@ -1,5 +1,6 @@
 """The bin: deleted participants and providers, and restoring them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from plankeeper.bin import service, store
 from plankeeper.bin.schemas import BinEntry, BinKind, Snapshot
 from plankeeper.console.labels import field_label
 from plankeeper.console.pagination import PAGE_SIZE, with_query
+from plankeeper.console.participant_forms import SECTIONS
 from plankeeper.console.record_values import NOT_SET, TECHNICAL_MEMBERS, format_member
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
@@ -20,6 +22,10 @@ pages = Pages()
 
 BIN_URL = f"{PREFIX}/bin"
 MAX_MESSAGE_LENGTH = 1000  # characters of a message, which a cookie holds
+PAGE_ORDER: dict[BinKind, Sequence[str]] = {
+    "participant": list(dict.fromkeys(name for section in SECTIONS.values() for name in section.fields)),
+    "provider": (),
+}
 NAMELESS: dict[BinKind, str] = {"participant": "Participant without a name", "provider": "Provider without a name"}
 
 
@@ -67,20 +73,27 @@ async def entry_context(request: PageRequest, entry_id: UUID) -> dict[str, Any]:
         "entry": entry,
         "name": entry.name or NAMELESS[entry.kind],
         "days_left": days_left(entry.deleted_at, request.settings),
-        "fields": record_fields(request, snapshot.record, snapshot.names),
+        "fields": record_fields(request, snapshot.record, snapshot.names, PAGE_ORDER[entry.kind]),
         "team": [record_fields(request, each, {}) for each in snapshot.team],
         **retention(request),
     }
 
 
-def record_fields(request: PageRequest, record: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:
-    """The labels and texts of the members that are set, with names instead of the ids of other records."""
+def record_fields(
+    request: PageRequest, record: dict[str, Any], names: dict[str, str], order: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """The labels and texts of the members that are set, with names instead of the ids of other records.
+
+    Members come in `order`, others last.
+    """
+    positions = {name: position for position, name in enumerate(order)}
     zone = request.settings.time_zone
-    texts = {
-        name: names[value] if isinstance(value, str) and value in names else format_member(name, value, zone)
-        for name, value in record.items()
-        if name not in TECHNICAL_MEMBERS
-    }
+    texts = dict[str, str]()
+    for name in sorted(record, key=lambda name: positions.get(name, len(positions))):
+        value = record[name]
+        if name not in TECHNICAL_MEMBERS:
+            is_reference = isinstance(value, str) and value in names
+            texts[name] = names[value] if is_reference else format_member(name, value, zone)
     return [(field_label(name), text) for name, text in texts.items() if text != NOT_SET]
 
 

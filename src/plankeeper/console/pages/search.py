@@ -92,6 +92,7 @@ async def suggest(request: PageRequest) -> JSONResponse:
             "groups": [
                 {
                     "heading": each.heading,
+                    "all": {"url": each.all_url, "title": _all_label(each)} if each.all_url else None,
                     "results": [result._asdict() for result in (*each.results, *each.similar)],
                 }
                 for each in groups
@@ -140,6 +141,12 @@ def _group(found: KindResults, text: str) -> ResultGroup:
         [_result(each) for each in found.similar],
         with_query(url, {"q": text, "kind": kind}) if has_others else None,
     )
+
+
+def _all_label(group: ResultGroup) -> str:
+    """`See all 12 participants`, or for more than are counted `See all participants, more than 50`."""
+    noun = group.heading.lower()
+    return f"See all {group.total} {noun}" if group.total.isdecimal() else f"See all {noun}, {group.total}"
 
 
 def _result(match: Match) -> Result:

@@ -7,7 +7,7 @@ from plankeeper.console.lists.download import download_selection
 from plankeeper.console.lists.participants import PARTICIPANTS
 from plankeeper.console.lists.selection import Outcome, outcome_page, read_selection, seen_values
 from plankeeper.console.names import display_name
-from plankeeper.console.participant_choices import manager_choices
+from plankeeper.console.record_picker import pick_record
 from plankeeper.console.routing import PREFIX, Download, FormRequest, HtmlPage, PageRequest, Pages
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.participants import service
@@ -15,8 +15,9 @@ from plankeeper.participants.schemas import Participant, ParticipantUpdate
 
 pages = Pages()
 
-NO_MANAGER = "none"  # the choice that takes the account manager away
-UNKNOWN_MANAGER = "must be one of the choices"
+FIELD, NO_MANAGER = "account_manager", "no_account_manager"  # the field, and the box that takes the manager away
+MISSING_MANAGER = "Enter the name of an account manager, or tick “No account manager”"
+CONTRADICTION = "can’t be a name while “No account manager” is ticked"
 
 
 @pages.get("/participants/selected.csv", role="viewer")
@@ -31,8 +32,8 @@ async def account_manager_form(request: PageRequest) -> HtmlPage:
     context: dict[str, Any] = {
         "selection": selection,
         "rows": [(each, display_name(each), _seen(each)) for each in selection.rows],
-        "choices": {"": "Choose", **await manager_choices(request), NO_MANAGER: "No account manager"},
-        "chosen": request.form.text("account_manager"),
+        "picker": await pick_record(request, "active_account_manager", FIELD, request.form),
+        "has_no_manager": bool(request.form.text(NO_MANAGER)),
     }
     return HtmlPage("selected_account_manager.html", context)
 
@@ -40,13 +41,23 @@ async def account_manager_form(request: PageRequest) -> HtmlPage:
 @pages.post("/participants/selected/account-manager", role="manager", on_error=account_manager_form)
 async def set_account_manager(request: FormRequest) -> HtmlPage:
     """Each change is an event of its own. Participants whose account manager has changed since the form are skipped."""
-    choice = request.form.text("account_manager")
-    if choice not in {NO_MANAGER, *await manager_choices(request)}:
-        raise ValidationError(account_manager=UNKNOWN_MANAGER)
+    manager_id = await _read_manager(request)
     selection = await read_selection(request, PARTICIPANTS, request.form)
-    manager_id, seen = None if choice == NO_MANAGER else choice, seen_values(request.form)
+    seen = seen_values(request.form)
     outcomes = [await _set_one(request, each, manager_id, seen) for each in selection.rows]
     return outcome_page("Account manager set", selection, outcomes)
+
+
+async def _read_manager(request: FormRequest) -> str | None:
+    """The id of the account manager that the form names; null for none. Raises ValidationError."""
+    picker = await pick_record(request, "active_account_manager", FIELD, request.form)
+    if request.form.text(NO_MANAGER):
+        if picker.text:
+            raise ValidationError(account_manager=CONTRADICTION)
+        return None
+    if picker.id is None:
+        raise ValidationError(account_manager=picker.message or MISSING_MANAGER)
+    return str(picker.id)
 
 
 async def _set_one(

@@ -1,11 +1,12 @@
 """Settings, webhooks: endpoints, test messages, deliveries, replays."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
 
+from plankeeper.console.dates import DateError, parse_date, parse_time
 from plankeeper.console.event_type_choices import ALL, event_type_groups, simplify_patterns
 from plankeeper.console.forms import validate_struct
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
@@ -28,6 +29,7 @@ pages = Pages()
 
 WEBHOOKS_URL = f"{PREFIX}/settings/webhooks"
 PAGE_SIZE = 50
+MIN_YEAR = 2000  # no event is older
 STATUSES = ("pending", "succeeded", "failed", "cancelled")
 
 
@@ -101,6 +103,7 @@ async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
         "status": status,
         "statuses": STATUSES,
         "before": before,
+        "zone": zone.key,
     }
     return HtmlPage("webhook.html", context)
 
@@ -141,18 +144,32 @@ async def resume(request: FormRequest, endpoint_id: UUID) -> Redirect:
 
 @pages.post("/settings/webhooks/{endpoint_id}/replay", role="manager", on_error=get)
 async def replay(request: FormRequest, endpoint_id: UUID) -> Redirect:
-    try:
-        parsed = datetime.fromisoformat(request.form.text("since"))
-    except ValueError:
-        raise ValidationError(since="must be a date and time, such as 2026-11-21T15:04") from None
-    if parsed.year < 2:
-        raise ValidationError(since="must be in year 2 or later")
-    since = parsed.replace(tzinfo=parsed.tzinfo or request.settings.time_zone)
-    if since > datetime.now(UTC):
-        raise ValidationError(since="must not be in the future")
+    since = _parse_since(request)
     result = await service.replay(request.write_context, endpoint_id, ReplayRequest(since=since))
     messages = {0: "No events", 1: "1 event"}.get(result.events, f"{result.events:,} events")
     return Redirect(f"{WEBHOOKS_URL}/{endpoint_id}", f"{messages} resent.")
+
+
+def _parse_since(request: FormRequest) -> datetime:
+    """The date and the time of the form, in the time zone of the console. Raises ValidationError."""
+    errors = list[FieldError]()
+    day, moment = date.min, time()
+    try:
+        day = parse_date(request.form.text("since"))
+    except DateError as error:
+        errors.append(FieldError("since", str(error)))
+    try:
+        moment = parse_time(request.form.text("since_time"))
+    except DateError as error:
+        errors.append(FieldError("since_time", str(error)))
+    if not errors and day.year < MIN_YEAR:
+        errors.append(FieldError("since", f"must be in {MIN_YEAR} or later"))
+    since = datetime.combine(max(day, date(MIN_YEAR, 1, 1)), moment, request.settings.time_zone)
+    if not errors and since > datetime.now(UTC):
+        errors.append(FieldError("since", "must not be in the future"))
+    if errors:
+        raise ValidationError(*errors)
+    return since
 
 
 @pages.get("/settings/webhooks/{endpoint_id}/rotate-secret", role="manager")

@@ -38,18 +38,20 @@ function combobox(input, list, load, choose) {
 
   function show(groups) {
     options = [];
-    list.replaceChildren(...groups.map(({ heading, results }) => {
+    list.replaceChildren(...groups.map(({ heading, results, all }) => {
       const group = document.createElement("div"), label = document.createElement("div");
       group.role = "group";
       label.role = "presentation";
       label.textContent = heading;
       label.hidden = !heading;
       group.setAttribute("aria-label", heading || "Suggestions");
-      group.append(label, ...results.map((value) => {
+      const places = all ? [...results, { ...all, detail: "", isLink: true }] : results;
+      group.append(label, ...places.map((value) => {
         const element = document.createElement("div"), detail = document.createElement("span");
         element.role = "option";
         element.id = `${list.id}-${options.length}`;
         element.setAttribute("aria-selected", "false");
+        if (value.isLink) element.className = "all";
         detail.textContent = value.detail;
         element.append(value.title, detail);
         element.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
