@@ -69,7 +69,7 @@ def test_a_filtered_list_is_taken_to_a_spreadsheet_without_another_page(visitor:
     visitor.goto("/console/participants?status=Active")
     loads = LoadCounter(visitor)
     with visitor.expect_download() as download:
-        visitor.get_by_role("link", name="Export CSV").click()
+        visitor.get_by_role("link", name="Download CSV").click()
     rows = list(csv.reader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
     assert ([row[0] for row in rows], loads.count) == (["Name", "Ann", "Cleo"], 0)
 
