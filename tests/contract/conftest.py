@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from support.client import Client
 from support.cluster import SharedCluster, shared_cluster
-from support.factories import Tenant, filled, new_client
+from support.factories import Tenant, create_client, filled
 from support.server import RunningServer, wait_until
 
 # A sequencer moves rows from the first to the second, and marks the time in the third.
@@ -32,7 +32,7 @@ def other_tenant(server: RunningServer) -> Iterator[Tenant]:
 
 
 def _new_tenant(server: RunningServer) -> Iterator[Tenant]:
-    client = server.run(new_client(server))
+    client = server.run(create_client(server))
     with closing(client.http):
         tenant = filled(server, client)
         wait_until(lambda: len(client.get("/events").json()["data"]) >= 8)

@@ -29,7 +29,7 @@ from plankeeper.http.context import SYSTEM, WriteContext
 from plankeeper.http.errors import CODES
 from plankeeper.http.routing import PREFIX, Operation
 from support.cluster import SharedCluster
-from support.factories import Tenant, filled, new_client
+from support.factories import Tenant, create_client, filled
 from support.server import RunningServer, wait_until
 
 ReadTenantData = Callable[[UUID | str], Any]
@@ -271,7 +271,7 @@ def dumped_server(cluster: SharedCluster) -> Iterator[tuple[RunningServer, Calla
 
 def test_a_database_dump_contains_no_credentials(dumped_server: tuple[RunningServer, Callable[[], str]]) -> None:
     server, dump = dumped_server
-    client = server.run(new_client(server))
+    client = server.run(create_client(server))
     makes = KeyFactory(server, UUID(client.plan_manager_id))
     with closing(client.http):
         world = filled(server, client)

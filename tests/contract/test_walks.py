@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contract.operations import LISTS
 from plankeeper.http.routing import PREFIX
 from support.client import Client
-from support.factories import Tenant, new_client
+from support.factories import Tenant, create_client
 from support.importing import import_records
 from support.server import RunningServer
 
@@ -60,7 +60,7 @@ class ParticipantSet:
 
 @pytest.fixture(scope="module")
 def make_client(server: RunningServer) -> Callable[[], Client]:
-    return lambda: server.run(new_client(server))
+    return lambda: server.run(create_client(server))
 
 
 def cursor_pages(client: Client, path: str, limit: int, cursor: str = "id") -> Iterator[list[Any]]:

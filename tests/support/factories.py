@@ -80,11 +80,15 @@ class Tenant:
         return UUID(self.client.plan_manager_id)
 
 
-async def new_client(server: RunningServer) -> Client:
-    """A client with a key that may do everything for a plan manager that has nothing yet."""
+async def create_client(server: RunningServer) -> Client:
+    """A client with a key that may do everything for a plan manager that has nothing yet, where a fixture for one test
+    will not do.
+    """
     async with server.db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-        assert plan_manager
+        assert plan_manager is not None
+    # Citus checks references as the owner, and lets only one role see what a transaction changed on every node.
+    async with server.db.transaction() as tx:
         ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
         key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
     return Client(server.url, key, plan_manager.id)
@@ -204,24 +208,12 @@ def seed_plan_manager(server: RunningServer, text: TextFactory = lambda name: na
     return replace(seeded, preview=preview)
 
 
-async def create_client(server: RunningServer) -> Client:
-    """A client with a key and a plan manager of its own, where a fixture for one test will not do."""
-    async with server.db.transaction() as tx:
-        plan_manager = await plan_managers.insert(tx, uuid7(), "Test plan manager")
-        assert plan_manager is not None
-    async with server.db.transaction() as tx:
-        ctx = WriteContext(tx, plan_manager.id, server.settings, SYSTEM)
-        key = await service.create(ctx, "test", [plan_manager.id], ["read", "write"], None)
-    return Client(server.url, key, plan_manager.id)
-
-
 async def _create_plan_manager(server: RunningServer, texts: _TextRecorder) -> tuple[UUID, UUID, str, Account]:
     names = texts.fields("plan_manager", "name") | texts.fields("api_key", "key_name")
     async with server.db.transaction() as tx:
         plan_manager = await plan_managers.insert(tx, uuid7(), names["name"])
         assert plan_manager is not None
-    # Citus checks references as the owner, and lets only one role see what a transaction changed on every node.
-    async with server.db.transaction() as tx:
+    async with server.db.transaction() as tx:  # another one, as in create_client
         key = await service.create(
             WriteContext(tx, plan_manager.id, server.settings, SYSTEM),
             names["key_name"],
