@@ -281,7 +281,7 @@ def test_a_duplicate_is_compared_with_the_earlier_invoice(
     assert "Earlier invoice" not in owner.get(f"{INVOICES}/{first}").text
     page = owner.get(f"{INVOICES}/{same}").text
     assert "An earlier invoice of this provider has the number INV-1, too." in page
-    assert "Date, participant, amounts and lines are the same." in page
+    assert "Invoice date, participant, amounts and lines are the same." in page
     assert (f'href="{INVOICES}/{first}"' in page, ">differs<" in page) == (True, False)
     assert compared_row(page, "Document") == ("same.pdf", "first.pdf")
     assert compared_row(page, "Claim status") == ("New", "Paid")

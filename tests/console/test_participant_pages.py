@@ -315,6 +315,16 @@ def test_a_delete_confirms_what_is_removed_and_what_is_kept(
     assert owner.submit(f"{PAGE}/{participant_id}/delete").status_code == 404
 
 
+def test_the_delete_page_suggests_the_status_inactive_to_others(
+    owner: Browser, client: Client, participant_id: str
+) -> None:
+    path, suggestion = f"{PAGE}/{participant_id}", "set the status to"
+    assert suggestion not in owner.get(f"{path}/delete").text
+    client.put(f"/participants/{participant_id}", {"status": "Active"})
+    page = owner.get(f"{path}/delete").text
+    assert f'{suggestion} <a href="{path}/edit/exit">Inactive</a>' in page
+
+
 def test_a_viewer_cannot_change_participants(
     new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client, participant_id: str
 ) -> None:

@@ -97,7 +97,7 @@ def test_the_overview_lists_invoices_with_open_warnings_first(
     rows = [
         {"id": str(uuid7()), "invoice_number": f"N{number}", "participant_id": person, "pm_provider_id": provider,
          "created_at": f"2026-01-{number + 1:02}T00:00:00Z", "is_deleted": number == 6,
-         "invoice_date": "2099-01-01" if number in (0, 2) else "2026-01-01", "claim_status": "paid", **INVOICE,
+         "invoice_date": "2099-01-01" if number in (0, 2, 6) else "2026-01-01", "claim_status": "paid", **INVOICE,
          "line_items": [{"total_price": 100, "service_item_number": "01_011_0107_1_1"}]}
         for number in range(7)
     ]  # fmt: skip
@@ -112,6 +112,8 @@ def test_the_overview_lists_invoices_with_open_warnings_first(
         "N3",
     ]
     assert "Those with open warnings first, then the latest" in main_text(page)
+    page = owner.get(f"{PAGE}/{person}/invoices", params={"warnings": "1"}).text
+    assert set(re.findall(r'href="/console/invoices/[^"]+">(N\d)</a>', page)) == {"N0", "N2"}
 
 
 def test_the_invoices_are_summed_by_status_month_and_provider(

@@ -61,7 +61,7 @@ def compare_invoices(
 def _values(invoice: InvoiceWithLines, names: Mapping[UUID, str | None], zone: ZoneInfo) -> dict[str, str]:
     participant = invoice.participant_id
     return {
-        "Date": format_date(invoice.invoice_date) if invoice.invoice_date else NOTHING,
+        "Invoice date": format_date(invoice.invoice_date) if invoice.invoice_date else NOTHING,
         "Participant": (names.get(participant) or str(participant)) if participant else NOTHING,
         "Subtotal": _money(invoice.subtotal),
         "Tax": _money(invoice.tax),

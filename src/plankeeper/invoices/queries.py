@@ -120,8 +120,9 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery
 
 
 async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> PageRows[Invoice]:
-    """A page of the invoices with warnings that nobody has ignored."""
-    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, has_warnings=True)
+    """A page of the invoices with warnings that nobody has ignored, without deleted ones."""
+    filters = {"has_warnings": True, "not_deleted": True}
+    return await fetch_page(db, plan_manager_id, query, LIST, get_many_without_lines, **filters)
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:

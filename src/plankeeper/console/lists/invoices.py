@@ -157,7 +157,7 @@ INVOICES = ListDefinition(
     views=(
         BuiltInView("Needs attention", {"warning": "any"}),
         BuiltInView("On hold", {"claim_status": "on_hold"}),
-        BuiltInView("Awaiting approval", {"approval_status": "pending"}),
+        BuiltInView("Waiting for approval", {"approval_status": "pending"}),
     ),
     actions=(
         BulkAction(f"{PREFIX}/invoices/selected/ignore-warning", "Ignore a warning"),
