@@ -75,6 +75,10 @@ def test_a_participant_comes_back_as_it_was(server: RunningServer, owner: Browse
         "First name", "Last name", "NDIS number", "Date of birth", "Receives statements", "Statements by post",
         "Status", "PACE plan", "Invoices require approval", "Created at",
     ]  # fmt: skip
+    nominee = page.partition('aria-label="Team member 1"')[2].partition("</section>")[0]
+    assert re.findall(r"<dt>([^<]+)</dt>", nominee) == [
+        "First name", "Role", "Contact priority", "Permissions", "Email",
+    ]  # fmt: skip
     assert "Ann Lee restored." in restore(owner, entry)
     after = client.get(f"/participants/{person}?view=full").json()
     assert without_updated_at([after]) == without_updated_at([before])

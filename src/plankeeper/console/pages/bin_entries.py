@@ -16,7 +16,9 @@ from plankeeper.console.record_values import NOT_SET, TECHNICAL_MEMBERS, format_
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.context import or_404
 from plankeeper.http.parsing import parse_uuid
+from plankeeper.providers.schemas import Provider
 from plankeeper.settings import Settings
+from plankeeper.team_members.schemas import TeamMemberRow
 
 pages = Pages()
 
@@ -24,8 +26,9 @@ BIN_URL = f"{PREFIX}/bin"
 MAX_MESSAGE_LENGTH = 1000  # characters of a message, which a cookie holds
 PAGE_ORDER: dict[BinKind, Sequence[str]] = {
     "participant": list(dict.fromkeys(name for section in SECTIONS.values() for name in section.fields)),
-    "provider": (),
+    "provider": Provider.__struct_fields__,
 }
+TEAM_ORDER = ("first_name", "last_name", "role", "contact_priority", "permissions", *TeamMemberRow.__struct_fields__)
 NAMELESS: dict[BinKind, str] = {"participant": "Participant without a name", "provider": "Provider without a name"}
 
 
@@ -74,7 +77,7 @@ async def entry_context(request: PageRequest, entry_id: UUID) -> dict[str, Any]:
         "name": entry.name or NAMELESS[entry.kind],
         "days_left": days_left(entry.deleted_at, request.settings),
         "fields": record_fields(request, snapshot.record, snapshot.names, PAGE_ORDER[entry.kind]),
-        "team": [record_fields(request, each, {}) for each in snapshot.team],
+        "team": [record_fields(request, each, {}, TEAM_ORDER) for each in snapshot.team],
         **retention(request),
     }
 
@@ -86,7 +89,7 @@ def record_fields(
 
     Members come in `order`, others last.
     """
-    positions = {name: position for position, name in enumerate(order)}
+    positions = {name: position for position, name in enumerate(dict.fromkeys(order))}
     zone = request.settings.time_zone
     texts = dict[str, str]()
     for name in sorted(record, key=lambda name: positions.get(name, len(positions))):
