@@ -83,7 +83,7 @@ LIST_FIELD = {
         "choices": {"x": TEXT}, "any_label": TEXT,
     },
     "texts": [TEXT], "errors": {"a": TEXT}, "picker": PICKER,
-    "choices": [{"name": TEXT, "detail": TEXT, "url": "/console"}],
+    "choices": [{"name": TEXT, "detail": TEXT, "url": "/console"}], "options": {"x": TEXT},
 }  # fmt: skip
 PLACE = {
     "title": TEXT, "one": TEXT, "back_url": "/console", "previous_url": "/console", "next_url": "/console",
@@ -206,6 +206,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
     "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
     "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
+    "macros/events.html latest_events": {"events": [[EVENT, TEXT]]},
     "macros/events.html history": {"events": [[EVENT, TEXT]], "max_events": 1, "record_id": "1"},
     "macros/events.html event_line": {"event": EVENT, "resource_name": TEXT, "resource_url": "/console"},
     "macros/timeline.html timeline_entries": {"entries": [TIMELINE_ENTRY]},
