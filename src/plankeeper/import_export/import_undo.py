@@ -33,7 +33,7 @@ _REFERENCES = {
 _COMPUTED = ("errors", "is_duplicate", "state_management")
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
-BlockerReason = Literal["changed", "deleted", "new", "has_team", "has_invoices", "expired", "invalid"]
+BlockerReason = Literal["changed", "deleted", "has_team", "has_invoices", "expired", "invalid"]
 
 
 class Reference(Struct):
@@ -67,9 +67,10 @@ class UndoBlockedError(Exception):
         self.blockers = blockers
 
 
-def can_be_undone(resource: str) -> bool:
-    """Whether imports of a resource can be undone."""
-    return resource in UNDOABLE
+def can_be_undone(record: Import) -> bool:
+    """Whether an import can be undone: not if it creates records that can't be deleted."""
+    undo = UNDOABLE.get(record.resource)
+    return undo is not None and (undo.delete_many is not None or not record.created_count)
 
 
 async def find_blockers(db: Executor, plan_manager_id: UUID, record: Import) -> UndoBlockers:
@@ -127,9 +128,7 @@ async def _find_in_batch(
         id_ = row.record_id or ""
         own, last = events.get(row.event_id) if row.event_id else None, later.get(id_)
         reason = _blocker_reason(own, current.get(id_), last)
-        if reason is None and row.outcome == "created" and undo.delete_many is None:
-            reason = "new"
-        elif reason is None and id_ in with_team:
+        if reason is None and id_ in with_team:
             reason = "has_team"
         elif reason is None and id_ in with_invoices:
             reason = "has_invoices"

@@ -26,7 +26,6 @@ pages = Pages()
 REASONS = {
     "changed": "has changed",
     "deleted": "was deleted",
-    "new": "is new, and can’t be deleted",
     "invalid": "can’t get its previous values back: an email can’t be removed",
     "has_team": "has team members now",
     "has_invoices": "has invoices now",
@@ -60,7 +59,7 @@ async def undo(request: FormRequest, import_id: UUID) -> Redirect | HtmlPage:
 def _require_undoable(record: Import | None) -> Import:
     """Raises NotFound for an import that was undone already, or can't be."""
     found = or_404(record)
-    if found.state != "imported" or not can_be_undone(found.resource):
+    if found.state != "imported" or not can_be_undone(found):
         raise NotFound
     return found
 

@@ -159,7 +159,7 @@ async def get(request: PageRequest, import_id: UUID) -> HtmlPage | Redirect:
         "same_file": same_file,
         "hours": request.settings.import_file_retention,
         "rejected_days": request.settings.rejected_row_retention,
-        "can_be_undone": record.state == "imported" and can_be_undone(record.resource) and record.written_count > 0,
+        "can_be_undone": record.state != "undone" and can_be_undone(record) and record.written_count > 0,
     }
     return HtmlPage("import_done.html" if record.is_finished else "import_check.html", context)
 
