@@ -5,9 +5,11 @@ import sys
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import httpx
 
@@ -75,7 +77,8 @@ class DemoServer:
 
         Returns how many participants were imported.
         """
-        rows = {resource: list(items) for resource, items in records(plan_manager, 1)}
+        now = datetime.now(ZoneInfo("Australia/Sydney"))  # as the records that the server has loaded
+        rows = {resource: list(items) for resource, items in records(plan_manager, now=now)}
         rows["invoices"] += [_second_invoice(row) for row in rows["invoices"]]
         copies = max(1, participants // len(rows["participants"]) - 1)
         for resource in resources:
