@@ -77,7 +77,7 @@ def test_a_new_member_becomes_the_primary_contact_in_two_pages(
     assert "Primary contact. Charlotte becomes the secondary contact" in owner.get(f"{team.page}/new").text
     form |= {
         "first_name": "Deirdre", "email": "deirdre@example.com", "role": "Plan nominee", "contact_priority": "1",
-        "permissions": ["approve_invoices"],
+        "permissions": ["view_invoices", "approve_invoices"],
     }  # fmt: skip
     response = owner.submit(team.page, form)
     page = owner.get(response.headers["location"]).text  # the second page
