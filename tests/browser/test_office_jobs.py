@@ -257,13 +257,8 @@ def test_a_failing_endpoint_is_found_mended_and_used_again_in_six_pages(
     assert "Failing" not in owner.locator(".notices").inner_text()
 
 
-def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
-    new_visitor: Callable[[str], Any], new_page: Callable[[], Any], client: Client
-) -> None:
-    client.create("/participants", ROISIN)
-    email = f"{uuid7()}@example.com"
-    owner = new_visitor("owner")
-    loads = LoadCounter(owner)
+def invite_viewer(owner: Any, email: str) -> str:
+    """Invite a colleague from any page, and return the link of the invitation."""
     click(owner, "link", "Settings")
     click(owner, "link", "People")
     click(owner, "link", "Invite a person")
@@ -271,10 +266,34 @@ def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
     owner.get_by_label("Name").fill("Sam Okafor")
     owner.get_by_label("Role").select_option("viewer")
     click(owner, "button", "Create invitation")
-    link = owner.get_by_label("Invitation link").inner_text()
-    assert (owner.get_by_role("link", name="Write an email").get_attribute("href") or "").startswith(
-        f"mailto:{quote(email)}?"
-    )
+    mail_url = owner.get_by_role("link", name="Write an email").get_attribute("href") or ""
+    assert mail_url.startswith(f"mailto:{quote(email)}?")
+    return owner.get_by_label("Invitation link").inner_text()
+
+
+def assert_only_views(viewer: Any) -> None:
+    """A viewer sees the records, and nothing that changes them."""
+    click(viewer, "link", "Participants")
+    assert viewer.get_by_role("link", name="New participant").count() == 0
+    click(viewer, "link", "Róisín Kavanagh", exact=False)
+    assert viewer.get_by_role("link", name="Change address").count() == 0
+    click(viewer, "link", "Settings")
+    assert viewer.get_by_role("link", name="People").count() == 1
+    assert viewer.get_by_role("link", name="Import", exact=True).count() == 0
+    response = viewer.goto("/console/settings/people/invite")
+    assert (response.status, heading(viewer)) == (403, "You don’t have permission to do this")
+    open_account_menu(viewer)
+    assert viewer.locator(".account-menu").get_by_text("viewer").is_visible()
+
+
+def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
+    new_visitor: Callable[[str], Any], new_page: Callable[[], Any], client: Client
+) -> None:
+    client.create("/participants", ROISIN)
+    email = f"{uuid7()}@example.com"
+    owner = new_visitor("owner")
+    loads = LoadCounter(owner)
+    link = invite_viewer(owner, email)
     assert loads.count == 4
 
     colleague = new_page()
@@ -288,18 +307,6 @@ def test_a_colleague_is_invited_in_four_pages_and_joins_in_two(
     colleague.get_by_role("heading", name="Sign in").wait_for()
     fill_sign_in_form(colleague, email)
     wait_until_signed_in(colleague)
-
-    # A viewer sees the records, and nothing that changes them.
-    click(colleague, "link", "Participants")
-    assert colleague.get_by_role("link", name="New participant").count() == 0
-    click(colleague, "link", "Róisín Kavanagh", exact=False)
-    assert colleague.get_by_role("link", name="Change address").count() == 0
-    click(colleague, "link", "Settings")
-    assert colleague.get_by_role("link", name="People").count() == 1
-    assert colleague.get_by_role("link", name="Import", exact=True).count() == 0
-    response = colleague.goto("/console/settings/people/invite")
-    assert (response.status, heading(colleague)) == (403, "You don’t have permission to do this")
-    open_account_menu(colleague)
-    assert colleague.locator(".account-menu").get_by_text("viewer").is_visible()
+    assert_only_views(colleague)
     click(owner, "link", "Done")
     assert owner.get_by_role("row", name="Sam Okafor").get_by_text("viewer").is_visible()
