@@ -71,6 +71,7 @@ VIEWER_PAGES = {
     "GET /console/providers/selected.csv",
     "GET /console/providers/{provider_id}",
     "GET /console/requests",
+    "GET /console/requests.csv",
     "GET /console/search",
     "GET /console/search/suggest",
     "GET /console/settings",
