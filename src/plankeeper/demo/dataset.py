@@ -59,7 +59,8 @@ def records(plan_manager_id: UUID, seed: int = 1, now: datetime = LAST_MOMENT) -
 
     A row is an object of the import file. Dates and datetimes are text, amounts are `Decimal` (to be written as JSON
     numbers), and ids are lower-case UUIDs of version 7 that ascend with `created_at`. For another `now` only dates and
-    datetimes are different: by as many days, and nothing is after `now`, whose date is in the office's time zone.
+    datetimes are different: by as many days, with times of the last day that are before `now`, whose date is in the
+    office's time zone.
     Raises ValueError for a plan manager that is not one of `plan_managers()`.
     """
     scale = next((scale for manager, scale in _SCALES.items() if manager.id == plan_manager_id), None)

@@ -1,8 +1,8 @@
 """Moves the sample data to the day on which it is loaded. Ids stay, so that the same records have the same ids."""
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
-from plankeeper.demo.random_values import LAST_DAY, Row, format_datetime, parse_datetime
+from plankeeper.demo.random_values import END, LAST_DAY, Row, format_datetime, parse_datetime
 
 # A date of birth stays: participants have the same on every day.
 _DATES = ("onboard_date", "date_ceased", "plan_start_date", "plan_end_date", "invoice_date")
@@ -18,7 +18,15 @@ def move_dates(row: Row, now: datetime) -> Row:
             moved[name] = (date.fromisoformat(row[name]) + days).isoformat()
     for name in _DATETIMES:
         if row.get(name):
-            moved[name] = format_datetime(min(parse_datetime(row[name]) + days, now))
+            moved[name] = format_datetime(_before_now(parse_datetime(row[name]) + days, END + days, now))
     if "line_items" in row:
         moved["line_items"] = [move_dates(line, now) for line in row["line_items"]]
     return moved
+
+
+def _before_now(moment: datetime, end: datetime, now: datetime) -> datetime:
+    """A time of today moves towards midnight, so that all times of the data, up to `end`, are before `now`."""
+    midnight = datetime.combine(now.date(), time(), now.tzinfo)
+    if moment < midnight or now >= end:
+        return moment
+    return midnight + (moment - midnight) * ((now - midnight) / (end - midnight))

@@ -12,6 +12,11 @@ Row = dict[str, Any]
 LAST_DAY = date(2026, 10, 30)
 """The last day of the generated data: no record was created later."""
 
+OFFICE_HOURS = 7  # from midnight in UTC on: from ten or eleven o'clock on, on Australia's east coast
+
+END = datetime.combine(LAST_DAY, time(OFFICE_HOURS), UTC)
+"""When everything has happened."""
+
 _ASCII = str.maketrans({"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O"})
 
 
@@ -34,7 +39,7 @@ def days_ago(days: int) -> date:
 
 def random_datetime(rng: Random, day: date) -> datetime:
     """A random time in office hours on Australia's east coast, when the date in UTC is the same."""
-    return datetime.combine(day, time(), UTC) + timedelta(seconds=rng.randrange(7 * 3600))
+    return datetime.combine(day, time(), UTC) + timedelta(seconds=rng.randrange(OFFICE_HOURS * 3600))
 
 
 def format_datetime(when: datetime) -> str:
