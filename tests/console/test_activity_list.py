@@ -1,6 +1,9 @@
 """The list of activity: views are hidden, types and people have names, days are a filter, and imports are one entry."""
 
+import csv
+import io
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
@@ -9,7 +12,8 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
-from plankeeper.console.pages import activity
+from plankeeper.console import activity_events
+from plankeeper.console.lists import query as list_query
 from plankeeper.events import store
 from plankeeper.events.recorder import record_events
 from plankeeper.events.schemas import HistoryEvent
@@ -28,6 +32,15 @@ def titles(page: str) -> list[str]:
     """What each entry says, with the name of its record."""
     found = re.findall(r'<span class="what">(.*?)</span>\s*<span class="soft">', page, re.DOTALL)
     return [unescape(re.sub(r"<[^>]+>", "", each)) for each in found]
+
+
+def page_link(page: str, rel: str) -> str | None:
+    found = re.search(rf'href="([^"]+)" rel="{rel}"', page)
+    return unescape(found[1]) if found else None
+
+
+def summary(page: str) -> str:
+    return unescape("".join(re.findall(r'class="list-summary">([^<]*)<', page)))
 
 
 def wait_for(owner: Browser, title: str, query: str = "") -> str:
@@ -75,7 +88,7 @@ def test_records_of_one_import_are_one_entry(
         "Participant deleted · Ann", "2 team members removed", "Team member added · Kim", "Team member added · Pat",
         "Participant added · Ann", "30 participants added",
     ]  # fmt: skip
-    assert (len(re.findall(">Person [0-9]", page)), "and 10 more." in page) == (activity.MAX_GROUP_NAMES, True)
+    assert (len(re.findall(">Person [0-9]", page)), "and 10 more." in page) == (activity_events.MAX_GROUP_NAMES, True)
 
 
 def test_an_import_leads_to_its_changes_and_those_of_its_undo(
@@ -100,10 +113,12 @@ def test_an_import_leads_to_its_changes_and_those_of_its_undo(
     undone = ["Participant changed · Ann", "2 participants deleted", "2 participants added"]
     assert titles(owner.get(link).text) == [*undone, "Participant changed · Anna"]
     assert owner.get(link.replace("?", ".csv?")).text.count("\r\n") == 7  # a head, six events
-    monkeypatch.setattr(activity, "MAX_PAGE_EVENTS", 3)
+    monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", 1)
+    monkeypatch.setattr(list_query, "PAGE_SIZES", (3, 100))
     first = owner.get(link).text
-    [older] = re.findall(r'href="([^"]+)">Older events', first)
-    assert titles(first) + titles(owner.get(unescape(older)).text) == [*undone, "Participant changed · Anna"]
+    second = owner.get(page_link(first, "next") or "").text
+    assert titles(first) + titles(second) == [*undone, "Participant changed · Anna"]
+    assert {summary(first), summary(second)} == {"6 events"}
 
 
 def test_a_page_ends_at_its_limits_and_the_next_one_continues(
@@ -112,16 +127,20 @@ def test_a_page_ends_at_its_limits_and_the_next_one_continues(
     for number in range(5):
         client.create("/providers", {"entity_name": f"Provider {number}"})
     wait_for(owner, "Provider added · Provider 4")
-    for name, limit in (("PAGE_SIZE", 2), ("MAX_PAGE_EVENTS", 2)):
-        with monkeypatch.context() as patch:
-            patch.setattr(activity, name, limit)
-            found, url = list[str](), f"{ACTIVITY}?type=provider.*"
-            while url:
-                page = owner.get(unescape(url)).text
-                assert 0 < len(titles(page)) <= 2
-                found += titles(page)
-                url = next(iter(re.findall(r'href="([^"]+)">Older events', page)), "")
-        assert found == [f"Provider added · Provider {number}" for number in reversed(range(5))]
+    monkeypatch.setattr(list_query, "PAGE_SIZES", (2, 100))
+    for events_per_row in (1, 3):
+        monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", events_per_row)
+        for filters in ("type=provider.*", "type=provider.*&actor=api_key", "type=provider.created&person=test"):
+            pages = [owner.get(f"{ACTIVITY}?{filters}").text]
+            while url := page_link(pages[-1], "next"):
+                pages.append(owner.get(url).text)
+            listed = [title for page in pages for title in titles(page)]
+            assert listed == [f"Provider added · Provider {number}" for number in reversed(range(5))]
+            assert {summary(page) for page in pages} == {"5 events"}
+            back = owner.get(page_link(pages[2], "prev") or "").text
+            assert (titles(back), page_link(back, "next") is not None) == (titles(pages[1]), True)
+            assert titles(owner.get(page_link(back, "prev") or "").text) == titles(pages[0])
+            assert page_link(pages[0], "prev") is None
 
 
 def test_a_page_in_the_middle_of_an_import_leads_to_what_was_before_it(
@@ -131,10 +150,11 @@ def test_a_page_in_the_middle_of_an_import_leads_to_what_was_before_it(
     rows = [{"id": str(uuid7()), "entity_name": f"Provider {number}"} for number in range(5)]
     assert not server.run(import_records(server, plan_manager_id, "providers", rows)).errors
     client.create("/providers", {"entity_name": "Birch"})
-    query = "?type=provider.*"
-    assert "Events before this import" not in wait_for(owner, "Provider added · Birch", query)
-    monkeypatch.setattr(activity, "MAX_PAGE_EVENTS", 3)
-    page = owner.get(ACTIVITY + query).text
+    filters = "?type=provider.*"
+    assert "Events before this import" not in wait_for(owner, "Provider added · Birch", filters)
+    monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", 1)
+    monkeypatch.setattr(list_query, "PAGE_SIZES", (3, 100))
+    page = owner.get(ACTIVITY + filters).text
     assert titles(page) == ["Provider added · Birch", "2 providers added"]
     [link] = re.findall(r'href="([^"]+)">Events before this import', page)
     assert titles(owner.get(unescape(link)).text) == ["Provider added · Amber"]
@@ -158,8 +178,12 @@ def test_days_are_a_filter(owner: Browser, client: Client) -> None:
         page = owner.get(ACTIVITY + query).text
         assert ("Participant added · Ann" in titles(page)) is is_found, query
         assert ("participant.created" in owner.get(f"{ACTIVITY}.csv{query}").text) is is_found, query
-    wrong = owner.get(f"{ACTIVITY}?from=31/2/2026").text
-    assert ("31 Feb 2026 doesn’t exist" in unescape(wrong), "Participant added · Ann" in titles(wrong)) == (True, True)
+    wrong = owner.get(f"{ACTIVITY}?from=31/2/2026")
+    assert (wrong.status_code, "31 Feb 2026 doesn’t exist" in unescape(wrong.text), titles(wrong.text)) == (
+        422,
+        True,
+        [],
+    )
 
 
 def test_people_and_participants_are_found_by_name(owner: Browser, client: Client) -> None:
@@ -191,20 +215,19 @@ def test_an_event_page_has_labels_and_folds_ids_away(owner: Browser, client: Cli
 
 
 def test_chips_name_the_filters_and_presets_set_the_days(owner: Browser) -> None:
-    query = {"type": "participant.*", "actor": "user", "from": "1/2/2026", "to": "32/2/2026", "views": "1"}
+    query = {"type": "participant.*", "actor": "user", "from": "1/2/2026", "to": "3/2/2026", "views": "1"}
     page = owner.get(ACTIVITY, params=query).text
     found = re.findall(r'<li><a href="([^"]+)"><span class="unseen">Remove the filter </span>([^<]+) <span', page)
     assert [text for _, text in found] == [
-        "Type: Participant: all", "Made by: People", "From 1 Feb 2026", "With views of invoices",
+        "Type of change: Participant: all", "Made by: People", "Date: 1 Feb 2026 – 3 Feb 2026",
+        "With views of invoices",
     ]  # fmt: skip
-    assert unescape(found[2][0]) == f"{ACTIVITY}?type=participant.%2A&actor=user&views=1&to=32%2F2%2F2026"
+    assert unescape(found[2][0]) == f"{ACTIVITY}?type=participant.%2A&actor=user&views=1"
     presets = re.search(r'<p class="presets">(.*?)</p>', page, re.DOTALL)
     assert presets
     first = unescape(re.findall(r'<a href="([^"]+)"', presets[1])[0])
-    assert re.fullmatch(
-        r"/console/activity\?type=participant.%2A&actor=user&views=1&from=(\d{4}-\d\d-\d\d)&to=\1", first
-    )
-    assert '" aria-current="true">Today</a>' in owner.get(first).text
+    assert first == "?type=participant.%2A&actor=user&views=1&date=today"
+    assert '" aria-current="true">Today</a>' in owner.get(ACTIVITY + first).text
     assert 'class="chips"' not in owner.get(ACTIVITY).text
 
 
@@ -235,3 +258,50 @@ def test_many_hidden_events_are_not_read(
     assert "Participant created: Ann" in owner.get("/console").text
     assert len(read) == 2
     assert max(read) <= 5  # the participant, the key, the sign-in and what belongs to them
+
+
+def test_other_plan_managers_have_their_own_activity(
+    server: RunningServer, owner: Browser, client: Client, new_client: Callable[..., Client],
+    new_plan_manager: Callable[[], UUID], plan_manager_id: UUID,
+) -> None:  # fmt: skip
+    foreign = new_client(new_plan_manager())
+    record = foreign.create("/participants", {"first_name": "Zed"})["id"]
+    client.create("/participants", {"first_name": "Ann"})
+    wait_for(owner, "Participant added · Ann")
+    query = "select event_id from event_order where plan_manager_id = $1 order by position limit 1"
+    theirs = wait_until(lambda: server.run(server.db.one_or_none(UUID, query, UUID(foreign.plan_manager_id))))
+    for filters in ("type=participant.*", f"type=participant.*&before={theirs}", f"type=participant.*&after={theirs}"):
+        page = owner.get(f"{ACTIVITY}?{filters}").text
+        assert (set(titles(page)) <= {"Participant added · Ann"}, "Zed" in page) == (True, False)
+        assert summary(page) in ("", "1 event")
+    assert titles(owner.get(f"{ACTIVITY}?resource_id={record}").text) == []
+
+
+def test_the_file_has_the_events_of_the_list_in_words(owner: Browser, client: Client) -> None:
+    person = client.create("/participants", {"first_name": "Ann", "phone_number": "0400 000 001"})["id"]
+    client.put(f"/participants/{person}", {"phone_number": "0400 000 002", "city": "=Hobart"})
+    page = wait_for(owner, "Participant changed", f"?resource_id={person}")
+    assert (titles(page), summary(page)) == (["Participant changed · Ann", "Participant added · Ann"], "2 events")
+    [link] = re.findall(r'href="([^"]+)">Download CSV', page)
+    content = owner.get(unescape(link)).content.decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(content, newline="")))
+    assert [f"{each['Change']} · {each['Record']}" for each in rows] == titles(page)
+    assert [each["Made by"] for each in rows] == ["test", "test"]
+    assert "Phone: 0400 000 001 → 0400 000 002" in rows[0]["Changed fields"]
+
+
+def test_an_event_leads_back_to_its_page_of_the_list(owner: Browser, client: Client) -> None:
+    client.create("/participants", {"first_name": "Ann"})
+    page = wait_for(owner, "Participant added", "?type=participant.*&size=100")
+    [link] = re.findall(r'href="(/console/activity/[0-9a-f-]{36}\?list=[^"]+)">View event', page)
+    assert f'href="{ACTIVITY}?type=participant.%2A&amp;size=100"' in owner.get(unescape(link)).text
+
+
+def test_views_and_density_of_the_activity_are_saved(owner: Browser) -> None:
+    view = {"list": "activity", "query": "actor=user&date=today", "name": "People today", "is_shared": "true"}
+    assert owner.submit("/console/views", view).headers["location"] == f"{ACTIVITY}?actor=user&date=today"
+    assert ">People today</a>" in owner.get(ACTIVITY).text
+    settings = {"list": "activity", "density": "comfortable"}
+    assert owner.submit("/console/list-settings", settings).headers["location"] == ACTIVITY
+    wait_until(lambda: 'class="events comfortable"' in owner.get(ACTIVITY).text)
+    assert owner.get(f"{ACTIVITY}.csv").text.count(",Made by,") == 1  # the columns of the file stay

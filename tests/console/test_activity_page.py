@@ -13,9 +13,10 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from plankeeper.console import activity_events
 from plankeeper.console.concurrency import ConcurrencyLimit, DownloadLimit, DownloadLimitError
 from plankeeper.console.csv_export import UTF8_BOM, csv_row
-from plankeeper.console.pages import activity
+from plankeeper.console.lists import download
 from plankeeper.http.errors import ApiError
 from support.client import Client
 from support.console import Account, Browser, create_account
@@ -23,8 +24,8 @@ from support.server import RunningServer, wait_until
 
 ACTIVITY = "/console/activity"
 COLUMNS = [
-    "at", "type", "actor_kind", "actor_id", "actor_name", "resource_kind", "resource_id", "request_id", "before",
-    "after",
+    "Time", "Change", "Record", "Changed fields", "Made by", "Person, key or system", "Event type", "Person or key ID",
+    "Record ID", "Request ID", "Before", "After",
 ]  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def wait_for_csv(owner: Browser, count: int, query: str = "") -> list[dict[str, 
 
     def read() -> list[dict[str, str]]:
         rows = read_csv(owner.get(f"{ACTIVITY}.csv{query}"))
-        return [each for each in rows if each["type"] != "export.created"]
+        return [each for each in rows if each["Event type"] != "export.created"]
 
     return wait_until(lambda: len(rows := read()) >= count and rows)
 
@@ -54,30 +55,30 @@ def test_the_file_has_every_event_newest_first_with_before_and_after(
     made_ = client.create("/note-types", {"note_type": 'Besuch – 訪問, "zwei"\nZeilen'})
     client.put(f"/note-types/{made_['id']}", {"note_type": "Visit"})
     rows = wait_for_csv(owner, 5)
-    assert [each["type"] for each in rows] == [
+    assert [each["Event type"] for each in rows] == [
         "note_type.updated", "note_type.created", "api_key.created", "account.signed_in", "account.joined",
     ]  # fmt: skip
     updated, created = rows[:2]
-    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", updated["at"])
-    assert (updated["actor_kind"], updated["actor_name"], updated["resource_id"]) == (
-        "api_key",
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", updated["Time"])
+    assert (updated["Person, key or system"], updated["Made by"], updated["Record ID"]) == (
+        "API key",
         "test",
         str(made_["id"]),
     )
-    assert updated["request_id"]
-    assert json.loads(updated["before"]) == {"note_type": 'Besuch – 訪問, "zwei"\nZeilen'}
-    assert json.loads(updated["after"])["note_type"] == "Visit"
-    assert (created["before"], json.loads(created["after"])["note_type"]) == ("", 'Besuch – 訪問, "zwei"\nZeilen')
+    assert updated["Request ID"]
+    assert json.loads(updated["Before"]) == {"note_type": 'Besuch – 訪問, "zwei"\nZeilen'}
+    assert json.loads(updated["After"])["note_type"] == "Visit"
+    assert (created["Before"], json.loads(created["After"])["note_type"]) == ("", 'Besuch – 訪問, "zwei"\nZeilen')
 
 
 def test_the_file_continues_where_a_batch_ends(owner: Browser, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "EXPORT_BATCH_SIZE", 4)
+    monkeypatch.setattr(activity_events, "EXPORT_BATCH_SIZE", 4)
     names = [f"Type {number}" for number in range(12)]
     for name in names:
         client.create("/note-types", {"note_type": name})
     rows = wait_for_csv(owner, 15)
-    assert [json.loads(each["after"]).get("note_type") for each in rows][:12] == names[::-1]
-    assert len({each["at"] + each["type"] + each["resource_id"] for each in rows}) == 15
+    assert [json.loads(each["After"]).get("note_type") for each in rows][:12] == names[::-1]
+    assert len({each["Time"] + each["Event type"] + each["Record ID"] for each in rows}) == 15
     exact = wait_for_csv(owner, 12, "?type=note_type.created")  # three whole parts, and nothing in a fourth
     assert len(exact) == 12
 
@@ -85,11 +86,11 @@ def test_the_file_continues_where_a_batch_ends(owner: Browser, client: Client, m
 def test_the_file_has_a_name_and_headers_and_its_link_keeps_the_filters(owner: Browser) -> None:
     wait_until(lambda: 'class="what">Account signed in' in owner.get(ACTIVITY).text)
     page = owner.get(f"{ACTIVITY}?type=account.signed_in&actor=user").text
-    link = re.search(r'href="([^"]+)">Export as CSV', page)
+    link = re.search(r'href="([^"]+)">Download CSV', page)
     assert link
     assert unescape(link[1]) == f"{ACTIVITY}.csv?type=account.signed_in&actor=user"
     response = owner.get(unescape(link[1]))
-    assert [each["type"] for each in read_csv(response)] == ["account.signed_in"]
+    assert [each["Event type"] for each in read_csv(response)] == ["account.signed_in"]
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     assert re.fullmatch(
         r'attachment; filename="activity-20\d\d-\d\d-\d\d\.csv"', response.headers["content-disposition"]
@@ -113,7 +114,7 @@ def test_actor_filters_apply_to_the_page_and_the_file(
         "actor=user": ["account.signed_in"],
         "actor=api_key": ["note_type.created"],
         "actor=system": ["api_key.created", "account.joined"],
-        "actor=nobody": ["note_type.created", "api_key.created", "account.signed_in", "account.joined"],
+        "": ["note_type.created", "api_key.created", "account.signed_in", "account.joined"],
         "person=TEST": ["note_type.created"],
         "person=robin": ["account.signed_in"],
         "actor=user&person=test": [],
@@ -123,10 +124,17 @@ def test_actor_filters_apply_to_the_page_and_the_file(
     for query, types in cases.items():
         page = owner.get(f"{ACTIVITY}?{query}").text
         assert event_count(page) == len(types), query
-        assert ("No events match." in page, "Export as CSV" in page) == (not types, bool(types))
+        assert ("No events match." in page, "Download CSV" in page) == (not types, bool(types))
     for query, types in cases.items():
         rows = read_csv(owner.get(f"{ACTIVITY}.csv?{query}"))
-        assert [each["type"] for each in rows if each["type"] != "export.created"] == types, query
+        assert [each["Event type"] for each in rows if each["Event type"] != "export.created"] == types, query
+
+
+def test_unknown_filters_are_marked_and_list_nothing(owner: Browser) -> None:
+    for query in ("actor=nobody", "type=nothing", "from=32/1/2026", "import=x", "date=ever"):
+        page = owner.get(f"{ACTIVITY}?{query}")
+        assert (page.status_code, "There is a problem" in page.text, event_count(page.text)) == (422, True, 0)
+        assert owner.get(f"{ACTIVITY}.csv?{query}").status_code == 400
 
 
 def test_the_file_has_no_events_of_another_plan_manager(
@@ -150,7 +158,7 @@ def test_no_cell_is_a_formula(server: RunningServer, owner: Browser, plan_manage
     browser = Browser(server.url)
     assert browser.sign_in(sly).status_code == 303
     rows = wait_for_csv(browser, 1, "?type=account.signed_in&resource_id=" + str(sly.account_id))
-    assert rows[0]["actor_name"] == '\'=HYPERLINK("https://evil.example","Click")'
+    assert rows[0]["Made by"] == '\'=HYPERLINK("https://evil.example","Click")'
     browser.http.close()
 
 
@@ -166,7 +174,7 @@ def test_a_disconnected_browser_ends_the_export(
             parts.append(1)
             yield b"x" * 100_000
 
-    monkeypatch.setattr(activity, "csv_chunks", endless)
+    monkeypatch.setattr(download, "csv_chunks", endless)
     with owner.http.stream("GET", f"{ACTIVITY}.csv") as response:
         assert next(response.iter_raw())
     monkeypatch.undo()
@@ -231,7 +239,7 @@ def test_one_viewer_does_not_keep_the_exports_of_others_busy(
             yield b"x" * 100_000
 
     with monkeypatch.context() as patch:
-        patch.setattr(activity, "csv_chunks", endless)
+        patch.setattr(download, "csv_chunks", endless)
         with ExitStack() as stack:
 
             def begin(browser: Browser) -> Any:

@@ -14,7 +14,7 @@ from plankeeper.request_log import count_store, store
 from plankeeper.request_log.schemas import LoggedRequest, MinuteCount, RequestBatchInsert
 from support.client import Client
 from support.console import Browser
-from support.server import RunningServer
+from support.server import RunningServer, wait_until
 
 ROWS = 100
 MAX_SIZE = 100_000  # bytes
@@ -125,4 +125,21 @@ def test_requests_with_full_charts(
     seed_requests(server, plan_manager_id, key_id)
     page = owner.get("/console/requests?size=100")
     assert page.text.count("validation_failed") == 66
+    assert len(page.content) < MAX_SIZE
+
+
+def test_activity_with_changes(
+    server: RunningServer, owner: Browser, new_client: Callable[..., Client], plan_manager_id: UUID
+) -> None:
+    client = new_client(plan_manager_id)
+    for number in range(ROWS // 2):
+        person = client.create("/participants", {"first_name": "Alexandra", "last_name": f"Papadopoulos-{number}"})[
+            "id"
+        ]
+        client.put(
+            f"/participants/{person}",
+            {"phone_number": "0400 000 002", "email": f"alexandra.{number}@example.com", "postcode": "2650"},
+        )
+    path = "/console/activity?size=100&type=participant.*&actor=api_key"
+    page = wait_until(lambda: (found := owner.get(path)).text.count("<li><details>") == ROWS and found)
     assert len(page.content) < MAX_SIZE

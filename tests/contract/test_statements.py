@@ -46,6 +46,7 @@ OTHER_STORES = {
     "accounts.link_store": "links between accounts and account managers, beside the accounts",
     "accounts.identity_store": "the identities of single sign-on, beside the accounts",
     "accounts.session_retention": "the purge of ended sessions, beside the accounts",
+    "events.activity_store": "the activity of the console, beside the feed",
     "events.history_store": "the history of one record, beside the feed",
     "events.order_store": "the queue and the order of events, beside the events",
     "mail.recipient_store": "recipients of mails and tokens of links, beside the queue",

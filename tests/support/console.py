@@ -48,7 +48,7 @@ class Browser:
 
     def activity(self, query: str = "") -> str:
         """What the newest events say, each on its page, once one is listed: it takes the sequencer a moment."""
-        link = re.compile(r'href="(/console/activity/[0-9a-f-]{36})"')
+        link = re.compile(r'href="(/console/activity/[0-9a-f-]{36})[?"]')
         paths = wait_until(lambda: link.findall(self.get(f"/console/activity{query}").text))
         return "".join(self.get(path).text for path in dict.fromkeys(paths))
 

@@ -38,11 +38,14 @@ LATERAL_HISTORY_EVENT: LiteralString = f"""
     cross join lateral (
         select {COLUMNS}, import_id from events where plan_manager_id = $1 and id = placed.event_id limit 1
     ) event"""
+# The codes of some types or all, without the hidden ones.
+CHOSEN_TYPES: LiteralString = (
+    "unnest(array(select code from event_types where ($4::text[] is null or name = any ($4))"
+    " and name <> all ($5::text[]))) as chosen (code)"
+)
 # The latest positions of each type, then the latest of those: the number of other events doesn't matter.
 LATEST_POSITIONS_OF_TYPES: LiteralString = f"""select of_type.position, of_type.event_id
-        from unnest(array(
-            select code from event_types where ($4::text[] is null or name = any ($4)) and name <> all ($5::text[])
-        )) as chosen (code)
+        from {CHOSEN_TYPES}
         cross join lateral (
             {POSITIONS_BEFORE_CURSOR}
                 and type = chosen.code
@@ -240,11 +243,13 @@ async def scan_limit_id(
     return await db.one_or_none(UUID, SCAN_LIMIT_ID_OF_TYPES, plan_manager_id, before, scan_limit - 1, types, [])
 
 
-LATEST_FOR_RESOURCE: LiteralString = f"""
+CHANGES_OF_RESOURCE: LiteralString = f"""
     with changed as materialized (
         select id from events
         where plan_manager_id = $1 and resource_id = $6 and ($3::text[] is null or type = any ($3)) and {MATCHES_ACTOR}
-    )
+    )"""
+LATEST_FOR_RESOURCE: LiteralString = f"""
+    {CHANGES_OF_RESOURCE}
     select {COLUMNS}, import_id
     from (
         {POSITIONS_OF_CHANGES}

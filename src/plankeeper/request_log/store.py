@@ -1,6 +1,7 @@
 """SQL of request batches."""
 
 from collections.abc import Iterable
+from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
@@ -11,10 +12,9 @@ async def insert(tx: Transaction, batches: Iterable[RequestBatchInsert]) -> None
     await tx.insert_rows("api_request_batches", RequestBatchInsert, batches)
 
 
-LIST_LATEST = """
-    select id, requests
-    from api_request_batches
-    where plan_manager_id = $1 and id <= coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+BATCHES: LiteralString = "select id, requests from api_request_batches where plan_manager_id = $1"
+LIST_LATEST: LiteralString = f"""
+    {BATCHES} and id <= coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
     order by id desc
     limit $3
 """
@@ -25,10 +25,8 @@ async def list_latest(db: Executor, plan_manager_id: UUID, newest: UUID | None, 
     return await db.rows(RequestBatch, LIST_LATEST, plan_manager_id, newest, limit)
 
 
-LIST_EARLIEST = """
-    select id, requests
-    from api_request_batches
-    where plan_manager_id = $1 and id >= coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')
+LIST_EARLIEST: LiteralString = f"""
+    {BATCHES} and id >= coalesce($2::uuid, '00000000-0000-0000-0000-000000000000')
     order by id
     limit $3
 """
@@ -47,10 +45,8 @@ async def count(db: Executor, plan_manager_id: UUID) -> int:
     return await db.one(int, COUNT, plan_manager_id)
 
 
-LIST_LATEST_OF_KEY = """
-    select id, requests
-    from api_request_batches
-    where plan_manager_id = $1 and strpos(requests::text, $2) > 0
+LIST_LATEST_OF_KEY: LiteralString = f"""
+    {BATCHES} and strpos(requests::text, $2) > 0
     order by id desc
     limit $3
 """

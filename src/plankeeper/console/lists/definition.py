@@ -81,6 +81,7 @@ class ListDefinition:
     accessed_kind: AccessedKind | None = None
     exact_count: Callable[[Executor, UUID, Mapping[str, object]], Awaitable[int | None]] | None = None
 
+    is_table: bool = True  # otherwise a template shows the rows, and the columns are those of the file
     page_path: str = ""  # if the list isn't at `/console/` and its kind
 
     @property

@@ -10,7 +10,7 @@ from plankeeper.console.record_picker import RecordPicker
 from plankeeper.console.routing import PageRequest
 
 Params = Mapping[str, str]
-FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag", "time"]
+FilterKind = Literal["text", "choice", "date_range", "amount_range", "record", "flag", "hidden"]
 
 
 class FilterContext(NamedTuple):

@@ -99,6 +99,31 @@ class LoadedChoiceFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkFilter:
+    """A value that only links of other pages set, such as a record's id. The form has no field for it, but keeps it.
+
+    `read` returns the value for the SQL; null for a text that can't be one. `label` is its chip.
+    """
+
+    name: str
+    label: str
+    read: Callable[[str], object]
+    is_search: ClassVar[bool] = False
+    kind: ClassVar[FilterKind] = "hidden"
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
+        text = params.get(self.name, "")[:MAX_TEXT_LENGTH]
+        if not text:
+            return ParsedFilter()
+        value = self.read(text)
+        return ParsedFilter({self.name: value}, self.label) if value else ParsedFilter(errors={self.name: "is unknown"})
+
+
+@dataclass(frozen=True, slots=True)
 class FlagFilter:
     """A condition that is set or not."""
 
@@ -263,6 +288,7 @@ ListFilter = (
     | ChoiceFilter
     | LoadedChoiceFilter
     | TimeFilter
+    | LinkFilter
     | FlagFilter
     | DateRangeFilter
     | AmountRangeFilter

@@ -84,6 +84,7 @@ class ListRow(NamedTuple):
     url: str
     cells: Sequence[Any]
     is_past: bool
+    source: Any  # what was read
 
 
 @dataclass(slots=True)
@@ -261,5 +262,5 @@ def _tabs(query: ListPageQuery) -> list[Tab]:
 
 
 def _row(query: ListPageQuery, row: Any, columns: Sequence[Column], names: Names) -> ListRow:
-    values = [each.value(row, names) for each in columns]
-    return ListRow(row.id, record_url(query, row.id), values, query.definition.is_past(row))
+    values = [each.value(row, names) for each in columns] if query.definition.is_table else []
+    return ListRow(row.id, record_url(query, row.id), values, query.definition.is_past(row), row)

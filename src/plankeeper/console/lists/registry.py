@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from plankeeper.console.lists.activity import ACTIVITY
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.invoices import INVOICES
 from plankeeper.console.lists.participants import PARTICIPANTS
@@ -10,5 +11,5 @@ from plankeeper.console.lists.providers import PROVIDERS
 from plankeeper.console.lists.requests import REQUESTS
 
 LISTS: Mapping[str, ListDefinition] = MappingProxyType(
-    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS, REQUESTS)}
+    {each.kind: each for each in (INVOICES, PARTICIPANTS, PROVIDERS, ACTIVITY, REQUESTS)}
 )

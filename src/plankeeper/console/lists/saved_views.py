@@ -66,7 +66,9 @@ def view_url(definition: ListDefinition, view: SavedView) -> str:
 
 
 def column_choices(definition: ListDefinition, settings: ListSettings) -> list[ColumnChoice]:
-    """The columns that can be left out: all but the first one."""
+    """The columns that can be left out: all but the first one, and none of a list that isn't a table."""
+    if not definition.is_table:
+        return []
     shown = {each.name for each in select_columns(definition.columns, settings.columns)}
     return [ColumnChoice(each.name, each.label, each.name in shown) for each in definition.columns[1:]]
 

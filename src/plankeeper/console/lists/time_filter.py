@@ -32,7 +32,7 @@ class TimeFilter:
     label: str
     values_of: Callable[[datetime, datetime], Mapping[str, object]]
     is_search: ClassVar[bool] = False
-    kind: ClassVar[FilterKind] = "time"
+    kind: ClassVar[FilterKind] = "hidden"
 
     @property
     def params(self) -> tuple[str, ...]:

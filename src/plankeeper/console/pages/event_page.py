@@ -23,6 +23,8 @@ from plankeeper.console.event_undo import (
     version_of_record,
 )
 from plankeeper.console.forms import validate_struct
+from plankeeper.console.lists.activity import ACTIVITY
+from plankeeper.console.lists.saved_views import parse_query_text
 from plankeeper.console.pages.bin_entries import bin_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.undoable_records import UNDOABLE_RECORDS, executor, participant_id_of
@@ -57,6 +59,7 @@ async def get(request: PageRequest, event_id: UUID) -> HtmlPage:
         "resource_url": resource_url(event),
         "undo": undo_url(event),
         "of_import": await import_store.get_of_event(request.db, request.plan_manager_id, event_id),
+        "back_url": parse_query_text(ACTIVITY, request.query.raw("list"), keep_page=True).url(),
     }
     return HtmlPage("event.html", context)
 

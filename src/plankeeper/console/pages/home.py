@@ -10,11 +10,11 @@ from plankeeper.accounts.schemas import LinkedAccountManager, Member
 from plankeeper.api_keys import store as api_keys
 from plankeeper.api_keys.schemas import ApiKey
 from plankeeper.api_keys.service import key_state
+from plankeeper.console.event_changes import resource_name
 from plankeeper.console.home.attention import invoice_tiles, on_hold_without_warning, participant_tiles, warning_tiles
 from plankeeper.console.home.charts import plan_ends_chart, received_chart, spend_chart, unpaid_chart
 from plankeeper.console.home.links import HomeLinks
 from plankeeper.console.home.periods import ENDING_DAYS, future_weeks, limits, statistics_periods
-from plankeeper.console.pages.activity import resource_name
 from plankeeper.console.routing import HtmlPage, PageRequest, Pages
 from plankeeper.events import store as events
 from plankeeper.events.event_types import matching_event_types

@@ -116,7 +116,8 @@ async def settings_form(request: PageRequest) -> HtmlPage:
 async def save_settings(request: FormRequest) -> Redirect:
     definition = find_list(request.form.text("list"))
     query = parse_query_text(definition, request.form.raw("query"))
-    settings = ListSettings(chosen_columns(definition.columns, request.form.getlist("columns")))
+    names = request.form.getlist("columns")
+    settings = ListSettings(chosen_columns(definition.columns, names) if definition.is_table else None)
     match request.form.text("density"):
         case "compact" | "comfortable" as density:
             settings.density = density
