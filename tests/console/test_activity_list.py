@@ -155,7 +155,7 @@ def test_a_page_in_the_middle_of_an_import_leads_to_what_was_before_it(
     monkeypatch.setattr(activity_events, "EVENTS_PER_ROW", 1)
     monkeypatch.setattr(list_query, "PAGE_SIZES", (3, 100))
     page = owner.get(ACTIVITY + filters).text
-    assert titles(page) == ["Provider added · Birch", "2 providers added"]
+    assert titles(page) == ["Provider added · Birch", "2 providers added · more on the next page"]
     [link] = re.findall(r'href="([^"]+)">Events before this import', page)
     assert titles(owner.get(unescape(link)).text) == ["Provider added · Amber"]
 
