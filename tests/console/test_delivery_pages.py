@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from plankeeper.webhooks import delivery_store, endpoint_store
+from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import WebhookEndpoint, WebhookEndpointListQuery
 from support.console import Account, Browser, main_text
 from support.receiver import Receiver
@@ -113,7 +114,7 @@ def test_the_api_returns_no_headers_and_no_responses(
 ) -> None:
     receiver.respond = lambda _headers, _body: (200, {}, b"a secret")
     send_test_event(server, owner, endpoint)
-    latest = server.run(delivery_store.latest(server.db, plan_manager_id, endpoint.id, None, None, 10))
+    latest = server.run(delivery_store.list_newest(server.db, plan_manager_id, endpoint.id, DeliveryFilter(), 10))
     assert [[attempt.status_code for attempt in each.attempts] for each in latest] == [[200]]
     assert "a secret" not in str(latest)
 

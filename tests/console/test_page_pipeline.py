@@ -78,6 +78,8 @@ VIEWER_PAGES = {
     "GET /console/settings/people",
     "GET /console/settings/webhooks",
     "GET /console/settings/webhooks/{endpoint_id}",
+    "GET /console/settings/webhooks/{endpoint_id}/deliveries",
+    "GET /console/settings/webhooks/{endpoint_id}/deliveries.csv",
     "GET /console/settings/webhooks/{endpoint_id}/deliveries/{delivery_id}",
     "GET /console/views",
     "GET /console/views/new",

@@ -143,3 +143,28 @@ def test_activity_with_changes(
     path = "/console/activity?size=100&type=participant.*&actor=api_key"
     page = wait_until(lambda: (found := owner.get(path)).text.count("<li><details>") == ROWS and found)
     assert len(page.content) < MAX_SIZE
+
+
+def test_deliveries_with_several_attempts(server: RunningServer, owner: Browser, plan_manager_id: UUID) -> None:
+    values = {"url": "https://ledger.riverina-community.example.com/hooks", "event_types": ["note_type.deleted"]}
+    assert owner.submit("/console/settings/webhooks", values | {"payload": "thin"}).status_code == 200
+    endpoint_of = "select id from webhook_endpoints where plan_manager_id = $1"
+    endpoint_id = server.run(server.db.one(UUID, endpoint_of, plan_manager_id))
+    statement = """
+        insert into webhook_deliveries (plan_manager_id, id, webhook_endpoint_id, event_id, event_type, status,
+            attempts, next_attempt_at, created_at)
+        select $1, time_ordered_uuid(), $2, time_ordered_uuid(), 'single_sign_on_provider.created', 'pending',
+            jsonb_build_array(
+                jsonb_build_object('at', $3::text, 'status_code', 503, 'error', null, 'duration_ms', 12),
+                jsonb_build_object('at', $3::text, 'status_code', null, 'error', $4::text, 'duration_ms', 12)
+            ),
+            clock_timestamp() + interval '1 day', clock_timestamp()
+        from generate_series(1, 200)
+    """
+    refused = "the connection was refused, or the address is in a private network"
+    server.run(server.db.execute(statement, plan_manager_id, endpoint_id, NOW.isoformat(), refused))
+    path = f"/console/settings/webhooks/{endpoint_id}/deliveries?size=100&status=pending&date=last_30_days"
+    page = owner.get(f"{path}&event_type=single_sign_on_provider.created")
+    assert page.text.count('class="lead"') == ROWS
+    assert len(page.content) < MAX_SIZE
+    server.run(server.db.execute("delete from webhook_endpoints where id = $1", endpoint_id))

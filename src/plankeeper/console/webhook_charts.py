@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 from plankeeper.console.chart_geometry import Chart, Series
 from plankeeper.console.charts import STRIP_HEIGHT, StackedBar, Unit, stacked_bar_chart
 from plankeeper.console.formatting import format_datetime
+from plankeeper.console.lists.time_filter import time_param
+from plankeeper.console.pagination import with_query
 from plankeeper.webhooks.schemas import AttemptHour
 
 HOURS = 24
@@ -31,9 +33,9 @@ def first_hour(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
 
 
-def attempts_by_hour(hours: Sequence[AttemptHour], now: datetime, zone: ZoneInfo) -> Chart:
-    """The attempts of one endpoint in the last HOURS hours."""
-    bars = _bars(hours, now, zone)
+def attempts_by_hour(hours: Sequence[AttemptHour], now: datetime, zone: ZoneInfo, path: str) -> Chart:
+    """The attempts of one endpoint in the last HOURS hours. Each bar leads to the list at `path`, of its hour."""
+    bars = _bars(hours, now, zone, path)
     return stacked_bar_chart(f"Attempts by hour, last {HOURS} hours", SERIES, bars, unit=ATTEMPTS, head="Hour")
 
 
@@ -64,7 +66,7 @@ def _summary(hours: Sequence[AttemptHour]) -> str:
     return f"Last {HOURS} hours: {ATTEMPTS.format(succeeded + failed)}, {failed:,} failed"
 
 
-def _bars(hours: Sequence[AttemptHour], now: datetime, zone: ZoneInfo) -> list[StackedBar]:
+def _bars(hours: Sequence[AttemptHour], now: datetime, zone: ZoneInfo, path: str) -> list[StackedBar]:
     values = {each.hour: (each.succeeded, each.failed) for each in hours}
     first = first_hour(now)
     starts = [first + timedelta(hours=index) for index in range(HOURS)]
@@ -73,7 +75,7 @@ def _bars(hours: Sequence[AttemptHour], now: datetime, zone: ZoneInfo) -> list[S
             format_datetime(start, zone).partition(", ")[2],
             values.get(start, (0, 0)),
             (None, None),
-            None,
+            with_query(path, {"time": time_param(start, timedelta(hours=1))}) if start in values else None,
             format_datetime(start, zone),
         )
         for start in starts

@@ -1,11 +1,12 @@
 """Deliveries in SQL, for the API and the console: lists, tests and retries."""
 
-from typing import LiteralString
+from datetime import datetime
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.http.schemas import unset_to_none
-from plankeeper.webhooks.schemas import DeliveryDetails, DeliveryListQuery, WebhookDelivery
+from plankeeper.webhooks.schemas import DeliveryCount, DeliveryDetails, DeliveryListQuery, WebhookDelivery
 
 COLUMNS: LiteralString = """
         id, webhook_endpoint_id, event_id, event_type, status, attempts::json, next_attempt_at, created_at"""
@@ -38,22 +39,73 @@ async def list_page(
     )
 
 
-LATEST: LiteralString = f"""
-    select {COLUMNS}
+class DeliveryFilter(NamedTuple):
+    """What deliveries are selected by; null selects all. Times are from the first until before the second.
+
+    `after` and `before` are ids. `attempted_since` and `attempted_before` are set together: they select deliveries
+    with an attempt at that time.
+    """
+
+    after: UUID | None = None
+    before: UUID | None = None
+    status: str | None = None
+    event_type: str | None = None
+    created_since: datetime | None = None
+    created_before: datetime | None = None
+    attempted_since: datetime | None = None
+    attempted_before: datetime | None = None
+
+
+ATTEMPTS_OF_TIME: LiteralString = """
+            select from jsonb_array_elements(attempts) attempt
+            where (attempt ->> 'at')::timestamptz >= $9 and (attempt ->> 'at')::timestamptz < $10"""
+MATCHING: LiteralString = f"""
     from webhook_deliveries
     where plan_manager_id = $1 and webhook_endpoint_id = $2
-        and id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-        and ($4::text is null or status = $4)
-    order by id desc
-    limit $5
+        and id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000')
+        and id < coalesce($4::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+        and ($5::text is null or status = $5)
+        and ($6::text is null or event_type = $6)
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+        and ($9::timestamptz is null or exists ({ATTEMPTS_OF_TIME}
+        ))"""
+LIST_NEWEST: LiteralString = f"select {COLUMNS} {MATCHING} order by id desc limit $11"
+
+
+async def list_newest(
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int
+) -> list[WebhookDelivery]:
+    """The matching deliveries, the newest first."""
+    return await db.rows(WebhookDelivery, LIST_NEWEST, plan_manager_id, endpoint_id, *filters, limit)
+
+
+LIST_OLDEST: LiteralString = f"select {COLUMNS} {MATCHING} order by id limit $11"
+
+
+async def list_oldest(
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, limit: int
+) -> list[WebhookDelivery]:
+    """The matching deliveries, the oldest first."""
+    return await db.rows(WebhookDelivery, LIST_OLDEST, plan_manager_id, endpoint_id, *filters, limit)
+
+
+COUNT_MATCHING: LiteralString = f"""
+    select count(*) as deliveries, coalesce(sum(attempts), 0)::bigint as attempts
+    from (
+        select case when $9::timestamptz is not null then (select count(*) from ({ATTEMPTS_OF_TIME}) of_time) end
+            as attempts
+        {MATCHING}
+        limit $11
+    ) counted
 """
 
 
-async def latest(
-    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, before: UUID | None, status: str | None, limit: int
-) -> list[WebhookDelivery]:
-    """The newest deliveries first; with `before`, only those older than it."""
-    return await db.rows(WebhookDelivery, LATEST, plan_manager_id, endpoint_id, before, status, limit)
+async def count_matching(
+    db: Executor, plan_manager_id: UUID, endpoint_id: UUID, filters: DeliveryFilter, max_deliveries: int
+) -> DeliveryCount:
+    """The number of matching deliveries, of at most `max_deliveries`, and of their attempts in the time selected."""
+    return await db.one(DeliveryCount, COUNT_MATCHING, plan_manager_id, endpoint_id, *filters, max_deliveries)
 
 
 GET_DETAILS = """

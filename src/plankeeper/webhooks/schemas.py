@@ -187,6 +187,13 @@ class DeliveryDetails(WebhookDelivery):
     data: Raw | None
 
 
+class DeliveryCount(Struct):
+    """A number of deliveries, and of their attempts in a selected time; without such a time, no attempts count."""
+
+    deliveries: int
+    attempts: int
+
+
 class WebhookEndpointListQuery(ResourceListQuery):
     """The query of the list."""
 

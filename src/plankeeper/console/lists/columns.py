@@ -27,6 +27,8 @@ Format = Literal[
     "seconds",
     "code",
     "request_status",
+    "request_id",
+    "delivery_status",
 ]
 Names = Mapping[Any, str | None]  # of the records that rows refer to, by id
 
@@ -71,7 +73,7 @@ class Column(NamedTuple):
         """The class of its cells; empty for most columns."""
         if self.name == "created_at":
             return "received"
-        return {"money": "amount", "code": "path"}.get(self.format, "")
+        return {"money": "amount", "code": "path", "request_id": "one-line"}.get(self.format, "")
 
 
 def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:

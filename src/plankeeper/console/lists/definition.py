@@ -83,6 +83,14 @@ class ListDefinition:
 
     is_table: bool = True  # otherwise a template shows the rows, and the columns are those of the file
     page_path: str = ""  # if the list isn't at `/console/` and its kind
+    owner_id: UUID | None = None  # of the record whose list it is: such a list has no saved views
+    section: str = ""  # of the menu, if it isn't the kind
+    file_columns: Sequence[Column] = ()  # that only the file has
+
+    @property
+    def form_value(self) -> str:
+        """What forms call the list: its kind, with the id of the record whose list it is."""
+        return f"{self.kind}.{self.owner_id}" if self.owner_id else self.kind
 
     @property
     def path(self) -> str:

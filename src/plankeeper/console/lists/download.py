@@ -38,10 +38,10 @@ async def download_list(request: PageRequest, definition: ListDefinition) -> Dow
 
 
 async def shown_columns(request: PageRequest, definition: ListDefinition) -> list[Column]:
-    """The columns that the person has chosen."""
+    """The columns that the person has chosen, and those that every file has."""
     account_id = request.account.account_id
     settings = await settings_store.get(request.db, request.plan_manager_id, account_id, definition.kind)
-    return select_columns(definition.columns, settings.columns)
+    return [*select_columns(definition.columns, settings.columns), *definition.file_columns]
 
 
 async def download_selection(request: PageRequest, selection: Selection) -> Download:

@@ -93,7 +93,7 @@ COLUMNS = (
     Column("status", "Status", "request_status", _outcome),
     Column("duration", "Duration", "text", _duration),
     Column("key", "API key", "text", _key),
-    Column("request_id", "Request ID", "code", _request_id),
+    Column("request_id", "Request ID", "request_id", _request_id),
 )
 FILTERS = (
     TextFilter("text", "Method or path", _text_values, placeholder="PUT participants", is_search=True),

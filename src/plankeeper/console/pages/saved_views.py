@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from plankeeper.console.lists.definition import ListDefinition
+from plankeeper.console.lists.deliveries import deliveries_of
 from plankeeper.console.lists.registry import LISTS
 from plankeeper.console.lists.saved_views import (
     DENSITIES,
@@ -14,6 +15,7 @@ from plankeeper.console.lists.saved_views import (
 )
 from plankeeper.console.routing import FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.http.errors import ValidationError
+from plankeeper.http.parsing import parse_uuid
 from plankeeper.saved_views import service, settings_store, store
 from plankeeper.saved_views.schemas import ListSettings
 
@@ -97,7 +99,7 @@ async def delete(request: FormRequest, view_id: UUID) -> Redirect:
 async def settings_form(request: PageRequest) -> HtmlPage:
     """The columns and the density of a list."""
     values = request.form or request.query
-    definition = find_list(values.text("list"))
+    definition = find_any_list(values.text("list"))
     query = parse_query_text(definition, values.raw("query"))
     place = (request.db, request.plan_manager_id, request.account.account_id)
     settings = await settings_store.get(*place, definition.kind)
@@ -114,7 +116,7 @@ async def settings_form(request: PageRequest) -> HtmlPage:
 
 @pages.post("/list-settings", role="viewer", on_error=settings_form)
 async def save_settings(request: FormRequest) -> Redirect:
-    definition = find_list(request.form.text("list"))
+    definition = find_any_list(request.form.text("list"))
     query = parse_query_text(definition, request.form.raw("query"))
     names = request.form.getlist("columns")
     settings = ListSettings(chosen_columns(definition.columns, names) if definition.is_table else None)
@@ -133,3 +135,10 @@ async def save_settings(request: FormRequest) -> Redirect:
 def find_list(kind: str) -> ListDefinition:
     """The list of a form; the first one for an unknown kind, which no page sends."""
     return LISTS.get(kind) or next(iter(LISTS.values()))
+
+
+def find_any_list(text: str) -> ListDefinition:
+    """The same, also for the deliveries of an endpoint, which have settings, but no saved views."""
+    kind, _, owner_id = text.partition(".")
+    endpoint_id = parse_uuid(owner_id)
+    return deliveries_of(endpoint_id) if kind == "deliveries" and endpoint_id else find_list(text)

@@ -9,12 +9,13 @@ from msgspec import Struct
 from plankeeper.console.dates import DateError, parse_date, parse_time
 from plankeeper.console.event_type_choices import ALL, event_type_groups, simplify_patterns
 from plankeeper.console.forms import validate_struct
+from plankeeper.console.lists.deliveries import deliveries_path
 from plankeeper.console.routing import PREFIX, FormRequest, HtmlPage, PageRequest, Pages, Redirect
 from plankeeper.console.webhook_charts import attempt_strips, attempts_by_hour, first_hour
 from plankeeper.http.context import or_404
 from plankeeper.http.errors import FieldError, ValidationError
-from plankeeper.http.parsing import parse_uuid
 from plankeeper.webhooks import attempt_count_store, delivery_store, endpoint_store, service
+from plankeeper.webhooks.delivery_store import DeliveryFilter
 from plankeeper.webhooks.schemas import (
     ReplayRequest,
     WebhookEndpoint,
@@ -28,9 +29,8 @@ T = TypeVar("T", bound=Struct)
 pages = Pages()
 
 WEBHOOKS_URL = f"{PREFIX}/settings/webhooks"
-PAGE_SIZE = 50
+LATEST_DELIVERIES = 10  # on the page of an endpoint
 MIN_YEAR = 2000  # no event is older
-STATUSES = ("pending", "succeeded", "failed", "cancelled")
 
 
 @pages.get("/settings/webhooks", role="viewer")
@@ -81,28 +81,15 @@ def parse_form(request: FormRequest, struct_type: type[T]) -> T:
 @pages.get("/settings/webhooks/{endpoint_id}", role="viewer")
 async def get(request: PageRequest, endpoint_id: UUID) -> HtmlPage:
     endpoint = await get_or_404(request, endpoint_id)
-    status, before = request.query.text("status"), request.query.text("before")
-    rows = await delivery_store.latest(
-        request.db,
-        request.plan_manager_id,
-        endpoint_id,
-        parse_uuid(before),
-        status if status in STATUSES else None,
-        PAGE_SIZE + 1,
-    )
-    older = rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
+    latest = (endpoint_id, DeliveryFilter(), LATEST_DELIVERIES)
     failing = await endpoint_store.list_failing(request.db, request.plan_manager_id)
     now, zone = datetime.now(UTC), request.settings.time_zone
     hours = await attempt_count_store.list_since(request.db, request.plan_manager_id, endpoint_id, first_hour(now))
     context = {
         "endpoint": endpoint,
         "failing": next((each for each in failing if each.id == endpoint_id), None),
-        "chart": attempts_by_hour(hours, now, zone),
-        "deliveries": rows[:PAGE_SIZE],
-        "older": older,
-        "status": status,
-        "statuses": STATUSES,
-        "before": before,
+        "chart": attempts_by_hour(hours, now, zone, deliveries_path(endpoint_id)),
+        "deliveries": await delivery_store.list_newest(request.db, request.plan_manager_id, *latest),
         "zone": zone.key,
     }
     return HtmlPage("webhook.html", context)
