@@ -41,7 +41,20 @@ class Picture(NamedTuple):
         return {variant: f"{self.name}-{variant}.png" for variant in ("1280", *self.variants)}
 
 
-PICTURES = (Picture("participants", "/console/participants"),)
+PICTURES = (
+    Picture("home", "/console", ("390", "1280-dark")),
+    Picture("participants", "/console/participants"),
+    Picture("participant", "{participant}", ("390", "1280-dark")),
+    Picture("participant-timeline", "{participant}/timeline"),
+    Picture("invoices", "/console/invoices", ("390",)),
+    Picture("invoice-duplicate", "{duplicate}", ("1280-dark",)),
+    Picture("search", "/console/search?q=nguyen"),
+    Picture("import-check", "{import}"),
+    Picture("api-keys", "/console/settings/keys"),
+    Picture("webhook", "{webhook}"),
+    Picture("settings", "/console/settings"),
+    Picture("sign-in", "/console/sign-in"),
+)
 
 
 @contextmanager
