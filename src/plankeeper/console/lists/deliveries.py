@@ -127,8 +127,8 @@ COLUMNS = (
     Column("status", "Status", "delivery_status", _status),
     Column("attempts", "Attempts", "text", _attempts),
     Column("result", "Latest response", "text", _result),
-    Column("next_attempt_at", "Next attempt", "seconds"),
-    Column("created", "Created", "seconds", _created_at),
+    Column("next_attempt_at", "Next attempt", "datetime"),
+    Column("created", "Created", "datetime", _created_at),
 )
 FILE_COLUMNS = (Column("event_id", "Event ID", "text"), Column("id", "Delivery ID", "text"))
 FILTERS = (
