@@ -58,6 +58,10 @@ EVENT = {
     "id": "1", "type": "participant.updated", "created_at": datetime(2026, 1, 2, tzinfo=UTC),
     "actor": {"name": TEXT, "kind": "user"}, "import_id": None,
 }  # fmt: skip
+EVENT_GROUP = {
+    "group": {"first": EVENT | {"resource": {"id": TEXT}}, "events": [EVENT], "title": TEXT}, "name": TEXT,
+    "changes": [{"label": TEXT, "before": TEXT, "after": TEXT}], "more": 2, "names": [],
+}  # fmt: skip
 TIMELINE_ENTRY = {
     "event": EVENT, "url": "/console", "text": TEXT, "undo": "/console", "more": 2,
     "changes": [{"label": TEXT, "before": TEXT, "after": TEXT}],
@@ -99,7 +103,7 @@ SAVED = {
 }  # fmt: skip
 COLUMN_CHOICES = [{"name": TEXT, "label": TEXT, "is_shown": True}]
 LIST_DEFINITION = {
-    "kind": TEXT, "title": TEXT, "path": "/console/invoices", "past_label": TEXT, "many": TEXT,
+    "kind": TEXT, "form_value": TEXT, "title": TEXT, "path": "/console/invoices", "past_label": TEXT, "many": TEXT,
     "actions": [{"path": "/console", "label": TEXT, "role": "viewer"}],
 }  # fmt: skip
 SELECTION = {
@@ -206,6 +210,13 @@ CALLS: dict[str, dict[str, Any]] = {
     "macros/participant.html grouped_number": {"id": "number", "value": TEXT},
     "macros/participant.html phone_and_email": {"phone": TEXT, "email": TEXT},
     "macros/participant.html record_header": {"header": PARTICIPANT_HEADER, "can_edit": True, "can_see_data": True},
+    "macros/events.html event_group": {
+        "shown": EVENT_GROUP,
+        "suffix": "",
+        "filters": {},
+        "continues": True,
+        "has_role": bool,
+    },
     "macros/events.html latest_events": {"events": [[EVENT, TEXT]]},
     "macros/events.html history": {"events": [[EVENT, TEXT]], "max_events": 1, "record_id": "1"},
     "macros/events.html event_line": {"event": EVENT, "resource_name": TEXT, "resource_url": "/console"},
@@ -273,6 +284,7 @@ NO_TEXTS = {
     "macros/imports.html state_tag": "codes of the console",
     "macros/icons.html icon": "a name of the console",
     "macros/forms.html age_tag": "a datetime",
+    "macros/webhooks.html delivery_tag": "states",
     "macros/webhooks.html endpoint_status": "states and times",
     "macros/forms.html time_tag": "a datetime",
     "macros/forms.html pager": "addresses that the console builds",

@@ -17,7 +17,7 @@ def hour(age: int, succeeded: int, failed: int, endpoint: UUID = FIRST) -> Attem
 
 
 def test_attempts_have_a_bar_for_each_hour() -> None:
-    chart = attempts_by_hour([hour(23, 1, 0), hour(24, 9, 9), hour(0, 2, 3)], NOW, SYDNEY)
+    chart = attempts_by_hour([hour(23, 1, 0), hour(24, 9, 9), hour(0, 2, 3)], NOW, SYDNEY, "/deliveries")
     rows = {row.name: [cell.text for cell in row.cells] for row in chart.rows}
     assert (len(rows), chart.heads) == (HOURS, ("Hour", "Succeeded", "Failed", "Total"))
     assert {name: cells for name, cells in rows.items() if cells[-1] != "0"} == {
@@ -25,7 +25,7 @@ def test_attempts_have_a_bar_for_each_hour() -> None:
         "23 Nov 2026, 1:00 pm": ["2", "3", "5"],
     }
     assert first_hour(NOW) == datetime(2026, 11, 22, 3, tzinfo=UTC)
-    assert attempts_by_hour([], NOW, SYDNEY).is_empty
+    assert attempts_by_hour([], NOW, SYDNEY, "/deliveries").is_empty
 
 
 def test_each_endpoint_with_attempts_has_a_strip_in_which_each_failure_is_visible() -> None:
