@@ -11,6 +11,7 @@ from plankeeper.embedded_postgres.cluster import Cluster
 from support.folder import temporary_folder
 from support.program import ServeProcess, run_program
 from support.schema_dumps import dump
+from support.server import wait_until
 
 TEXTS = {
     "first_name": "Quillindra", "last_name": "Featherstonehaugh", "preferred_name": "Quillie",
@@ -57,6 +58,9 @@ def test_nothing_of_an_erased_person_is_in_a_dump_or_a_log(folder: Path) -> None
                 client.get("/participants", params={name: TEXTS[name]}).raise_for_status()
             assert client.put(path, json={"email": "quillindra"}).status_code == 400
             client.put(path, json={"city": "Quillindraville"}).raise_for_status()
+        # A read is recorded up to a second after it.
+        for name in ("email", "participant_number"):
+            wait_until(lambda query=f"{name}={TEXTS[name]}": places_of([query], serving, folder).keys() == {"dump"})
         texts = [*TEXTS.values(), *MEMBER.values(), "Quillindraville"]
         assert places_of(texts, serving, folder).keys() == {"dump"}
         output = run_program(
