@@ -27,6 +27,8 @@ from support.server import wait_until
 ROUNDS_PER_STEP = 4  # of each user, at least
 EMAIL = "ada@example.com"
 TWO_FACTOR = "/console/account/two-factor"
+# A copy empties the file before it writes the keys. A server that reads it in between keeps the previous keys.
+READ_WHILE_COPIED = "the key file cannot be used; the keys that were read before remain in use"
 
 
 class User(threading.Thread):
@@ -214,7 +216,8 @@ def test_a_rotation_interrupts_neither_server(two: TwoServers, receiver: Receive
     assert [each.error for each in users] == [None, None]
     wait_until(lambda: len(receiver.received) == program.sent.total())
     assert Counter(program.verify(each) for each in receiver.received) == program.sent
-    assert not [line for each in two.servers for line in each.lines if "error" in line], two.servers
+    lines = [line for each in two.servers for line in each.lines if "error" in line]
+    assert not [line for line in lines if READ_WHILE_COPIED not in line]
 
 
 def _rotate(two: TwoServers, users: list[User]) -> None:
