@@ -30,7 +30,7 @@ class ParsedFilter:
 
     `values`: by field of the list's SQL. `chip`: the filter in words; null if it isn't set. `errors`: by parameter.
     `params`: its parameters as links have them, if they differ from those of the request. `picker`: the field of a
-    record. `choices`: the values to choose from with their labels, if they depend on the request.
+    record. `choices`: the values to choose from with their labels.
     """
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])

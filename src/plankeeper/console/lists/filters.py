@@ -64,12 +64,7 @@ class ChoiceFilter:
         return (self.name,)
 
     async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
-        choice = params.get(self.name, "")
-        if choice and choice not in self.choices:
-            return ParsedFilter(errors={self.name: "must be one of the choices"})
-        if not choice:
-            return ParsedFilter()
-        return ParsedFilter(dict(self.values_of(choice)), f"{self.label}: {self.choices[choice]}")
+        return _parse_choice(self, params, self.choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +84,16 @@ class LoadedChoiceFilter:
         return (self.name,)
 
     async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
-        choice = params.get(self.name, "")
-        choices = dict(await self.load_choices(context.request, choice))
-        if choice and choice not in choices:
-            return ParsedFilter(errors={self.name: "must be one of the choices"}, choices=choices)
-        if not choice:
-            return ParsedFilter(choices=choices)
-        return ParsedFilter(dict(self.values_of(choice)), f"{self.label}: {choices[choice]}", choices=choices)
+        return _parse_choice(self, params, await self.load_choices(context.request, params.get(self.name, "")))
+
+
+def _parse_choice(each: ChoiceFilter | LoadedChoiceFilter, params: Params, choices: Mapping[str, str]) -> ParsedFilter:
+    choice = params.get(each.name, "")
+    if choice and choice not in choices:
+        return ParsedFilter(errors={each.name: "must be one of the choices"}, choices=choices)
+    if not choice:
+        return ParsedFilter(choices=choices)
+    return ParsedFilter(dict(each.values_of(choice)), f"{each.label}: {choices[choice]}", choices=choices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from plankeeper.console.lists.columns import Column, Names, select_columns
 from plankeeper.console.lists.definition import BuiltInView, ListDefinition
 from plankeeper.console.lists.filter_types import ParsedFilter
 from plankeeper.console.lists.filters import (
-    ChoiceFilter,
     DateRangeFilter,
     ListFilter,
     RecordFilter,
@@ -223,8 +222,7 @@ def _field(query: ListPageQuery, each: ListFilter, parsed: ParsedFilter) -> Filt
             Choice(name, detail, _with(query, each, {each.name: value}).url())
             for value, name, detail in (*candidates, *constants)
         ]
-    options = each.choices if isinstance(each, ChoiceFilter) else parsed.choices
-    return FilterField(each, texts, parsed.errors, choices, parsed.picker, options)
+    return FilterField(each, texts, parsed.errors, choices, parsed.picker, parsed.choices)
 
 
 def _with(query: ListPageQuery, each: ListFilter, params: dict[str, str]) -> ListPageQuery:
