@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from msgspec import Struct
@@ -24,6 +25,9 @@ from plankeeper.providers import store as provider_store
 from plankeeper.team_members import service as team_service
 from plankeeper.team_members import store as team_store
 
+C = TypeVar("C", bound=Executor)
+R = TypeVar("R")
+
 
 @dataclass(frozen=True, slots=True)
 class UndoableResource:
@@ -42,6 +46,11 @@ class UndoableResource:
 
 def _uuids(ids: Sequence[str]) -> list[UUID]:
     return [UUID(each) for each in ids]
+
+
+def _by_uuid(run: Callable[[C, UUID, list[UUID]], Awaitable[R]]) -> Callable[[C, UUID, Sequence[str]], Awaitable[R]]:
+    """The function of a store, with ids as text."""
+    return lambda db, plan_manager_id, ids: run(db, plan_manager_id, _uuids(ids))
 
 
 def _member_keys(ids: Sequence[str]) -> tuple[list[UUID], list[UUID]]:
@@ -67,34 +76,34 @@ async def _delete_team_members(ctx: WriteContext, ids: Sequence[str]) -> None:
 UNDOABLE: Mapping[str, UndoableResource] = {
     "exit-reasons": UndoableResource(
         "exit_reason",
-        lambda tx, plan_manager_id, ids: exit_reason_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: exit_reason_store.get_many(db, plan_manager_id, _uuids(ids)),
+        _by_uuid(exit_reason_store.select_for_update),
+        _by_uuid(exit_reason_store.get_many),
         None,
     ),
     "account-managers": UndoableResource(
         "account_manager",
-        lambda tx, plan_manager_id, ids: account_manager_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: account_manager_store.get_rows(db, plan_manager_id, _uuids(ids)),
+        _by_uuid(account_manager_store.select_for_update),
+        _by_uuid(account_manager_store.get_rows),
         None,
     ),
     "invoices": UndoableResource(
         "invoice",
-        lambda tx, plan_manager_id, ids: invoice_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: invoice_store.get_many(db, plan_manager_id, _uuids(ids)),
+        _by_uuid(invoice_store.select_for_update),
+        _by_uuid(invoice_store.get_many),
         _mark_invoices_deleted,
     ),
     "participants": UndoableResource(
         "participant",
-        lambda tx, plan_manager_id, ids: participant_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: participant_store.get_many(db, plan_manager_id, _uuids(ids)),
+        _by_uuid(participant_store.select_for_update),
+        _by_uuid(participant_store.get_many),
         lambda ctx, ids: participant_service.delete_many(ctx, _uuids(ids)),
         store.list_participants_with_team,
         store.list_participants_with_invoices,
     ),
     "providers": UndoableResource(
         "provider",
-        lambda tx, plan_manager_id, ids: provider_store.select_for_update(tx, plan_manager_id, _uuids(ids)),
-        lambda db, plan_manager_id, ids: provider_store.get_many(db, plan_manager_id, _uuids(ids)),
+        _by_uuid(provider_store.select_for_update),
+        _by_uuid(provider_store.get_many),
         lambda ctx, ids: provider_service.delete_many(ctx, _uuids(ids)),
         has_invoices=store.list_providers_with_invoices,
     ),
