@@ -1,7 +1,7 @@
 """The complete sample data: two plan managers, and the records of each in import order."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, time
+from datetime import datetime
 from random import Random
 from typing import NamedTuple
 from uuid import UUID
@@ -16,7 +16,7 @@ from plankeeper.demo.participants import (
     shorten_plans,
 )
 from plankeeper.demo.providers import generate_providers
-from plankeeper.demo.random_values import LAST_DAY, Row, resource_rng
+from plankeeper.demo.random_values import LAST_MOMENT, Row, resource_rng
 from plankeeper.demo.team_members import generate_team_members
 from plankeeper.demo.view_sessions import generate_view_sessions
 
@@ -48,10 +48,6 @@ _SCALES = {
 def plan_managers() -> list[DemoPlanManager]:
     """The two plan managers, the larger first."""
     return list(_SCALES)
-
-
-LAST_MOMENT = datetime.combine(LAST_DAY, time(12), UTC)
-"""The moment as of which the data is generated, after everything has happened."""
 
 
 def records(plan_manager_id: UUID, seed: int = 1, now: datetime = LAST_MOMENT) -> Iterator[tuple[str, Iterator[Row]]]:

@@ -2,7 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 
-from plankeeper.demo.random_values import END, LAST_DAY, Row, format_datetime, parse_datetime
+from plankeeper.demo.random_values import LAST_DAY, LAST_MOMENT, Row, format_datetime, parse_datetime
 
 # A date of birth stays: participants have the same on every day.
 _DATES = ("onboard_date", "date_ceased", "plan_start_date", "plan_end_date", "invoice_date")
@@ -18,7 +18,7 @@ def move_dates(row: Row, now: datetime) -> Row:
             moved[name] = (date.fromisoformat(row[name]) + days).isoformat()
     for name in _DATETIMES:
         if row.get(name):
-            moved[name] = format_datetime(_before_now(parse_datetime(row[name]) + days, END + days, now))
+            moved[name] = format_datetime(_before_now(parse_datetime(row[name]) + days, LAST_MOMENT + days, now))
     if "line_items" in row:
         moved["line_items"] = [move_dates(line, now) for line in row["line_items"]]
     return moved

@@ -14,8 +14,8 @@ LAST_DAY = date(2026, 10, 30)
 
 OFFICE_HOURS = 7  # from midnight in UTC on: from ten or eleven o'clock on, on Australia's east coast
 
-END = datetime.combine(LAST_DAY, time(OFFICE_HOURS), UTC)
-"""When everything has happened."""
+LAST_MOMENT = datetime.combine(LAST_DAY, time(OFFICE_HOURS), UTC)
+"""The moment as of which the data is generated, after everything has happened."""
 
 _ASCII = str.maketrans({"đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O"})
 
