@@ -133,6 +133,7 @@ class LeasedRateLimiter:
         requested = max(1, state.limit // LEASE_DIVISOR)
         try:
             await self._exchange(self._db, {subject: state}, [state.report(subject, requested, 0)])
+            state.used_since_report = True  # a report that comes before the waiting requests must not return the lease
         finally:
             # Not in a done callback: a request that comes before it would wait for the finished task in a busy loop.
             state.pending_request = None

@@ -81,6 +81,21 @@ async def test_unused_leases_of_an_idle_worker_go_to_the_others(db: Database) ->
     assert first + accepted_count(await hit_times(busy, name, 600, 100)) == 599
 
 
+async def test_a_report_does_not_return_a_lease_that_a_request_waits_for(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, name = LeasedRateLimiter(db), await new_subject(db)
+    renew = worker._renew_lease  # noqa: SLF001 - requests wait for it
+
+    async def renew_and_report(*given: Any) -> None:
+        await renew(*given)
+        await report_usage(worker, db=db)
+
+    monkeypatch.setattr(worker, "_renew_lease", renew_and_report)
+    standings = await asyncio.wait_for(hit_times(worker, name, 2, 3), 30)
+    assert [each.exceeded for each in standings] == [False, False, True]
+
+
 async def test_every_worker_knows_the_total_usage(db: Database) -> None:
     name, (one, two) = await new_subject(db), (LeasedRateLimiter(db), LeasedRateLimiter(db))
     await hit_times(one, name, 1000, 300)
