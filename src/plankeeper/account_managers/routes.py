@@ -2,7 +2,7 @@
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManager, AccountManagerDetails, AccountManagerListQuery
-from plankeeper.http.context import ReadContext, only_or_404, or_404
+from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, Router
@@ -27,5 +27,5 @@ async def get(
     operator = ctx.settings.operator_name
     manager = or_404(await store.get_visible(ctx.db, ctx.plan_manager_id, account_manager_id, operator))
     if query.view == "full":
-        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [account_manager_id]))
+        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, account_manager_id))
     return manager

@@ -1,7 +1,7 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Hashable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, NamedTuple, TypeVar
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
+from plankeeper.database.data_loader import DataLoader, GetMany, R
 from plankeeper.database.observed_connection import ObservedConnection, OnStatement
 from plankeeper.database.pool import Pool, PoolExhaustedError, PoolStats
 from plankeeper.database.row_mapping import row_factory
@@ -100,6 +101,11 @@ class Executor:
             raise LookupError("the statement returned no row")
         return row
 
+    async def load(self, get_many: GetMany[R], plan_manager_id: UUID, record_id: Hashable) -> R | None:
+        """One record through the store's function that reads many, or null."""
+        records = await get_many(self, plan_manager_id, [record_id])
+        return records[0] if records else None
+
     async def execute(self, statement: LiteralString, *values: object) -> None:
         await self._connection.execute(statement, *values)
 
@@ -168,7 +174,15 @@ class Database(Executor):
     unreachable, and statements succeed again as soon as it is back.
     """
 
-    __slots__ = ("_dsn", "_on_statement", "_pool_size", "_pool_timeout", "_statement_timeout", "on_feeds_changed")
+    __slots__ = (
+        "_dsn",
+        "_loader",
+        "_on_statement",
+        "_pool_size",
+        "_pool_timeout",
+        "_statement_timeout",
+        "on_feeds_changed",
+    )
 
     def __init__(
         self,
@@ -186,6 +200,7 @@ class Database(Executor):
         self._pool_size = pool_size
         self._pool_timeout = pool_timeout
         self._statement_timeout = statement_timeout
+        self._loader = DataLoader(self)
         self.on_feeds_changed: Callable[[Collection[UUID]], None] = _ignore
 
     @asynccontextmanager
@@ -198,6 +213,10 @@ class Database(Executor):
         finally:
             # Without a graceful close, because the server may be unreachable. All responses have been sent by now.
             pool.terminate()
+
+    async def load(self, get_many: GetMany[R], plan_manager_id: UUID, record_id: Hashable) -> R | None:
+        """One record, or null. Concurrent reads of the plan manager share a statement: see DataLoader."""
+        return await self._loader.load(get_many, plan_manager_id, record_id)
 
     @property
     def stats(self) -> PoolStats:

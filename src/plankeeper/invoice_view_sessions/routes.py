@@ -1,6 +1,6 @@
 """Invoice view sessions: list and get."""
 
-from plankeeper.http.context import ReadContext, only_or_404, or_404
+from plankeeper.http.context import ReadContext, or_404
 from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.parsing import UuidOr404
 from plankeeper.http.routing import READ, Router
@@ -30,5 +30,5 @@ async def get(
 ) -> InvoiceViewSession | InvoiceViewSessionDetails:
     """Get an invoice view session. Its durations grow until it ends."""
     if query.view == "full":
-        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [session_id]))
+        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, session_id))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, session_id))

@@ -75,11 +75,8 @@ async def get_many_details(
     return await db.rows(InvoiceViewSessionDetails, GET_MANY_DETAILS, plan_manager_id, session_ids)
 
 
-GET: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 and id = $2"
-
-
 async def get(db: Executor, plan_manager_id: UUID, session_id: UUID) -> InvoiceViewSession | None:
-    return await db.one_or_none(InvoiceViewSession, GET, plan_manager_id, session_id)
+    return await db.load(get_many, plan_manager_id, session_id)
 
 
 SELECT_FOR_UPDATE: LiteralString = f"""

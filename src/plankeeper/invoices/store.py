@@ -37,11 +37,9 @@ FULL_COLUMNS_WITH_LINES: LiteralString = f"""
     ), '[]') as line_items
 """
 
-GET = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and id = $2"
-
 
 async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceWithLines | None:
-    return await db.one_or_none(InvoiceWithLines, GET, plan_manager_id, invoice_id)
+    return await db.load(get_many, plan_manager_id, invoice_id)
 
 
 GET_MANY = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and id = any ($2) order by id"
@@ -72,14 +70,20 @@ async def get_many_details(db: Executor, plan_manager_id: UUID, invoice_ids: Seq
     return await db.rows(InvoiceDetails, GET_MANY_DETAILS, plan_manager_id, invoice_ids)
 
 
-GET_DETAILS = f"""
-    select {FULL_COLUMNS_WITH_LINES}, updated_at from invoices where plan_manager_id = $1 and id = $2
+GET_MANY_DETAILS_WITH_LINES = f"""
+    select {FULL_COLUMNS_WITH_LINES}, updated_at from invoices where plan_manager_id = $1 and id = any ($2)
 """
 
 
+async def get_many_details_with_lines(
+    db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]
+) -> list[InvoiceWithLinesDetails]:
+    """The invoices that exist among the ids, with their lines and all members."""
+    return await db.rows(InvoiceWithLinesDetails, GET_MANY_DETAILS_WITH_LINES, plan_manager_id, invoice_ids)
+
+
 async def get_details(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceWithLinesDetails | None:
-    """An invoice with its lines and all members."""
-    return await db.one_or_none(InvoiceWithLinesDetails, GET_DETAILS, plan_manager_id, invoice_id)
+    return await db.load(get_many_details_with_lines, plan_manager_id, invoice_id)
 
 
 EXISTS = "select exists (select from invoices where plan_manager_id = $1 and id = $2)"

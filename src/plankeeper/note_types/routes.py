@@ -1,6 +1,6 @@
 """Note types: list, create, get, update, delete."""
 
-from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
+from plankeeper.http.context import ReadContext, WriteContext, or_404
 from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
 from plankeeper.http.routing import READ, WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
@@ -34,7 +34,7 @@ async def create(ctx: WriteContext, new: NoteTypeCreate) -> NoteType:
 async def get(ctx: ReadContext, note_type_id: int, query: ViewQuery) -> NoteType | NoteTypeDetails:
     """Get a note type. Its id is an integer."""
     if query.view == "full":
-        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [note_type_id]))
+        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, note_type_id))
     return or_404(await store.get(ctx.db, ctx.plan_manager_id, note_type_id))
 
 

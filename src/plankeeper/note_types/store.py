@@ -43,11 +43,8 @@ async def count(db: Executor, plan_manager_id: UUID, query: NoteTypeListQuery) -
     return await LIST.count(db, plan_manager_id, query)
 
 
-GET: LiteralString = f"select {COLUMNS} from note_types where plan_manager_id = $1 and id = $2"
-
-
 async def get(db: Executor, plan_manager_id: UUID, note_type_id: int) -> NoteType | None:
-    return await db.one_or_none(NoteType, GET, plan_manager_id, note_type_id)
+    return await db.load(get_many, plan_manager_id, note_type_id)
 
 
 GET_MANY: LiteralString = f"""

@@ -56,7 +56,7 @@ async def save_many(
 async def get(ctx: ReadContext, participant_id: UUID, query: ViewQuery) -> ParticipantSummary | ParticipantDetails:
     """Get a participant. Returns the basic shape, unless `view` asks for the full shape."""
     if query.view == "full":
-        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [participant_id]))
+        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, participant_id))
     return or_404(await store.get_summary(ctx.db, ctx.plan_manager_id, participant_id))
 
 

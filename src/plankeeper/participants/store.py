@@ -42,22 +42,22 @@ ACCOUNT_MANAGER_NAME: LiteralString = """
     ) manager on true
 """
 
-GET_SUMMARY = f"select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and id = $2"
+GET_MANY_SUMMARIES = f"select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and id = any ($2)"
+
+
+async def get_many_summaries(
+    db: Executor, plan_manager_id: UUID, participant_ids: Sequence[UUID]
+) -> list[ParticipantSummary]:
+    """The participants that exist among the ids, in the basic shape."""
+    return await db.rows(ParticipantSummary, GET_MANY_SUMMARIES, plan_manager_id, participant_ids)
 
 
 async def get_summary(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:
-    return await db.one_or_none(ParticipantSummary, GET_SUMMARY, plan_manager_id, participant_id)
-
-
-GET = f"""
-    select {FULL_COLUMNS}
-    from (select * from participants where plan_manager_id = $1 and id = $2) participant
-    {ACCOUNT_MANAGER_NAME}
-"""
+    return await db.load(get_many_summaries, plan_manager_id, participant_id)
 
 
 async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> Participant | None:
-    return await db.one_or_none(Participant, GET, plan_manager_id, participant_id)
+    return await db.load(get_many, plan_manager_id, participant_id)
 
 
 GET_MANY = f"""
@@ -103,7 +103,9 @@ async def select_for_update(
     return await tx.rows(ParticipantRow, SELECT_FOR_UPDATE, plan_manager_id, participant_ids)
 
 
-SELECT_FOR_SHARE = GET_SUMMARY + " for share"
+SELECT_FOR_SHARE = f"""
+    select {SUMMARY_COLUMNS} from participants where plan_manager_id = $1 and id = $2 for share
+"""
 
 
 async def select_for_share(tx: Transaction, plan_manager_id: UUID, participant_id: UUID) -> ParticipantSummary | None:

@@ -57,7 +57,7 @@ async def save_many(
 async def get(ctx: ReadContext, provider_id: UUID, query: ViewQuery) -> ProviderSummary | ProviderDetails:
     """Get a provider. Returns the basic shape, unless `view` asks for the full shape."""
     if query.view == "full":
-        return only_or_404(await store.get_many_details(ctx.db, ctx.plan_manager_id, [provider_id]))
+        return or_404(await ctx.db.load(store.get_many_details, ctx.plan_manager_id, provider_id))
     return _summary(or_404(await store.get(ctx.db, ctx.plan_manager_id, provider_id)))
 
 

@@ -12,11 +12,9 @@ COLUMNS: LiteralString = """
     created_at
 """
 
-GET = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and id = $2"
-
 
 async def get(db: Executor, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
-    return await db.one_or_none(Provider, GET, plan_manager_id, provider_id)
+    return await db.load(get_many, plan_manager_id, provider_id)
 
 
 GET_MANY = f"select id, {COLUMNS} from providers where plan_manager_id = $1 and id = any ($2) order by id"
