@@ -13,7 +13,8 @@ from plankeeper.access_records import store as access_records
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
 from plankeeper.bin import store as bin_store
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
 from plankeeper.events.age_retention import AgeRetention
 from plankeeper.events.retention import EventRetention
 from plankeeper.events.sequencer import Sequencer

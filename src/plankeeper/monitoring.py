@@ -14,7 +14,8 @@ from plankeeper import metrics
 from plankeeper.api_keys import store as key_store
 from plankeeper.api_keys.service import EXPIRY_WARNING_PERIOD
 from plankeeper.database import schema
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.pool import PoolExhaustedError
 from plankeeper.events.backlog import BacklogMonitor
 from plankeeper.webhooks import delivery_queue

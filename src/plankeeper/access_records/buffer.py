@@ -13,7 +13,8 @@ import uuid_utils
 
 from plankeeper.access_records import store
 from plankeeper.access_records.schemas import AccessRecordRow
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
 from plankeeper.http.access import Access, AccessedKind
 from plankeeper.http.json import to_json

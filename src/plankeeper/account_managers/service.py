@@ -7,7 +7,7 @@ from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers import store
 from plankeeper.account_managers.schemas import AccountManagerCreate, AccountManagerRow
-from plankeeper.database.client import constraint_violation
+from plankeeper.database.errors import constraint_violation
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ValidationError

@@ -11,7 +11,8 @@ from plankeeper.accounts.tokens import hash_token
 from plankeeper.api_keys import store
 from plankeeper.api_keys.format import is_well_formed
 from plankeeper.api_keys.schemas import ApiKey
-from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
 from plankeeper.http.auth import Principal, unauthenticated_error
 from plankeeper.http.context import Actor
 

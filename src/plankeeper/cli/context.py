@@ -14,7 +14,8 @@ import click
 
 from plankeeper.cli.progress import LineWriter, echo_line, migrate_with_progress
 from plankeeper.database import privileges, schema
-from plankeeper.database.client import Database, Executor, Transaction, is_unavailable
+from plankeeper.database.client import Database, Executor, Transaction
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.unavailability import SENTENCES, find_cause
 from plankeeper.embedded_postgres.binaries import ClusterError
 from plankeeper.embedded_postgres.cluster import Cluster

@@ -7,7 +7,8 @@ from plankeeper.cli.doctor_checks import Line
 from plankeeper.cli.privileges import grant_privileges
 from plankeeper.database import citus
 from plankeeper.database.citus import Node, Step
-from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
 
 _DAY = 24 * 60 * 60.0
 

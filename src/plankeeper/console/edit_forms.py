@@ -13,7 +13,7 @@ from plankeeper.console.dates import DateError, date_input, normalize_date, pars
 from plankeeper.console.forms import Form, validate_struct
 from plankeeper.console.labels import field_label
 from plankeeper.console.routing import FormRequest, PageRequest
-from plankeeper.database.client import constraint_violation
+from plankeeper.database.errors import constraint_violation
 from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.parsing import unwrap_type

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from plankeeper.database.client import Executor, Transaction, is_unavailable
+from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.server import TransactionIds
 
 T = TypeVar("T")

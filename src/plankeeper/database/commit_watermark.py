@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from plankeeper.database import citus, server
-from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.server import TransactionIds
 
 log = logging.getLogger("plankeeper")

@@ -10,7 +10,8 @@ from uuid import UUID
 import asyncpg
 
 from plankeeper.database.citus import Nodes
-from plankeeper.database.client import Database, DedicatedConnection, is_unavailable
+from plankeeper.database.client import Database, DedicatedConnection
+from plankeeper.database.errors import is_unavailable
 from plankeeper.events import order_store
 from plankeeper.events.schemas import EventBatch
 

@@ -10,8 +10,9 @@ import asyncpg
 from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
-from plankeeper.database.client import Database, Transaction, constraint_violation
+from plankeeper.database.client import Database, Transaction
 from plankeeper.database.commit_watermark import CommitWatermark
+from plankeeper.database.errors import constraint_violation
 from plankeeper.http.access import Access, AccessedKind, OnAccess
 from plankeeper.http.admission import Admission
 from plankeeper.http.auth import Principal

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from starlette.types import Send
 
-from plankeeper.database.client import is_unavailable
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.unavailability import SENTENCES, Cause, find_cause, is_wrong_schema, retry_advice
 from plankeeper.http.errors import ApiError
 from plankeeper.http.json import encode

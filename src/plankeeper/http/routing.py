@@ -13,7 +13,8 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.database.client import Executor
+from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.access import AccessedKind
 from plankeeper.http.context import KeyContext, ReadContext, Scope, WriteContext
 from plankeeper.http.errors import ApiError

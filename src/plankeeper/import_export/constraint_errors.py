@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.database.client import Executor
+from plankeeper.database.errors import ConstraintViolation
 from plankeeper.http.errors import ApiError, ValidationError
 from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.participants import service as participants

@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from plankeeper.database.client import constraint_violation
+from plankeeper.database.errors import constraint_violation
 from plankeeper.http.context import WriteContext
 from plankeeper.http.routing import ConstraintErrorHandler
 from plankeeper.import_export.reader import ImportRow, RowError, read_rows

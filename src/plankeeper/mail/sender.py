@@ -9,7 +9,8 @@ from functools import partial
 import msgspec
 
 from plankeeper.accounts import reset_link_store
-from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
 from plankeeper.mail import client, messages, store, writer
 from plankeeper.mail.retry_policy import retry_delay
 from plankeeper.mail.schemas import MailContent, OutgoingMail

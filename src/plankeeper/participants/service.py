@@ -7,7 +7,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.account_managers.store import get_visible
-from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.database.client import Executor
+from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event, record_events
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ApiError, FieldError, ValidationError

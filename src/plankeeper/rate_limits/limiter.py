@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
 from plankeeper.http.rate_limit import WINDOW_SECONDS, RateLimitStatus
 from plankeeper.rate_limits import store
 from plankeeper.rate_limits.schemas import Lease, UsageReport

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
 from plankeeper.http.instrumentation import RequestRecord
 from plankeeper.http.json import to_json

@@ -6,7 +6,8 @@ from uuid import UUID
 from msgspec import UNSET
 from uuid_utils.compat import uuid7
 
-from plankeeper.database.client import ConstraintViolation, Executor
+from plankeeper.database.client import Executor
+from plankeeper.database.errors import ConstraintViolation
 from plankeeper.events.recorder import is_changed, record_event
 from plankeeper.http.context import WriteContext, or_404
 from plankeeper.http.errors import ApiError, NotFound, ValidationError

@@ -17,7 +17,8 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 
-from plankeeper.database.client import Database, Transaction, is_unavailable
+from plankeeper.database.client import Database, Transaction
+from plankeeper.database.errors import is_unavailable
 from plankeeper.telemetry.trace_ids import current_headers, parse_context
 
 log = logging.getLogger("plankeeper")

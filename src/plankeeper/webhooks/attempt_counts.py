@@ -5,7 +5,8 @@ from collections import defaultdict
 from datetime import datetime
 from uuid import UUID
 
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
 from plankeeper.database.write_buffer import WriteBuffer
 from plankeeper.webhooks import attempt_count_store
 from plankeeper.webhooks.schemas import AttemptHour

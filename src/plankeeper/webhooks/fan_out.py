@@ -12,7 +12,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from plankeeper.database.citus import Nodes
-from plankeeper.database.client import Database, Executor, is_unavailable
+from plankeeper.database.client import Database, Executor
+from plankeeper.database.errors import is_unavailable
 from plankeeper.events import order_store
 from plankeeper.events.schemas import SequencedEvent
 from plankeeper.webhooks import delivery_queue, endpoint_store

@@ -13,7 +13,8 @@ from uuid import UUID
 
 from plankeeper.database import citus
 from plankeeper.database.citus import Nodes, statement_groups
-from plankeeper.database.client import Database, is_unavailable
+from plankeeper.database.client import Database
+from plankeeper.database.errors import is_unavailable
 from plankeeper.encryption.cipher import SecretCipher, secret_cipher
 from plankeeper.http.errors import SecretKeyMissingError
 from plankeeper.metrics import WEBHOOK_ATTEMPTS

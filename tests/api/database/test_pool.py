@@ -9,7 +9,8 @@ import asyncpg
 import pytest
 from msgspec import Struct
 
-from plankeeper.database.client import Database, Executor, Transaction, constraint_violation, is_unavailable
+from plankeeper.database.client import Database, Executor, Transaction
+from plankeeper.database.errors import constraint_violation, is_unavailable
 from support.cluster import SharedCluster
 
 

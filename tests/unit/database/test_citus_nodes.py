@@ -8,7 +8,8 @@ import pytest
 
 from plankeeper.database import citus
 from plankeeper.database.citus import NodeGroup, Nodes, Step, Table, missing_steps, statement_groups
-from plankeeper.database.client import Executor, constraint_violation, is_unavailable
+from plankeeper.database.client import Executor
+from plankeeper.database.errors import constraint_violation, is_unavailable
 
 MESSAGE = 'insert or update on table "participants_102040" violates foreign key constraint "{}"'
 
