@@ -13,14 +13,16 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import plankeeper
+from plankeeper.database.combined_writes import Write
 from plankeeper.database.filters import FilteredList, ListSummary, Reading, SortOrder
 from plankeeper.database.sorting import SortedId
 
 ROOT = Path(plankeeper.__file__).parent
 PROJECT = Path(__file__).parents[2]
 
-# The methods of plankeeper.database.client that run a statement; all but `execute` take the type of a row first.
-METHODS = ("rows", "one", "one_or_none", "stream", "execute")
+# The methods of plankeeper.database.client that run a statement; those that return rows take their type first.
+METHODS = ("rows", "one", "one_or_none", "stream", "execute", "defer")
+WITHOUT_ROWS = ("execute", "defer")
 _METHOD_NAME = re.compile(rf"\.\s*(?:{'|'.join(METHODS)})\b")
 
 # Modules that run statements of other modules.
@@ -206,7 +208,7 @@ def _functions_of(module: Module) -> tuple[ast.FunctionDef | ast.AsyncFunctionDe
 
 def _parse_statement(module: Module, function: str, node: ast.Call) -> Statement:
     assert isinstance(node.func, ast.Attribute)
-    has_row_type = node.func.attr != "execute"
+    has_row_type = node.func.attr not in WITHOUT_ROWS
     shape = _resolve(module, node.args[0]) if has_row_type and node.args else None
     rest = node.args[1:] if has_row_type else node.args
     sql, values = rest[0] if rest else None, rest[1:]
@@ -221,6 +223,8 @@ def _literal(module: Module, node: ast.expr | None) -> str | None:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     value = _resolve(module, node) if node else None
+    if isinstance(value, Write):
+        return value.statement
     return value if isinstance(value, str) else None
 
 

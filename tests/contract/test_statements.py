@@ -17,6 +17,7 @@ from msgspec.structs import fields
 from contract.sources import (
     METHODS,
     RUNS_FOR_OTHERS,
+    WITHOUT_ROWS,
     Statement,
     all_statements,
     bulk_inserts,
@@ -34,6 +35,7 @@ from plankeeper.database.client import (
     Executor,
     Transaction,
 )
+from plankeeper.database.combined_writes import Write
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.list_statements import MAX_COMPOSED
 from plankeeper.database.row_mapping import columns
@@ -145,7 +147,8 @@ def test_pyright_proves_that_statements_consist_of_literals() -> None:
     """Every method that runs SQL takes a `LiteralString`, so pyright rejects text that contains a value."""
     for kind in (Executor, Transaction):
         for name in set(METHODS) & set(vars(kind)):
-            assert getattr(kind, name).__annotations__["statement"] is LiteralString
+            assert getattr(kind, name).__annotations__["statement"] in (LiteralString, Write)
+    assert get_type_hints(Write) == {"ctes": LiteralString, "main": LiteralString, "parameters": int}
     assert {*get_type_hints(FilteredList._compose_page).values()} >= {LiteralString}  # noqa: SLF001 - composes the text
     assert {*get_type_hints(FilteredList._compose_count).values()} >= {LiteralString}  # noqa: SLF001 - likewise
     assert get_type_hints(Filter)["condition"] is LiteralString
@@ -222,7 +225,7 @@ def test_every_row_type_can_be_resolved() -> None:
     unknown = [
         location_of(each)
         for each in store_statements()
-        if each.method != "execute" and not isinstance(each.shape, type)
+        if each.method not in WITHOUT_ROWS and not isinstance(each.shape, type)
     ]
     assert unknown == []
 
@@ -251,7 +254,7 @@ async def _assert_fits(connection: Any, statement: Statement) -> None:
     prepared = await connection.prepare(statement.sql)
     if statement.values is not None:
         assert statement.values == len(prepared.get_parameters())
-    if statement.method == "execute":
+    if statement.method in WITHOUT_ROWS:
         return
     attributes = prepared.get_attributes()
     if not issubclass(statement.shape, Struct):

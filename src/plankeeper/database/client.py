@@ -1,6 +1,6 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Hashable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
+from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
 from plankeeper.database.data_loader import DataLoader, GetMany, R
 from plankeeper.database.observed_connection import ObservedConnection, OnStatement
 from plankeeper.database.pool import Pool, PoolStats
@@ -60,17 +61,69 @@ class Executor:
 class Transaction(Executor):
     """One transaction on one connection. The code that opened it commits it, never a store.
 
+    It begins with its first statement. A transaction that consists of writes alone is a single statement, which
+    PostgreSQL commits by itself.
+
     `changed_feeds` are the plan managers whose events it records. The database's listener gets them after the commit.
     """
 
-    __slots__ = ("changed_feeds",)
+    __slots__ = ("_begin", "_values", "_writes", "changed_feeds")
 
-    def __init__(self, connection: ConnectionLike, *, is_citus: bool = False) -> None:
+    def __init__(
+        self, connection: ConnectionLike, *, is_citus: bool = False, begin: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`begin` is called before the first statement. Without it, the transaction has begun."""
         super().__init__(connection, is_citus=is_citus)
+        self._begin = begin
+        self._writes: list[Write] = []
+        self._values: list[object] = []
         self.changed_feeds: set[UUID] = set()
+
+    @property
+    def has_begun(self) -> bool:
+        return self._begin is None
+
+    async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
+        await self.prepare()
+        return await super().rows(row_type, statement, *values)
+
+    async def one_or_none(self, row_type: type[T], statement: LiteralString, *values: object) -> T | None:
+        await self.prepare()
+        return await super().one_or_none(row_type, statement, *values)
+
+    async def execute(self, statement: LiteralString, *values: object) -> None:
+        await self.prepare()
+        await super().execute(statement, *values)
+
+    async def defer(self, statement: Write, plan_manager_id: UUID, *values: object) -> None:
+        """Send a write before the next statement, or at the end, together with other writes that wait then."""
+        if self.is_citus:  # which plans no statement with writes of several tables
+            await self.execute(statement.statement, plan_manager_id, *values)
+            return
+        if self._writes and (
+            statement in self._writes or len(self._writes) == MAX_WRITES or self._values[0] != plan_manager_id
+        ):
+            await self.prepare()
+        self._writes.append(statement)
+        self._values += values if self._values else (plan_manager_id, *values)
+
+    async def prepare(self) -> None:
+        """Begin, and send the writes that wait."""
+        if self._begin:
+            await self._begin()
+            self._begin = None
+        await self.send_writes()
+
+    async def send_writes(self) -> None:
+        """Send the writes that wait, in a transaction of their own if this one hasn't begun."""
+        if self._writes:
+            statement, values = combine(tuple(self._writes)), self._values
+            self._writes, self._values = [], []
+            await self._connection.execute(statement, *values)
 
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
         """Insert many rows at once (COPY). The table's columns are the struct's fields."""
+        await self.prepare()
         names = row_type.__struct_fields__
         records = [[getattr(row, name) for name in names] for row in rows]
         await self._connection.copy_records_to_table(table, records=records, columns=names)
@@ -81,16 +134,24 @@ class Transaction(Executor):
         Otherwise a plan for empty tables would read all of their rows. PostgreSQL lets one transaction at a time
         analyse a table; without `wait`, tables that another transaction analyses are skipped.
         """
+        await self.prepare()
         await self._connection.execute(_ANALYZE, tables, not wait)
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
         """An exception rolls back the statements inside; the transaction continues."""
+        await self.prepare()
         async with self._connection.transaction():
-            yield
+            try:
+                yield
+            except BaseException:
+                self._writes, self._values = [], []
+                raise
+            await self.send_writes()
 
     async def stream(self, row_type: type[T], statement: LiteralString, *values: object) -> AsyncIterator[T]:
         """The rows of a statement one by one, without loading all of them into memory."""
+        await self.prepare()
         make_row = row_factory(row_type)
         async for record in self._connection.cursor(statement, *values, prefetch=1000):
             yield make_row(record)
@@ -107,7 +168,9 @@ class DedicatedConnection(Executor):
     async def transaction(self) -> AsyncGenerator[Transaction]:
         """A transaction in which each statement sees what was committed before it; an exception rolls it back."""
         async with self._connection.transaction(isolation="read_committed"):
-            yield Transaction(self._connection, is_citus=self.is_citus)
+            tx = Transaction(self._connection, is_citus=self.is_citus)
+            yield tx
+            await tx.send_writes()
 
 
 def _ignore(_plan_manager_ids: Collection[UUID]) -> None:
@@ -175,9 +238,19 @@ class Database(Executor):
         """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
         async with self._connection.acquire() as connection:
-            tx = Transaction(connection, is_citus=self.is_citus)
-            async with connection.transaction(**options):
+            transaction = connection.transaction(**options)
+            tx = Transaction(connection, is_citus=self.is_citus, begin=transaction.start)
+            try:
+                if snapshot:
+                    await tx.prepare()
                 yield tx
+                await tx.send_writes()
+            except BaseException:
+                if tx.has_begun:
+                    await transaction.rollback()
+                raise
+            if tx.has_begun:
+                await transaction.commit()
         if tx.changed_feeds:
             self.on_feeds_changed(tx.changed_feeds)
 

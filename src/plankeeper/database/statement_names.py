@@ -28,8 +28,9 @@ def _constants() -> dict[str, str]:
     for module_name, module in list(sys.modules.items()):
         if module_name.startswith("plankeeper."):
             for name, value in vars(module).items():
-                if name.isupper() and isinstance(value, str) and " " in value:
-                    names.setdefault(value, f"{module_name.removeprefix('plankeeper.')}.{name}")
+                text = getattr(value, "statement", value)  # of a Write
+                if name.isupper() and isinstance(text, str) and " " in text:
+                    names.setdefault(text, f"{module_name.removeprefix('plankeeper.')}.{name}")
     return names
 
 

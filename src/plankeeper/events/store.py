@@ -6,6 +6,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.combined_writes import Write
 from plankeeper.events.schemas import Event, EventFilter, EventRow, HistoryEvent, QueuedEvents
 
 QUEUE_BATCH_SIZE = 100  # events in a row of the queue
@@ -64,19 +65,24 @@ MATCHES_ACTOR: LiteralString = """($4::text is null or actor_kind = $4)
         and ($5::text is null or actor_id = $5)"""
 
 # Two inserts of values are one round trip, and on Citus one task each.
-INSERT: LiteralString = f"""
-    with queued as (
+INSERT = Write(
+    """
+    queued as (
         insert into event_queue (plan_manager_id, id, event_ids, types, notify)
         values ($1, $2, array[$2::uuid], array[$3::text], $13)
     )
+    """,
+    f"""
     insert into events (plan_manager_id, {COLUMNS}, notify, import_id)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-"""
+    """,
+    parameters=14,
+)
 
 
 async def insert(tx: Transaction, row: EventRow) -> None:
     """Insert an event and queue it for its position."""
-    await tx.execute(
+    await tx.defer(
         INSERT,
         row.plan_manager_id,
         row.id,

@@ -47,14 +47,17 @@ class ParticipantRow(Struct, kw_only=True):
 
 
 def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
-    """A row in the full shape; `names` maps the ids of its references to their names."""
+    """A row in the full shape; `names` maps the ids of its references to their names.
+
+    The name of an unknown reference is empty: the foreign key rejects the row.
+    """
     values = {name: getattr(row, name) for name in row.__struct_fields__ if name not in _REFERENCES}
     manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
     return Participant(
         **values,
         account_manager=AccountManagerRef(manager, names.get(str(manager))),
-        exit_reason_category=ExitReasonRef(category, names[str(category)]) if category else UNSET,
-        exit_reason_subcategory=ExitReasonRef(subcategory, names[str(subcategory)]) if subcategory else UNSET,
+        exit_reason_category=ExitReasonRef(category, names.get(str(category), "")) if category else UNSET,
+        exit_reason_subcategory=ExitReasonRef(subcategory, names.get(str(subcategory), "")) if subcategory else UNSET,
     )
 
 

@@ -45,8 +45,8 @@ async def select_for_update(ctx: WriteContext, participant_id: UUID) -> Particip
 async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
     new = apply_patch(change, ParticipantRow(id=uuid7(), created_at=datetime.now(UTC)))
     await _require_visible_account_manager(ctx, change)
-    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     [after] = await with_reference_names(ctx, new)
+    await store.insert(ctx.tx, ctx.plan_manager_id, to_json([new]))
     await record_event(ctx, "participant.created", None, after)
     return after
 
@@ -59,8 +59,8 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
         [unchanged] = await with_reference_names(ctx, old)
         return unchanged
     await _require_visible_account_manager(ctx, change)
-    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
     before, after = await with_reference_names(ctx, old, new)
+    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
     await record_event(ctx, "participant.updated", before, after)
     return after
 

@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.database.combined_writes import Write
 from plankeeper.participants.rows import NamedReference, ParticipantIdentifier, ParticipantRow
 from plankeeper.participants.schemas import (
     Participant,
@@ -133,25 +134,31 @@ async def exists(db: Executor, plan_manager_id: UUID, participant_id: UUID) -> b
     return await db.one(bool, EXISTS, plan_manager_id, participant_id)
 
 
-INSERT = f"""
-    with added as (
+INSERT = Write(
+    f"""
+    added as (
         insert into participants (plan_manager_id, id, {COLUMNS})
         select $1, id, {COLUMNS}
         from json_populate_recordset(null::participants, $2)
         returning status, state
     )
+    """,
+    """
     insert into participant_counts (plan_manager_id, status, state, amount)
     select $1, status, coalesce(state, ''), count(*) from added group by status, coalesce(state, '')
-"""
+    """,
+    parameters=2,
+)
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Insert participants and add them to the totals. `records` is a JSON list of ParticipantRow."""
-    await tx.execute(INSERT, plan_manager_id, records)
+    await tx.defer(INSERT, plan_manager_id, records)
 
 
-UPDATE_MANY = f"""
-    with new as materialized (
+UPDATE_MANY = Write(
+    f"""
+    new as materialized (
         select * from json_populate_recordset(null::participants, $2)
     ), old as (
         select old.status, old.state
@@ -165,6 +172,8 @@ UPDATE_MANY = f"""
         where participant.plan_manager_id = $1 and participant.id = new.id
         returning participant.status, participant.state
     )
+    """,
+    """
     insert into participant_counts (plan_manager_id, status, state, amount)
     select $1, status, coalesce(state, ''), sum(difference)
     from (
@@ -172,12 +181,14 @@ UPDATE_MANY = f"""
     ) differences
     group by status, coalesce(state, '')
     having sum(difference) <> 0
-"""
+    """,
+    parameters=2,
+)
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     """Update participants that the caller has locked, and the totals. `records` is a JSON list of ParticipantRow."""
-    await tx.execute(UPDATE_MANY, plan_manager_id, records)
+    await tx.defer(UPDATE_MANY, plan_manager_id, records)
 
 
 DELETE = """

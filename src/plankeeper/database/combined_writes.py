@@ -1,0 +1,58 @@
+"""Writes of one transaction that are sent as one statement.
+
+A write without a result needn't be sent before the next statement, and several of them fit into one statement as
+common table expressions. All of them see the database as it was before the statement, so none may depend on another.
+"""
+
+from functools import lru_cache
+from typing import LiteralString, NamedTuple
+
+from plankeeper.database.statement_names import name_composed, statement_name
+
+MAX_COMBINED = 100  # statements that are kept
+_DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
+_TENS: tuple[LiteralString, ...] = ("", "1", "2", "3", "4")
+_PARAMETERS: tuple[LiteralString, ...] = tuple("$" + tens + ones for tens in _TENS for ones in _DIGITS)
+_NAMES: tuple[LiteralString, ...] = ("first_write", "second_write", "third_write", "fourth_write")
+MAX_WRITES = len(_NAMES) + 1  # of one statement
+
+
+class Write(NamedTuple):
+    """A statement without a result. `$1` is the plan manager, and `parameters` the number of its parameters.
+
+    `ctes` are the common table expressions before `main`, which inserts, updates or deletes. Their names differ from
+    those of all other writes.
+    """
+
+    ctes: LiteralString
+    main: LiteralString
+    parameters: int
+
+    @property
+    def statement(self) -> LiteralString:
+        """The write alone."""
+        return f"with {self.ctes} {self.main}"
+
+
+@lru_cache(MAX_COMBINED)
+def combine(writes: tuple[Write, ...]) -> LiteralString:
+    """One statement for several writes. Its parameters are the plan manager, and then those of each write in turn."""
+    ctes: list[LiteralString] = []
+    mains: list[LiteralString] = []
+    offset = 0
+    for write in writes:
+        ctes.append(_renumber(write.ctes, write.parameters, offset))
+        mains.append(_renumber(write.main, write.parameters, offset))
+        offset += write.parameters - 1
+    named: list[LiteralString] = [name + " as (" + main + ")" for name, main in zip(_NAMES, mains[:-1], strict=False)]
+    every_cte: LiteralString = ", ".join([*ctes, *named])
+    statement: LiteralString = f"with {every_cte} {mains[-1]}"
+    name_composed(statement, " + ".join(statement_name(each.statement) for each in writes))
+    return statement
+
+
+def _renumber(text: LiteralString, parameters: int, offset: int) -> LiteralString:
+    """Move the parameters behind the plan manager's by `offset`; the highest first, because `$12` begins with `$1`."""
+    for number in range(parameters, 1, -1):
+        text = text.replace(_PARAMETERS[number], _PARAMETERS[number + offset])
+    return text

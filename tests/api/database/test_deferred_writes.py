@@ -1,0 +1,189 @@
+"""Writes that wait for the next statement: sent together, seen by what follows, and all or nothing."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import asyncpg
+import pytest
+from msgspec import Struct
+from uuid_utils.compat import uuid7
+
+from plankeeper.database.client import Database, Executor, Transaction
+from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
+from plankeeper.database.statement_names import statement_name
+from support.cluster import SharedCluster
+
+OWNER = uuid7()
+THING = Write(
+    "new_thing as (select $2::integer as id, $3::text as name)",
+    "insert into deferred_things (owner, id, name) select $1, id, name from new_thing",
+    parameters=3,
+)
+TAG = Write(
+    "new_tag as (select $2::integer as thing, $3::text as tag)",
+    "insert into deferred_tags (owner, thing, tag) select $1::uuid, thing, tag from new_tag",
+    parameters=3,
+)
+TABLES = """
+    create table deferred_things (owner uuid, id integer primary key, name text check (name <> ''));
+    create table deferred_tags (owner uuid, thing integer, tag text)
+"""
+
+
+class Tag(Struct):
+    owner: UUID
+    thing: int
+    tag: str
+
+
+@pytest.fixture
+def sent() -> list[str]:
+    """The statements that were sent."""
+    return []
+
+
+@pytest.fixture
+async def db(cluster: SharedCluster, sent: list[str]) -> AsyncIterator[Database]:
+    def record(statement: str, _seconds: float, _error: BaseException | None) -> None:
+        sent.append(statement)
+
+    async with Database(cluster.owner_dsn, pool_size=1, on_statement=record).open() as opened:
+        for each in TABLES.split(";"):
+            await opened.execute(each)  # pyright: ignore[reportArgumentType]
+        sent.clear()
+        yield opened
+        for table in ("deferred_things", "deferred_tags"):
+            await opened.execute(f"drop table {table}")
+
+
+async def stored(db: Executor) -> tuple[list[int], list[Tag]]:
+    """The ids of the things, and the tags."""
+    return (
+        await db.rows(int, "select id from deferred_things order by id"),
+        await db.rows(Tag, "select owner, thing, tag from deferred_tags order by thing, tag"),
+    )
+
+
+async def add(tx: Transaction, number: int, name: str = "A name") -> None:
+    await tx.defer(THING, OWNER, number, name)
+    await tx.defer(TAG, OWNER, number, f"tag {number}")
+
+
+async def add_and_fail(tx: Transaction, number: int) -> None:
+    await add(tx, number)
+    _ = 1 / 0
+
+
+async def write_and_fail(db: Database, *, reads_first: bool) -> None:
+    async with db.transaction() as tx:
+        if reads_first:
+            await stored(tx)
+        await add_and_fail(tx, 1)
+
+
+async def violate_constraint(db: Database, *, reads_first: bool) -> None:
+    async with db.transaction() as tx:
+        if reads_first:
+            await stored(tx)
+        await tx.defer(TAG, OWNER, 1, "tag 1")
+        await tx.defer(THING, OWNER, 1, "")
+
+
+async def fail_in_savepoint(tx: Transaction, number: int) -> None:
+    async with tx.savepoint():
+        await add_and_fail(tx, number)
+
+
+async def test_a_transaction_of_writes_alone_is_one_statement(db: Database, sent: list[str]) -> None:
+    async with db.transaction() as tx:
+        await add(tx, 1)
+        assert sent == []
+    assert sent == [combine((THING, TAG))]
+    assert await stored(db) == ([1], [Tag(OWNER, 1, "tag 1")])
+
+
+async def test_the_next_statement_sees_the_writes_before_it(db: Database, sent: list[str]) -> None:
+    async with db.transaction() as tx:
+        await add(tx, 1)
+        assert await stored(tx) == ([1], [Tag(OWNER, 1, "tag 1")])
+        await add(tx, 2)
+    assert sent.count(combine((THING, TAG))) == 2
+    assert (await stored(db))[0] == [1, 2]
+
+
+async def test_an_exception_leaves_nothing(db: Database, sent: list[str]) -> None:
+    for reads_first in (False, True):
+        with pytest.raises(ZeroDivisionError):
+            await write_and_fail(db, reads_first=reads_first)
+    assert combine((THING, TAG)) not in sent
+    assert await stored(db) == ([], [])
+
+
+async def test_a_violated_constraint_undoes_all_of_it(db: Database) -> None:
+    for reads_first in (False, True):
+        with pytest.raises(asyncpg.CheckViolationError):
+            await violate_constraint(db, reads_first=reads_first)
+        assert await stored(db) == ([], [])
+
+
+async def test_the_same_write_again_and_another_plan_manager_need_a_statement_of_their_own(
+    db: Database, sent: list[str]
+) -> None:
+    other = uuid7()
+    async with db.transaction() as tx:
+        await add(tx, 1)
+        await tx.defer(TAG, OWNER, 1, "again")
+        await tx.defer(THING, other, 2, "A name")
+        await tx.defer(TAG, other, 2, "tag 2")
+    combined = [each for each in sent if each.startswith("with")]
+    assert combined == [combine((THING, TAG)), combine((TAG,)), combine((THING, TAG))]
+    tags = [Tag(OWNER, 1, "again"), Tag(OWNER, 1, "tag 1"), Tag(other, 2, "tag 2")]
+    assert await stored(db) == ([1, 2], tags)
+
+
+async def test_a_savepoint_keeps_the_writes_before_it_and_drops_its_own(db: Database) -> None:
+    async with db.transaction() as tx:
+        await add(tx, 1)
+        with pytest.raises(ZeroDivisionError):
+            await fail_in_savepoint(tx, 2)
+        async with tx.savepoint():
+            await add(tx, 3)
+        await add(tx, 4)
+    assert (await stored(db))[0] == [1, 3, 4]
+
+
+async def test_a_dedicated_connection_sends_the_writes_of_its_transaction(db: Database) -> None:
+    async with db.dedicated_connection() as connection, connection.transaction() as tx:
+        await add(tx, 1)
+    assert (await stored(db))[0] == [1]
+
+
+async def test_a_transaction_without_statements_sends_nothing(db: Database, sent: list[str]) -> None:
+    async with db.transaction():
+        pass
+    assert sent == []
+
+
+def test_parameters_are_renumbered_from_the_highest_on() -> None:
+    many = Write("", f"select $1, {', '.join(f'${number}' for number in range(2, 15))}", parameters=14)  # pyright: ignore[reportArgumentType]
+    one = Write("first as (select $2)", "select $1, $2", parameters=2)
+    statement = combine((one, many))
+    assert statement == (
+        "with first as (select $2), , first_write as (select $1, $2)"
+        " select $1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15"
+    )
+
+
+def test_as_many_writes_as_there_are_names_are_combined() -> None:
+    writes = tuple(Write(f"cte_{number} as (select $2)", "select $2", 2) for number in range(MAX_WRITES))
+    statement = combine(writes)
+    assert statement.count("_write as (") == MAX_WRITES - 1
+    assert statement.endswith(f"select ${MAX_WRITES + 1}")
+
+
+def test_a_combined_statement_has_the_names_of_its_writes() -> None:
+    from plankeeper.events import store as events
+    from plankeeper.participants import store as participants
+
+    statement = combine((participants.INSERT, events.INSERT))
+    assert statement_name(statement) == "participants.store.INSERT + events.store.INSERT"
