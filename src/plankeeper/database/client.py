@@ -7,6 +7,7 @@ from uuid import UUID
 
 import asyncpg
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
 from plankeeper.database.data_loader import DataLoader, GetMany, R
@@ -124,9 +125,8 @@ class Transaction(Executor):
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
         """Insert many rows at once (COPY). The table's columns are the struct's fields."""
         await self.prepare()
-        names = row_type.__struct_fields__
-        records = [[getattr(row, name) for name in names] for row in rows]
-        await self._connection.copy_records_to_table(table, records=records, columns=names)
+        records = [astuple(row) for row in rows]
+        await self._connection.copy_records_to_table(table, records=records, columns=row_type.__struct_fields__)
 
     async def analyze(self, *tables: str, wait: bool = True) -> None:
         """Update the planner's statistics of tables, including this transaction's rows.

@@ -84,7 +84,7 @@ def _parameters(query_type: type[Query] | None, query_string: bytes) -> tuple[di
             errors.append(FieldError(name, "must not be repeated"))
         elif name in parameter_types and not text:
             errors.append(FieldError(name, "must not be empty"))
-        values[name] = coerce_text(parameter_types.get(name, str), text)
+        values[name] = coercion(parameter_types.get(name, str))(text)
     return values, errors
 
 
@@ -99,7 +99,7 @@ def _coerce_integer(text: str) -> int | str:
 
 
 def _coerce_boolean(text: str) -> bool | str:
-    return {"true": True, "false": False}.get(text, text)
+    return _BOOLEANS.get(text, text)
 
 
 def _coerce_decimal(text: str) -> Decimal | str:
@@ -115,6 +115,7 @@ def _keep_text(text: str) -> str:
     return text
 
 
+_BOOLEANS = {"true": True, "false": False}
 _COERCIONS: Mapping[type, Callable[[str], Any]] = {
     int: _coerce_integer,
     bool: _coerce_boolean,
@@ -125,9 +126,9 @@ _COERCIONS: Mapping[type, Callable[[str], Any]] = {
 }
 
 
-def coerce_text(kind: type, text: str) -> Any:
-    """A text as a value of a plain type. Invalid text is returned unchanged, and validation rejects it."""
-    return _COERCIONS.get(kind, _keep_text)(text)
+def coercion(kind: type) -> Callable[[str], Any]:
+    """The function that converts a text to a plain type. It returns invalid text unchanged; validation rejects it."""
+    return _COERCIONS.get(kind, _keep_text)
 
 
 def unwrap_type(annotation: Any) -> type[Any]:

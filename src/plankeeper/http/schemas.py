@@ -1,7 +1,9 @@
 """Types that all schemas share: ids, limited texts, email addresses, states, partial updates."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -102,11 +104,35 @@ def decode_custom_type(kind: type, value: Any) -> Any:
         raise ValueError(f"must be one of {', '.join(STATE_CODES).lower()}")
     if len(value) > 254:
         raise ValueError("must be at most 254 characters long")
+    if not is_email(value):
+        raise ValueError("must be an email address, such as name@example.com")
+    return Email(value)
+
+
+# A valid local part, and a domain that isn't encoded: the syntax and the lengths of the two don't depend on each other.
+_PLAIN_EMAIL = re.compile(r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@(?P<domain>(?:[A-Za-z0-9.]|-(?!-))+)")
+
+
+def is_email(value: str) -> bool:
+    """Whether the syntax of an email address of at most 254 characters is valid.
+
+    The library takes 40 µs, nearly all of them for the domain, so the results of domains are cached.
+    """
+    plain = _PLAIN_EMAIL.fullmatch(value)
+    return _is_email_domain(plain["domain"]) if plain else _is_valid_email(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_email_domain(domain: str) -> bool:
+    return _is_valid_email(f"name@{domain}")
+
+
+def _is_valid_email(value: str) -> bool:
     try:
         validate_email(value, check_deliverability=False, test_environment=True)
-    except EmailNotValidError as error:
-        raise ValueError("must be an email address, such as name@example.com") from error
-    return Email(value)
+    except EmailNotValidError:
+        return False
+    return True
 
 
 _JSON_TYPE_NAMES: dict[type, str] = {

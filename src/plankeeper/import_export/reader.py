@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, datetime
 from decimal import Decimal
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from plankeeper.http.errors import ApiError, ValidationError
-from plankeeper.http.parsing import BodyParser, coerce_text, unwrap_type
+from plankeeper.http.parsing import BodyParser, coercion, unwrap_type
 from plankeeper.http.schemas import decode_custom_type
 from plankeeper.http.validation import validate
 
@@ -152,7 +152,7 @@ def parse_csv_row(
         yield RowError(line_number, "", f"has {len(cells)} cells, but the header has {len(columns)}")
         return
     text = "\n".join(cells)
-    if _SURROGATES.search(text):
+    if not text.isascii() and _SURROGATES.search(text):
         name = next(column.name for column, cell in zip(columns, cells, strict=True) if _SURROGATES.search(cell))
         yield RowError(line_number, name, "is not UTF-8")
         return
@@ -188,9 +188,13 @@ def cell_parser(annotation: Any) -> Callable[[str], Any]:
     if issubclass(type_, Struct):
         return _parse_json_cell
     if issubclass(type_, str):
-        return lambda cell: cell[:-2] if is_only_quotes(cell) else cell
-    # A datetime is parsed as in JSON: coerce_text is for query strings, where a space may have been a plus.
-    return str if type_ is datetime else partial(coerce_text, type_)
+        return _parse_text_cell
+    # A datetime is parsed as in JSON: the coercion is for query strings, where a space may have been a plus.
+    return str if type_ is datetime else coercion(type_)
+
+
+def _parse_text_cell(cell: str) -> str:
+    return cell[:-2] if cell[-1:] == '"' and is_only_quotes(cell) else cell
 
 
 def _parse_json_cell(cell: str) -> Any:

@@ -96,24 +96,26 @@ class RecordUpserter:
             rows,
             ids,
         )
-        changed = [
-            record for record in records if (key := normalize_id(record.id)) not in old or has_changed(old[key], record)
-        ]
-        created = [record for record in changed if normalize_id(record.id) not in old]
-        updated = [record for record in changed if normalize_id(record.id) in old]
+        keyed = [(normalize_id(record.id), record) for record in records]
+        changed = [(key, record) for key, record in keyed if key not in old or has_changed(old[key], record)]
+        created = [record for key, record in changed if key not in old]
+        updated = [record for key, record in changed if key in old]
+        saved = updated if self.insert else [record for _, record in changed]
         before = by_id(await self._get_many(ctx, updated))
         if self.insert and created:
             await self.insert(ctx.tx, ctx.plan_manager_id, to_json(created))
-        saved = updated if self.insert else changed
         if saved:
             await self.save(ctx.tx, ctx.plan_manager_id, to_json(saved))
-        pairs = [(before.get(normalize_id(record.id)), record) for record in await self._get_many(ctx, changed)]
+        after = await self._get_many(ctx, [record for _, record in changed])
+        pairs = [(before.get(normalize_id(record.id)), record) for record in after]
         await record_events(ctx, [(self.event_type(*pair), *pair) for pair in pairs])
         for row, id_ in zip(rows, ids, strict=True):
             row.values.id = id_
         return ImportCounts(len(created), len(updated), len(rows) - len(changed))
 
     async def _get_many(self, ctx: WriteContext, records: Sequence[Any]) -> Sequence[Any]:
+        if not records:
+            return []
         get_many = self.get_many or self.select_for_update
         return await get_many(ctx.tx, ctx.plan_manager_id, [record.id for record in records])
 
@@ -157,9 +159,9 @@ def merge_record(
     defaults: Callable[[Any], dict[str, Any]] = no_defaults,
 ) -> Any:
     """The existing record with the values of a row, or a new one. Raises InvalidRowsError if it lacks a value."""
-    names = set(record_type.__struct_fields__)
-    provided = {name: getattr(row.values, name) for name in row.values.__struct_fields__ if name in names}
-    provided = {name: value for name, value in provided.items() if value is not UNSET} | overrides
+    given: Struct = row.values
+    names = _common_fields(type(given), record_type)
+    provided = {name: value for name in names if (value := getattr(given, name)) is not UNSET} | overrides
     for name in _normalized_fields(record_type):
         value = provided.get(name)
         if isinstance(value, datetime):
@@ -168,7 +170,7 @@ def merge_record(
             provided[name] = value.lower()
     if old is not None:
         return msgspec.structs.replace(old, **provided)
-    values = {**defaults(row.values), **provided}
+    values = defaults(row.values) | provided
     missing = [name for name in _required_fields(record_type) if values.get(name) is None]
     if missing:
         raise InvalidRowsError([RowError(row.line_number, name, "is required for a new record") for name in missing])
@@ -187,6 +189,12 @@ def map_collecting_errors(function: Callable[[A, B], T], rows: Sequence[A], othe
     if errors:
         raise InvalidRowsError(errors)
     return results
+
+
+@cache
+def _common_fields(row_type: type[Struct], record_type: type[Struct]) -> list[str]:
+    names = set(record_type.__struct_fields__)
+    return [name for name in row_type.__struct_fields__ if name in names]
 
 
 @cache
