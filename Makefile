@@ -25,7 +25,7 @@ help:
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
 	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
 	@echo "make bench-events    measure the order of events, and the feed, with millions of events (20 minutes)"
-	@echo "make bench    compare Plankeeper with its peers (half an hour); make bench-quick takes two minutes"
+	@echo "make bench    compare Plankeeper with its peers (an hour); make bench-quick takes five minutes"
 
 run: .venv/run
 	@exec $(BIN)/plankeeper serve --demo --build-docs --host $(HOST) --port $(PORT)

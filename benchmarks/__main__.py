@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_run_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--quick", action="store_true", help="the essentials, in under 3 minutes")
+    command.add_argument("--quick", action="store_true", help="the essentials, in about 5 minutes")
     command.add_argument(
         "--systems", type=_names(SYSTEMS), default=list(SYSTEMS), help=f"a selection of {','.join(SYSTEMS)}"
     )
@@ -66,6 +66,7 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--by-copy", action="store_true", help="load Plankeeper with COPY instead of an import, for a quick look"
     )
+    command.add_argument("--no-transfers", action="store_true", help="leave out import, export and COPY")
     command.add_argument("--out", type=Path, help="the folder for the results (<work>/results)")
     command.set_defaults(command=_run)
 
@@ -113,6 +114,7 @@ def _run(args: argparse.Namespace) -> None:
             load_seconds=args.load_minutes * 60,
             fresh=args.fresh,
             by_copy=args.by_copy,
+            transfers=not args.no_transfers,
         )
     )
     if not succeeded:

@@ -1,14 +1,18 @@
 """A minimal Python server: Plankeeper's statements over asyncpg, without authentication or validation."""
 
 import os
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
 import msgspec
+from uuid_utils.compat import uuid7
 
-from benchmarks.statements import get_statement, list_statement
+from benchmarks.data import BASIC, TENANT
+from benchmarks.scenarios import CURSOR, FULL, GET
+from benchmarks.statements import INSERT_EVENT, INSERT_PARTICIPANT, Statement, statement
 
-_GET, _LIST = get_statement(), list_statement()
+_GET, _FULL, _LIST = (statement(each) for each in (GET, FULL, CURSOR))
 # The session settings of Plankeeper.
 _SESSION = {"jit": "off", "random_page_cost": "1.1", "timezone": "UTC", "plan_cache_mode": "force_generic_plan"}
 _encoder = msgspec.json.Encoder()
@@ -38,7 +42,10 @@ class StructCache:
 
 
 class App:
-    """`/participants/<id>`, `/participants?limit=<n>&after=<id>`."""
+    """`/participants/<id>`, with `?view=full` for all members, and `/participants?limit=<n>&after=<id>`.
+
+    `POST /participants` inserts a row and its event in one transaction.
+    """
 
     def __init__(self) -> None:
         self._pool: Any = None
@@ -48,22 +55,36 @@ class App:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
-        if scope["query_string"]:
-            limit, after = (part.partition("=")[2] for part in scope["query_string"].decode().split("&"))
+        query = scope["query_string"].decode()
+        if scope["method"] == "POST":
+            body = await self._create((await receive())["body"])
+        elif query.startswith("limit="):
+            limit, after = (part.partition("=")[2] for part in query.split("&"))
             body = await self._list(int(limit), after)
         else:
-            body = await self._get(scope["path"].rpartition("/")[2])
+            body = await self._get(_FULL if query else _GET, scope["path"].rpartition("/")[2])
         await send(_OK | {"headers": [*_OK["headers"], (b"content-length", str(len(body)).encode())]})
         await send({"type": "http.response.body", "body": body})
 
-    async def _get(self, id_: str) -> bytes:
-        record = await self._pool.fetchrow(_GET.text, *_GET.bind(id_))
+    async def _get(self, get: Statement, id_: str) -> bytes:
+        record = await self._pool.fetchrow(get.text, *get.bind(id_))
         return _encoder.encode(record and self._structs.get(record)(*record))
 
     async def _list(self, limit: int, after: str) -> bytes:
         records = await self._pool.fetch(_LIST.text, *_LIST.bind(after, limit))
         struct = self._structs.get(records[0]) if records else None
         return _encoder.encode([struct(*record) for record in records[:limit]] if struct else [])
+
+    async def _create(self, body: bytes) -> bytes:
+        row = msgspec.json.decode(body)
+        participant_id, now = uuid7(), datetime.now(UTC)
+        created = _encoder.encode({"id": participant_id} | {name: row.get(name) for name in BASIC[1:]})
+        values = [row.get(name) for name in BASIC[1:]]
+        event = [TENANT, uuid7(), now, str(participant_id), created.decode()]
+        async with self._pool.acquire() as connection, connection.transaction():
+            await connection.execute(INSERT_PARTICIPANT, TENANT, participant_id, *values, now)
+            await connection.execute(INSERT_EVENT, *event)
+        return created
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
         await receive()

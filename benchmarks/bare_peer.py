@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.load import Request
 from benchmarks.peers import WORKERS, PostgresPeer
 from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
-from benchmarks.scenarios import GET, ParsedResponse, Response, Scenario
+from benchmarks.scenarios import CREATE, CREATE_BODY, FULL, GET, ParsedResponse, Response, Scenario
 
 
 class BareHandler(PostgresPeer):
@@ -40,6 +40,10 @@ class BareHandler(PostgresPeer):
     def request(self, scenario: Scenario) -> Request:
         if scenario is GET:
             return Request("GET", "/participants/{id}")
+        if scenario is FULL:
+            return Request("GET", "/participants/{id}?view=full")
+        if scenario is CREATE:
+            return Request("POST", "/participants", body=CREATE_BODY)
         return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}")
 
     def parse_response(self, response: Response) -> ParsedResponse:

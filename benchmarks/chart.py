@@ -3,7 +3,7 @@
 from html import escape
 
 from benchmarks.report import format_rate, format_ratio
-from benchmarks.results import BASELINE, SizeResults
+from benchmarks.results import OWN, SizeResults
 from benchmarks.scenarios import Scenario
 
 _WIDTH, _COLUMNS, _MARGIN = 960, 2, 24
@@ -57,7 +57,7 @@ def _panel(size: SizeResults, scenario: Scenario, width: int) -> tuple[str, int]
     for number, (system, measurement) in enumerate(bars):
         y = _HEADER_HEIGHT - 6 + number * _ROW_HEIGHT
         length = max(1.0, min(1.0, measurement.rate / maximum) * (width - _LABEL_WIDTH - _VALUE))
-        css_class = "us" if system.name == BASELINE else "floor" if system.is_floor else "peer"
+        css_class = "us" if system.name in OWN else "floor" if system.is_floor else "peer"
         label = " · ".join(
             part
             for part in (format_rate(measurement), format_ratio(size.ratio(system, scenario)).replace(" x", "×"))

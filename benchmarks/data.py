@@ -82,6 +82,11 @@ class Dataset:
         """Ids followed by a full page of 1,000 rows, or 20 in a small set. The first is just before the middle row."""
         return self._with_middle_first(1, _sample_ids(self.ids[: max(self.rows - _TAIL_ROWS, self.rows // 2)]))
 
+    @property
+    def offset(self) -> int:
+        """The offset of a page of 20 in the middle of the list."""
+        return self.rows // 40 * 20
+
     def deep(self) -> list[str]:
         """Ids about nine tenths down the list."""
         return _sample_ids(self.ids[self.rows * 89 // 100 : self.rows * 91 // 100])
@@ -103,7 +108,8 @@ class Dataset:
 
     def _with_middle_first(self, offset: int, ids: list[str]) -> list[str]:
         index = bisect_left(self.ids, self.middle["id"])
-        return [self.ids[index - offset], *ids] if self.middle["id"] in self.ids[index : index + 1] else ids
+        is_here = index >= offset and self.middle["id"] in self.ids[index : index + 1]
+        return [self.ids[index - offset], *ids] if is_here else ids
 
 
 def dataset(work: Path, rows: int) -> Dataset:

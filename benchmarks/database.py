@@ -98,6 +98,10 @@ class Postgres:
         statement = f"copy {table} ({columns}) from stdin with (format csv, header)"
         run_program([*self._psql(), "--command", statement], stdin=file, seconds=seconds)
 
+    def unload(self, table: str, file: Path) -> None:
+        """Write all rows of a table to a file, as `copy table from` reads them."""
+        run_program([*self._psql(), "--command", f"copy {table} to stdout"], stdout=file)
+
     def vacuum(self) -> None:
         """Vacuum, analyse and checkpoint after a load, so that it does not happen during a measurement."""
         self.run("vacuum (analyze); checkpoint;")

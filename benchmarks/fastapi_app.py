@@ -154,6 +154,7 @@ async def list_participants(
     db: Session,
     plan_manager_id: Tenant,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    offset: Annotated[int, Query(ge=0)] = 0,
     after: UUID | None = None,
     status: Literal["Active", "Inactive", "Lead"] | None = None,
     state: str | None = None,
@@ -166,16 +167,19 @@ async def list_participants(
     total = None
     if after:
         statement = statement.where(ParticipantRow.id > after)
-    else:
+    elif not offset:
         total = await db.scalar(select(func.count()).select_from(statement.subquery()))
-    rows = (await db.scalars(statement.order_by(ParticipantRow.id).limit(limit + 1))).all()
+    rows = (await db.scalars(statement.order_by(ParticipantRow.id).offset(offset).limit(limit + 1))).all()
     data = [Participant.model_validate(row) for row in rows[:limit]]
     return Page(data=data, total=total, has_more=len(rows) > limit)
 
 
 @app.get("/participants/{participant_id}")
-async def get_participant(db: Session, plan_manager_id: Tenant, participant_id: UUID) -> ParticipantSummary:
-    return ParticipantSummary.model_validate(await _get_or_404(db, plan_manager_id, participant_id))
+async def get_participant(
+    db: Session, plan_manager_id: Tenant, participant_id: UUID, view: Literal["basic", "full"] = "basic"
+) -> Participant | ParticipantSummary:
+    shape = Participant if view == "full" else ParticipantSummary
+    return shape.model_validate(await _get_or_404(db, plan_manager_id, participant_id))
 
 
 @app.post("/participants")

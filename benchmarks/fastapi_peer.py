@@ -10,7 +10,9 @@ from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
     FILTERED,
+    FULL,
     GET,
+    OFFSET,
     TOTAL,
     UPDATE,
     UPDATE_BODY,
@@ -46,17 +48,19 @@ class FastApi(PostgresPeer):
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {_KEY}", "X-Plan-Manager-Id": TENANT}
-        if scenario is GET:
-            return Request("GET", "/participants/{id}", headers)
         if scenario is CREATE:
             return Request("POST", "/participants", headers, CREATE_BODY)
         if scenario is UPDATE:
             return Request("PUT", "/participants/{id}", headers, UPDATE_BODY)
-        if scenario is TOTAL:
-            return Request("GET", f"/participants?limit={scenario.limit}", headers)
-        if scenario is FILTERED:
-            return Request("GET", f"/participants?status={STATUS}&state={STATE}&limit={scenario.limit}", headers)
-        return Request("GET", f"/participants?limit={scenario.limit}&after={{id}}", headers)
+        paths = {
+            GET: "/{id}",
+            FULL: "/{id}?view=full",
+            TOTAL: f"?limit={scenario.limit}",
+            FILTERED: f"?status={STATUS}&state={STATE}&limit={scenario.limit}",
+            OFFSET: f"?limit={scenario.limit}&offset={self.data.offset}",
+        }
+        path = paths.get(scenario, f"?limit={scenario.limit}&after={{id}}")
+        return Request("GET", f"/participants{path}", headers)
 
     def parse_response(self, response: Response) -> ParsedResponse:
         if "data" in response.body:

@@ -8,7 +8,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.data import dataset
-from benchmarks.load import Measurement
+from benchmarks.load import Load, Measurement
+from benchmarks.markdown import markdown_table
 from benchmarks.peers import Peer, PeerFactory, prepare_peer
 from benchmarks.plankeeper import Plankeeper
 from benchmarks.report import format_rate
@@ -82,9 +83,9 @@ def _run_round(options: Options, series: _Series, number: int) -> None:
     with series.peer.running():
         for scenario in SCENARIOS:
             series.peer.probe(scenario)
-        series.peer.run_load(GET, 1)
+        series.peer.run_load(GET, Load(1))
         for scenario in SCENARIOS:
-            measurement = series.peer.run_load(scenario, options.seconds)
+            measurement = series.peer.run_load(scenario, Load(options.seconds))
             series.runs[scenario].append(measurement)
             failed = f", {measurement.failed:,} FAILED" if measurement.failed else ""
             label = f"round {number + 1} of {options.rounds}, {series.title} participants, {scenario.title}"
@@ -102,8 +103,7 @@ def _table(series: Sequence[_Series]) -> list[str]:
         many_tenants.title,
         "spread to one",
     ]
-    rows = [header, ["---"] * len(header)]
-    rows += [
+    rows = [
         [
             each.title,
             f"{few.p50(each):.2f}",
@@ -115,8 +115,7 @@ def _table(series: Sequence[_Series]) -> list[str]:
         ]
         for each in SCENARIOS
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    return [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows]
+    return markdown_table([header, *rows])
 
 
 def _as_json(options: Options, series: Sequence[_Series]) -> dict[str, object]:

@@ -1,10 +1,10 @@
-"""Generates load with wrk and a script that picks a random id for each request."""
+"""Generates load with wrk and a script that picks a random id for each request, without a limit or at a rate."""
 
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from string import Template
 
@@ -47,20 +47,37 @@ class Request:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The result of one run. `failed` counts responses with a status above 399 and broken connections."""
+    """The result of one run. `failed` counts responses with a status above 399 and broken connections.
+
+    `processor_seconds` is the processor time of all processes of the system, without the client.
+    """
 
     requests: int
     seconds: float
     p50_ms: float
     p99_ms: float
     failed: int = 0
+    processor_seconds: float = 0
 
     @property
     def rate(self) -> float:
         return (self.requests - self.failed) / self.seconds
 
+    @property
+    def processor_us(self) -> float:
+        """Microseconds of processor time for each request."""
+        return self.processor_seconds / max(self.requests, 1) * 1e6
+
     def as_dict(self) -> dict[str, float]:
-        return {"rate": round(self.rate, 2), **asdict(self)}
+        return {"rate": round(self.rate, 2), "processor_us": round(self.processor_us, 1), **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Load:
+    """How long requests are sent, and at most how many per second."""
+
+    seconds: int
+    rate: float | None = None
 
 
 _SCRIPT = Template("""\
@@ -83,13 +100,27 @@ function request()
   local row = math.random(#ids)
   return $request
 end
-
+$limit
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
     'RESULT {"requests": %d, "seconds": %.6f, "p50_ms": %.3f, "p99_ms": %.3f, "failed": %d}\\n',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
     errors.connect + errors.read + errors.write + errors.status))
+end
+""")
+# With a limit, each thread sends requests at random times with a constant average rate (a Poisson process). A request
+# that no connection is free for is sent as soon as possible. wrk waits for whole milliseconds.
+_LIMIT = Template("""
+local ffi = require("ffi")
+ffi.cdef("typedef struct { long seconds; long nanoseconds; } timespec; int clock_gettime(int clock, timespec *time);")
+local time, due = ffi.new("timespec"), nil
+
+function delay()
+  ffi.C.clock_gettime(1, time)
+  local now = tonumber(time.seconds) * 1e3 + tonumber(time.nanoseconds) / 1e6
+  due = (due or now) - math.log(1 - math.random()) * $interval
+  return math.max(0, math.floor(due - now))
 end
 """)
 _LUA_PLACEHOLDERS = {
@@ -99,37 +130,49 @@ _LUA_PLACEHOLDERS = {
 }
 
 
-def wrk_script(request: Request, sample: Path, row: Row) -> str:
-    """The Lua script of a run. The request is split at its placeholders to keep the work per request small."""
+def wrk_script(request: Request, sample: Path, row: Row, rate: float | None = None) -> str:
+    """The Lua script of a run. The request is split at its placeholders to keep the work per request small.
+
+    `rate` limits the requests per second of all threads.
+    """
     parts = re.split(r"(\{id\}|\{tenant\}|\{number\})", request.serialize(row))
     pieces = [_LUA_PLACEHOLDERS.get(part) or json.dumps(part) for part in parts if part]
-    return _SCRIPT.substitute(sample=json.dumps(str(sample)), request=" .. ".join(pieces))
+    limit = _LIMIT.substitute(interval=THREADS * 1000 / rate) if rate else ""
+    return _SCRIPT.substitute(sample=json.dumps(str(sample)), request=" .. ".join(pieces), limit=limit)
 
 
 def run_load(
-    folder: Path, port: int, request: Request, rows: Sequence[Row], seconds: int, connections: int = CONNECTIONS
+    folder: Path, port: int, request: Request, rows: Sequence[Row], load: Load, processor_seconds: Callable[[], float]
 ) -> Measurement:
-    """Send requests for some seconds, or for longer if there are too few responses."""
+    """Send requests for some seconds, or for longer if there are too few responses.
+
+    `processor_seconds` returns the processor time of the system so far.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     sample, script_file = folder / "sample.txt", folder / "load.lua"
     sample.write_text("".join(f"{id_} {tenant}\n" for id_, tenant in rows))
-    script_file.write_text(wrk_script(request, sample, rows[0]))
-    measurement = _run_wrk(port, script_file, seconds, connections)
-    extended_seconds = min(_MAX_SECONDS, seconds * 8)
-    if measurement.requests < _MIN_REQUESTS and extended_seconds > seconds:
-        measurement = _run_wrk(port, script_file, extended_seconds, connections)
+    script_file.write_text(wrk_script(request, sample, rows[0], load.rate))
+
+    def measure(seconds: int) -> Measurement:
+        before = processor_seconds()
+        measurement = _run_wrk(port, script_file, seconds)
+        return replace(measurement, processor_seconds=round(processor_seconds() - before, 3))
+
+    measurement = measure(load.seconds)
+    extended_seconds = min(_MAX_SECONDS, load.seconds * 8)
+    if measurement.requests < _MIN_REQUESTS and extended_seconds > load.seconds:
+        measurement = measure(extended_seconds)
     return measurement
 
 
-def _run_wrk(port: int, script_file: Path, seconds: int, connections: int) -> Measurement:
-    threads = min(THREADS, connections)
+def _run_wrk(port: int, script_file: Path, seconds: int) -> Measurement:
     output = run_program(
         [
             find_wrk(),
             "--threads",
-            str(threads),
+            str(THREADS),
             "--connections",
-            str(connections),
+            str(CONNECTIONS),
             "--duration",
             f"{seconds}s",
             "--timeout",

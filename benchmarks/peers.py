@@ -14,8 +14,15 @@ from typing import ClassVar
 
 from benchmarks.data import TENANT, Dataset, dataset
 from benchmarks.database import TABLE, Postgres
-from benchmarks.load import CONNECTIONS, Measurement, Request, Row, run_load
-from benchmarks.processes import Program, ProgramError, free_port, process_tree, resident_memory
+from benchmarks.load import Load, Measurement, Request, Row, run_load
+from benchmarks.processes import (
+    Program,
+    ProgramError,
+    free_port,
+    process_tree,
+    processor_seconds,
+    resident_memory,
+)
 from benchmarks.scenarios import ParsedResponse, Response, Scenario, WrongResponseError, send, verify
 
 WORKERS = 2  # of every system with worker processes
@@ -124,10 +131,18 @@ class Peer(ABC):
         """Raise WrongResponseError unless the system returns the correct response."""
 
     @abstractmethod
-    def run_load(self, scenario: Scenario, seconds: int) -> Measurement: ...
+    def run_load(self, scenario: Scenario, load: Load) -> Measurement: ...
 
     @abstractmethod
     def memory(self) -> Memory: ...
+
+    @abstractmethod
+    def pids(self) -> set[int]:
+        """All processes of the running system, with its PostgreSQL."""
+
+    def processor_seconds(self) -> float:
+        """The processor time of all processes of the system so far."""
+        return processor_seconds(self.pids())
 
 
 PeerFactory = Callable[[Path, Dataset], Peer]
@@ -201,9 +216,12 @@ class HttpPeer(Peer):
         except (WrongResponseError, LookupError, TypeError, ValueError) as error:
             raise WrongResponseError(f"{self.title}, {scenario.title}: {error or repr(error)}") from error
 
-    def run_load(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Measurement:
-        rows = self.sample_rows(scenario)
-        return run_load(self.work / "load", self.port, self.request(scenario), rows, seconds, connections)
+    def run_load(self, scenario: Scenario, load: Load) -> Measurement:
+        rows, request = self.sample_rows(scenario), self.request(scenario)
+        return run_load(self.work / "load", self.port, request, rows, load, self.processor_seconds)
+
+    def pids(self) -> set[int]:
+        return set(process_tree(self.program.pid)) if self.program else set()
 
     def memory(self) -> Memory:
         own = resident_memory(process_tree(self.program.pid)) if self.program else []
@@ -240,6 +258,9 @@ class PostgresPeer(HttpPeer):
     def stop(self) -> None:
         super().stop()
         self.postgres.stop()
+
+    def pids(self) -> set[int]:
+        return super().pids() | set(self.postgres.pids())
 
     def memory(self) -> Memory:
         own_memory = super().memory()

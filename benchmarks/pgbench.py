@@ -2,15 +2,16 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 from statistics import quantiles
 
 from benchmarks import statements
 from benchmarks.bare_peer import BareHandler
-from benchmarks.load import CONNECTIONS, THREADS, Measurement
+from benchmarks.load import CONNECTIONS, THREADS, Load, Measurement
 from benchmarks.peers import Memory
 from benchmarks.processes import ProgramError, resident_memory, run_program
-from benchmarks.scenarios import GET, Scenario, WrongResponseError
+from benchmarks.scenarios import GETS, Scenario, WrongResponseError
 
 _SAMPLING_RATE = 0.05  # of the transactions, for the percentiles
 _SESSION = {"PGOPTIONS": "-c jit=off -c random_page_cost=1.1 -c plan_cache_mode=force_generic_plan"}
@@ -41,16 +42,19 @@ class PgBench(BareHandler):
     def stop(self) -> None:
         self.postgres.stop()
 
+    def supports(self, scenario: Scenario) -> bool:
+        return super().supports(scenario) and not scenario.writes
+
     def probe(self, scenario: Scenario) -> None:
         row_id = getattr(self.data, scenario.pool)()[0]
         lines = self.postgres.run(_inline_values(scenario, f"'{row_id}'::uuid") + ";").splitlines()
-        expected = [row_id] if scenario is GET else self.data.ids_after(row_id, scenario.limit + 1)
+        expected = [row_id] if scenario in GETS else self.data.ids_after(row_id, scenario.limit + 1)
         if [line.partition("|")[0] for line in lines] != expected:
             raise WrongResponseError(
                 f"{self.title}, {scenario.title}: {len(lines)} rows that differ from the {len(expected)} expected rows"
             )
 
-    def run_load(self, scenario: Scenario, seconds: int, connections: int = CONNECTIONS) -> Measurement:
+    def run_load(self, scenario: Scenario, load: Load) -> Measurement:
         folder = self.work / "load"
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("pgbench.*"):
@@ -58,6 +62,7 @@ class PgBench(BareHandler):
         file = folder / "pgbench.sql"
         id_expression = f"(select {scenario.pool} from samples where number = :number)"
         file.write_text(f"\\set number random(1, {self._count})\n{_inline_values(scenario, id_expression)};\n")
+        before = self.processor_seconds()
         output = run_program(
             [
                 self.postgres.program("pgbench"),
@@ -67,11 +72,11 @@ class PgBench(BareHandler):
                 "--file",
                 file,
                 "--client",
-                str(connections),
+                str(CONNECTIONS),
                 "--jobs",
                 str(THREADS),
                 "--time",
-                str(seconds),
+                str(load.seconds),
                 "--log",
                 "--log-prefix",
                 folder / "pgbench",
@@ -81,7 +86,8 @@ class PgBench(BareHandler):
             ],
             extra_env=_SESSION,
         )
-        return _parse_output(output, folder)
+        used = self.processor_seconds() - before
+        return replace(_parse_output(output, folder), processor_seconds=round(used, 3))
 
     def memory(self) -> Memory:
         return Memory(0, 0, sum(resident_memory(self.postgres.pids())))
@@ -89,7 +95,7 @@ class PgBench(BareHandler):
 
 def _inline_values(scenario: Scenario, id_expression: str) -> str:
     """The statement of a scenario with inlined values and an SQL expression for the id."""
-    statement = statements.get_statement() if scenario is GET else statements.list_statement()
+    statement = statements.statement(scenario)
     values = statement.bind("", scenario.limit)
     texts = [str(value) if isinstance(value, int) else f"'{value}'::uuid" for value in values]
     texts[statement.id_at] = id_expression

@@ -13,7 +13,9 @@ from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
     FILTERED,
+    FULL,
     GET,
+    OFFSET,
     TOTAL,
     UPDATE,
     UPDATE_BODY,
@@ -30,8 +32,12 @@ _PATH = "/api/public/v1/participants"
 
 def run_command(postgres: Postgres, *arguments: str, stdin: Path | str | None = None, seconds: float | None) -> str:
     """Run a Plankeeper command on this cluster. The command migrates the schema first."""
-    env = {"PLANKEEPER_DATA_DIR": str(postgres.folder)}
-    return run_program([*PROGRAM, *arguments], extra_env=env, stdin=stdin, seconds=seconds).strip()
+    return run_program([*PROGRAM, *arguments], extra_env=data_dir(postgres), stdin=stdin, seconds=seconds).strip()
+
+
+def data_dir(postgres: Postgres) -> dict[str, str]:
+    """The setting that makes a command use this cluster."""
+    return {"PLANKEEPER_DATA_DIR": str(postgres.folder)}
 
 
 def fill_references(postgres: Postgres, data: Dataset, tenant: str = TENANT) -> None:
@@ -53,6 +59,11 @@ class Plankeeper(PostgresPeer):
     @property
     def version(self) -> str:
         return __version__
+
+    @property
+    def offset(self) -> int:
+        """The offset of the page in the middle of a plan manager's list."""
+        return self.data.offset
 
     @property
     def _key(self) -> Path:
@@ -86,26 +97,24 @@ class Plankeeper(PostgresPeer):
         self._key.write_text(key)
 
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
-        env = {
-            "PLANKEEPER_DATA_DIR": str(self.postgres.folder),
-            # Requests are counted, as in production, but never exceed the limit.
-            "PLANKEEPER_RATE_LIMIT": "1000000000/minute",
-        }
+        # Requests are counted, as in production, but never exceed the limit.
+        env = data_dir(self.postgres) | {"PLANKEEPER_RATE_LIMIT": "1000000000/minute"}
         return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(WORKERS)], env
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {self._key.read_text()}", "X-Plan-Manager-Id": self.tenant_header}
-        if scenario is GET:
-            return Request("GET", f"{_PATH}/{{id}}", headers)
         if scenario is CREATE:
             return Request("POST", _PATH, headers, CREATE_BODY)
         if scenario is UPDATE:
             return Request("PUT", f"{_PATH}/{{id}}", headers, UPDATE_BODY)
-        if scenario is TOTAL:
-            return Request("GET", f"{_PATH}?limit={scenario.limit}", headers)
-        if scenario is FILTERED:
-            return Request("GET", f"{_PATH}?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}", headers)
-        return Request("GET", f"{_PATH}?limit={scenario.limit}&after={{id}}", headers)
+        paths = {
+            GET: "/{id}",
+            FULL: "/{id}?view=full",
+            TOTAL: f"?limit={scenario.limit}",
+            FILTERED: f"?status={STATUS}&state={STATE.lower()}&limit={scenario.limit}",
+            OFFSET: f"?limit={scenario.limit}&offset={self.offset}",
+        }
+        return Request("GET", _PATH + paths.get(scenario, f"?limit={scenario.limit}&after={{id}}"), headers)
 
     def parse_response(self, response: Response) -> ParsedResponse:
         if "data" in response.body:

@@ -4,10 +4,10 @@ import csv
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from benchmarks import install
@@ -20,6 +20,8 @@ from benchmarks.scenarios import (
     CREATE_BODY,
     FILTERED,
     GET,
+    GETS,
+    OFFSET,
     TOTAL,
     UPDATE,
     UPDATE_BODY,
@@ -57,11 +59,12 @@ _BATCH = 10_000
 
 
 class PocketBase(HttpPeer):
-    """PocketBase with default settings, except that the request log is off, as in all systems."""
+    """PocketBase with the indexes of the filters. The request log is off."""
 
     name = "pocketbase"
     title = "PocketBase"
     data_sources = ("pocketbase.py",)
+    indexes: ClassVar[Mapping[str, str]] = _INDEXES
     token = ""
 
     @property
@@ -95,40 +98,38 @@ class PocketBase(HttpPeer):
     def load(self, deadline: float) -> None:
         run_program([self._program, "superuser", "upsert", *_LOGIN.values(), "--dir", self._data_dir], seconds=60)
         with self.running():
-            self._send("POST", "/api/collections", _collection())
+            self._send("POST", "/api/collections", _collection(self.indexes))
             self._send("PATCH", "/api/settings", {"logs": {"maxDays": 0}})
         # The fastest load: write to its file while it is stopped, and create the indexes last.
         with closing(sqlite3.connect(self._data_dir / "data.db")) as database:
-            for name in _INDEXES:
+            for name in self.indexes:
                 database.execute(f"drop index {name}")
             for rows in _read_batches(self.data.participants):
                 values = ", ".join(f":{name}" for name in rows[0])
                 database.executemany(f"insert into participants ({', '.join(rows[0])}) values ({values})", rows)
                 if time.monotonic() > deadline:
                     raise TimeoutError
-            for statement in _INDEXES.values():
+            for statement in self.indexes.values():
                 database.execute(statement)
             database.execute("analyze")
             database.commit()
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {self.token}"}
-        paging = f"sort=id&perPage={scenario.limit}"
-        tenant_filter = f"plan_manager_id='{TENANT}'"
-        if scenario is GET:
-            return Request("GET", f"{_RECORDS}/{{id}}?{_FIELDS}", headers)
         if scenario is CREATE:
             body = json.dumps(json.loads(CREATE_BODY) | {"plan_manager_id": TENANT, "status": STATUS})
             return Request("POST", f"{_RECORDS}?{_FIELDS}", headers, body)
         if scenario is UPDATE:
             return Request("PATCH", f"{_RECORDS}/{{id}}?{_FIELDS}", headers, UPDATE_BODY)
-        if scenario is TOTAL:
-            return Request("GET", f"{_RECORDS}?filter={quote(tenant_filter)}&{paging}", headers)
-        if scenario is FILTERED:
-            filters = quote(f"{tenant_filter} && status='{STATUS}' && state='{STATE}'")
-            return Request("GET", f"{_RECORDS}?filter={filters}&{paging}", headers)
-        cursor_filter = quote(f"{tenant_filter} && id>'{{id}}'", safe="{}")
-        return Request("GET", f"{_RECORDS}?filter={cursor_filter}&{paging}&skipTotal=1", headers)
+        if scenario in GETS:
+            return Request("GET", f"{_RECORDS}/{{id}}" + (f"?{_FIELDS}" if scenario is GET else ""), headers)
+        conditions, options = {
+            TOTAL: ("", ""),
+            FILTERED: (f" && status='{STATUS}' && state='{STATE}'", ""),
+            OFFSET: ("", f"&skipTotal=1&page={self.data.offset // scenario.limit + 1}"),
+        }.get(scenario, (" && id>'{id}'", "&skipTotal=1"))
+        filters = quote(f"plan_manager_id='{TENANT}'{conditions}", safe="{}")
+        return Request("GET", f"{_RECORDS}?filter={filters}&sort=id&perPage={scenario.limit}{options}", headers)
 
     def parse_response(self, response: Response) -> ParsedResponse:
         if "items" in response.body:
@@ -139,13 +140,24 @@ class PocketBase(HttpPeer):
         send(self.port, Request(method, path, {"Authorization": f"Bearer {self.token}"}, json.dumps(body)))
 
 
-def _collection() -> dict[str, Any]:
+class DefaultPocketBase(PocketBase):
+    """PocketBase as it creates a collection: without an index other than the primary key. Only for create."""
+
+    name = "pocketbase-default"
+    title = "PocketBase, defaults"
+    indexes: ClassVar[Mapping[str, str]] = {}
+
+    def supports(self, scenario: Scenario) -> bool:
+        return scenario is CREATE
+
+
+def _collection(indexes: Mapping[str, str]) -> dict[str, Any]:
     fields: list[dict[str, Any]] = [_ID, {"name": "plan_manager_id", "type": "text"}]
     for name, sql_type in COLUMNS.items():
         if name != "id":
             options = {"onCreate": True} if sql_type == "timestamptz" else {}
             fields.append({"name": name, "type": _FIELD_TYPES.get(sql_type, "text"), **options})
-    return {"name": "participants", "type": "base", "fields": fields, "indexes": list(_INDEXES.values())}
+    return {"name": "participants", "type": "base", "fields": fields, "indexes": list(indexes.values())}
 
 
 def _read_batches(file: Path) -> Iterator[list[dict[str, Any]]]:

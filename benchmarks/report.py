@@ -1,47 +1,65 @@
 """Formats the results as tables for a terminal and in Markdown."""
 
-from benchmarks.load import Measurement
-from benchmarks.results import SizeResults, SystemResults
-from benchmarks.scenarios import Scenario
+from collections.abc import Callable
 
-_HEADER = f"{'':26}{'requests/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'Plankeeper is':>15}"
+from benchmarks.load import Measurement
+from benchmarks.markdown import markdown_table
+from benchmarks.results import BASELINE, SizeResults, SystemResults
+from benchmarks.scenarios import Scenario
+from benchmarks.targets import target_lines
+
+_COLUMNS = ("requests/s", "p50 ms", "p99 ms", "CPU us", "1/2: p50", "p99 ms", "Plankeeper is")
+_WIDTHS = (12, 10, 10, 10, 10, 10, 15)
+_NAME_WIDTH = 33
+_LEGEND = (
+    "CPU us: processor time of all processes of the system for each request. 1/2: at half of the requests per second."
+)
 
 
 def table(size: SizeResults) -> str:
-    """The results of one size for a terminal: a block per scenario, then memory and load times."""
-    lines = [f"{size.rows:,} participants", "=" * len(_HEADER)]
+    """The results of one size for a terminal: targets, a block per scenario, then memory, loading and transfers."""
+    title = f"{size.rows:,} participants"
+    lines = [title, "=" * len(title), "", *target_lines(size), "", _LEGEND]
     for scenario in size.scenarios:
-        lines += ["", f"{scenario.title:26}{_HEADER[26:]}"]
-        lines += [_line(size, system, scenario) for system in size.systems if system.median(scenario)]
-    lines += ["", f"{'memory, MB':26}{'own':>12}{'largest':>10}{'database':>10}{'together':>15}"]
+        lines += ["", _line(scenario.title, *_COLUMNS)]
+        lines += [_measured_line(size, system, scenario) for system in size.systems if system.median(scenario)]
+    lines += ["", _line("memory, MB", "own", "largest", "database", "together")]
     lines += [_memory_line(system) for system in size.systems if system.memory.own]
-    lines += ["", f"{'loading':26}{'rows':>12}{'seconds':>10}{'rows/s':>10}"]
+    lines += ["", _line("loading", "rows", "seconds", "rows/s")]
     lines += [_load_line(system) for system in size.systems]
+    if size.transfers:
+        lines += ["", *markdown_table(_transfer_rows(size))]
     return "\n".join([*lines, *_notes(size), ""])
 
 
 def markdown(size: SizeResults) -> str:
-    """The results of one size in Markdown: a row per scenario, a column per system."""
-    rows = [["", *(system.title for system in size.systems)], ["---"] * (len(size.systems) + 1)]
-    rows += [[each.title, *(_cell(size, system, each) for system in size.systems)] for each in size.scenarios]
-    rows.append(["memory (own + PostgreSQL), MB", *(_memory_cell(system) for system in size.systems)])
-    rows.append(["loading, rows per second", *(f"{_load_rate(system):,.0f}" for system in size.systems)])
-    legend = "Requests per second · p50 / p99 in ms · Plankeeper's requests per request of the system"
+    """The results of one size in Markdown: the targets, then tables with a row per scenario and a column per system."""
+    rates = [_header(size), *_scenario_rows(size, lambda *each: _cell(size, *each))]
+    processor_times = [_header(size), *_scenario_rows(size, lambda *each: _processor_cell(size, *each))]
+    rates.append(["memory (own + PostgreSQL), MB", *(_memory_cell(system) for system in size.systems)])
+    rates.append(["loading, rows per second", *(f"{_load_rate(system):,.0f}" for system in size.systems)])
+    sections = [
+        ("Requests per second beside the targets", target_lines(size)),
+        (
+            "Requests per second · p50 / p99 in ms · Plankeeper's requests per request of the system",
+            markdown_table(rates),
+        ),
+        (
+            "Processor time of all processes of the system for each request in µs · in relation to Plankeeper's",
+            markdown_table(processor_times),
+        ),
+        (
+            "At half of the maximum rate: requests per second · p50 / p99 in ms",
+            markdown_table([_header(size), *_scenario_rows(size, _half_load_cell)]),
+        ),
+    ]
+    if size.transfers:
+        sections.append(("Import and export beside COPY", markdown_table(_transfer_rows(size))))
     versions = ", ".join(f"{system.title} ({system.version})" for system in size.systems)
-    table_lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(
-        [
-            f"### {size.rows:,} participants",
-            "",
-            legend,
-            "",
-            *table_lines,
-            "",
-            f"Versions: {versions}.",
-            *_notes(size),
-            "",
-        ]
-    )
+    lines = [f"### {size.rows:,} participants", ""]
+    for legend, table_lines in sections:
+        lines += [f"{legend}:", "", *table_lines, ""]
+    return "\n".join([*lines, f"Versions: {versions}.", *_notes(size), ""])
 
 
 def format_rate(measurement: Measurement) -> str:
@@ -55,16 +73,29 @@ def format_ratio(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:,.0f} x" if ratio >= 20 else f"{ratio:.2f} x"
 
 
-def _line(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
-    measurement = system.median(scenario)
+def _line(name: str, *cells: str) -> str:
+    return f"{name:{_NAME_WIDTH}}" + "".join(map(str.rjust, cells, _WIDTHS[: len(cells)]))
+
+
+def _measured_line(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
+    measurement, half_load = system.median(scenario), system.half_load_median(scenario)
     if measurement is None:
         return ""
     failed = f"  {measurement.failed:,} of {measurement.requests:,} failed" if measurement.failed else ""
     name = ("  (" + system.title + ")") if system.is_floor else "  " + system.title
-    return (
-        f"{name:26}{format_rate(measurement):>12}{measurement.p50_ms:>10.2f}{measurement.p99_ms:>10.2f}"
-        f"{format_ratio(size.ratio(system, scenario)):>15}{failed}"
-    )
+    times = [f"{measurement.p50_ms:.2f}", f"{measurement.p99_ms:.2f}", f"{system.processor_us(scenario):,.0f}"]
+    half = [f"{half_load.p50_ms:.2f}", f"{half_load.p99_ms:.2f}"] if half_load else ["", ""]
+    return _line(name, format_rate(measurement), *times, *half, format_ratio(size.ratio(system, scenario))) + failed
+
+
+def _header(size: SizeResults) -> list[str]:
+    return ["", *(system.title for system in size.systems)]
+
+
+def _scenario_rows(size: SizeResults, cell: Callable[[SystemResults, Scenario], str]) -> list[list[str]]:
+    """A row of cells for each scenario of which a cell isn't empty."""
+    rows = [[scenario.title, *(cell(system, scenario) for system in size.systems)] for scenario in size.scenarios]
+    return [row for row in rows if any(row[1:])]
 
 
 def _cell(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
@@ -78,9 +109,30 @@ def _cell(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
     return " · ".join(parts)
 
 
+def _processor_cell(size: SizeResults, system: SystemResults, scenario: Scenario) -> str:
+    time, plankeeper = system.processor_us(scenario), size.find(BASELINE)
+    if not time:
+        return ""
+    own_time = plankeeper and plankeeper is not system and plankeeper.processor_us(scenario)
+    return f"{time:,.0f}" + (f" · {time / own_time:.2f}×" if own_time else "")
+
+
+def _half_load_cell(system: SystemResults, scenario: Scenario) -> str:
+    run = system.half_load_median(scenario)
+    return "" if run is None else f"{format_rate(run)} · {run.p50_ms:.1f} / {run.p99_ms:.1f}"
+
+
+def _transfer_rows(size: SizeResults) -> list[list[str]]:
+    header = ["", "rows per second", "seconds", "processor time per row, us"]
+    rows = [
+        [each.title, f"{each.rate:,.0f}", f"{each.seconds:.1f}", f"{each.processor_us:.1f}"] for each in size.transfers
+    ]
+    return [header, *rows]
+
+
 def _memory_line(system: SystemResults) -> str:
     own, largest, postgres = _megabytes(system)
-    return f"  {system.title:24}{own:>12.0f}{largest:>10.0f}{postgres:>10.0f}{own + postgres:>15.0f}"
+    return _line(f"  {system.title}", f"{own:.0f}", f"{largest:.0f}", f"{postgres:.0f}", f"{own + postgres:.0f}")
 
 
 def _memory_cell(system: SystemResults) -> str:
@@ -95,7 +147,7 @@ def _megabytes(system: SystemResults) -> tuple[float, float, float]:
 
 def _load_line(system: SystemResults) -> str:
     load_info = system.load_info
-    return f"  {system.title:24}{load_info.rows:>12,}{load_info.seconds:>10.1f}{_load_rate(system):>10,.0f}"
+    return _line(f"  {system.title}", f"{load_info.rows:,}", f"{load_info.seconds:.1f}", f"{_load_rate(system):,.0f}")
 
 
 def _load_rate(system: SystemResults) -> float:

@@ -9,13 +9,15 @@ from pathlib import Path
 from benchmarks.chart import chart
 from benchmarks.data import Dataset, dataset
 from benchmarks.install import install
+from benchmarks.load import Load, Measurement
 from benchmarks.peers import Peer, prepare_peer
 from benchmarks.plankeeper import PlankeeperByCopy
 from benchmarks.processes import ProgramError
 from benchmarks.report import format_rate, markdown, table
-from benchmarks.results import SizeResults, SystemResults, machine
+from benchmarks.results import BASELINE, SizeResults, SystemResults, machine
 from benchmarks.scenarios import SCENARIOS, Scenario, WrongResponseError
 from benchmarks.systems import SYSTEMS
+from benchmarks.transfers import measure_transfers
 
 _WARM_UP_SECONDS = 1  # for connections and caches
 
@@ -34,6 +36,7 @@ class Options:
     load_seconds: float = 600
     fresh: bool = False
     by_copy: bool = False
+    transfers: bool = True
 
     def peer_type(self, name: str) -> type[Peer]:
         return PlankeeperByCopy if self.by_copy and name == PlankeeperByCopy.name else SYSTEMS[name]
@@ -69,6 +72,9 @@ def _measure(options: Options, rows: int) -> SizeResults:
     log(f"{rows:,} participants: generating the data set")
     data = dataset(options.work, rows)
     results = SizeResults(rows, list(options.scenarios))
+    if options.transfers and BASELINE in options.systems:
+        log(f"{data.rows:,} participants: import, export and COPY")
+        results.transfers = measure_transfers(options.work, data)
     peers = [_prepare(options, name, data, results) for name in options.systems]
     for writes in (False, True):
         scenarios = [each for each in options.scenarios if each.writes is writes]
@@ -97,18 +103,26 @@ def _run_turn(
         with peer.running(writes=scenarios[0].writes):
             for scenario in scenarios:
                 peer.probe(scenario)
-            peer.run_load(scenarios[0], _WARM_UP_SECONDS)
+            peer.run_load(scenarios[0], Load(_WARM_UP_SECONDS))
             for scenario in scenarios:
-                measurement = peer.run_load(scenario, options.seconds)
+                measurement = peer.run_load(scenario, Load(options.seconds))
                 system_results.runs.setdefault(scenario.name, []).append(measurement)
-                failed = f", {measurement.failed:,} FAILED" if measurement.failed else ""
-                latency = f"p50 {measurement.p50_ms} ms, p99 {measurement.p99_ms} ms"
-                log(f"{label}: {scenario.title}: {format_rate(measurement)}/s, {latency}{failed}")
+                log(f"{label}: {scenario.title}: {_summary(measurement)}")
+                if scenario.half_load and measurement.rate and not peer.is_floor:
+                    half = peer.run_load(scenario, Load(options.seconds, rate=measurement.rate / 2))
+                    system_results.half_load_runs.setdefault(scenario.name, []).append(half)
+                    log(f"{label}: {scenario.title} at half load: {_summary(half)}")
             system_results.record_memory(peer.memory())
     except (ProgramError, WrongResponseError) as error:
         log(f"{label}: {error}")
         if str(error) not in system_results.errors:
             system_results.errors.append(str(error))
+
+
+def _summary(measurement: Measurement) -> str:
+    failed = f", {measurement.failed:,} FAILED" if measurement.failed else ""
+    latency = f"p50 {measurement.p50_ms} ms, p99 {measurement.p99_ms} ms"
+    return f"{format_rate(measurement)}/s, {latency}, {measurement.processor_us:,.0f} µs of processor time{failed}"
 
 
 def log(message: str) -> None:

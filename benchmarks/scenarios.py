@@ -16,7 +16,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of request. `pool` is the source of its ids; a `floor` scenario is measured for the lower bounds too."""
+    """A kind of request.
+
+    `pool` is the source of its ids. A `floor` scenario is measured for the lower bounds too, and one with `half_load`
+    a second time at half of its maximum rate.
+    """
 
     name: str
     title: str
@@ -25,18 +29,22 @@ class Scenario:
     writes: bool = False
     essential: bool = True
     floor: bool = False
+    half_load: bool = False
 
 
-GET = Scenario("get", "get one", floor=True)
-CURSOR = Scenario("cursor", "list 20, cursor", pool="cursors", floor=True)
+GET = Scenario("get", "get one, six members", floor=True, half_load=True)
+FULL = Scenario("full", "get one, full record", floor=True)
+CURSOR = Scenario("cursor", "list 20, cursor", pool="cursors", floor=True, half_load=True)
 TOTAL = Scenario("total", "list 20 with total")
 THOUSAND = Scenario("thousand", "list 1000", pool="cursors", limit=1000, floor=True)
 FILTERED = Scenario("filtered", "filtered list with total", essential=False)
-CREATE = Scenario("create", "create", writes=True)
-UPDATE = Scenario("update", "update", writes=True, essential=False)
+OFFSET = Scenario("offset", "list 20, offset half the table", essential=False)
+CREATE = Scenario("create", "create", writes=True, floor=True, half_load=True)
+UPDATE = Scenario("update", "update", writes=True, half_load=True)
 DEEP = Scenario("deep", "list 20, cursor at 90 %", pool="deep")  # only for `flat`
 
-SCENARIOS = (GET, CURSOR, TOTAL, THOUSAND, FILTERED, CREATE, UPDATE)
+SCENARIOS = (GET, FULL, CURSOR, TOTAL, THOUSAND, FILTERED, OFFSET, CREATE, UPDATE)
+GETS = (GET, FULL)
 
 CREATE_BODY = json.dumps(
     {
@@ -105,12 +113,14 @@ def verify(scenario: Scenario, result: ParsedResponse, requested_id: str, data: 
 
 
 def _expected(scenario: Scenario, requested_id: str, data: Dataset) -> tuple[list[str], int | None]:
-    if scenario is GET:
+    if scenario in GETS:
         return [requested_id], None
     if scenario is TOTAL:
         return data.ids[: scenario.limit], data.rows
     if scenario is FILTERED:
         return data.matching[: scenario.limit], len(data.matching)
+    if scenario is OFFSET:
+        return data.ids[data.offset :][: scenario.limit], None
     return data.ids_after(requested_id, scenario.limit), None
 
 

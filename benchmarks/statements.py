@@ -1,16 +1,29 @@
 """Records the SQL statements that Plankeeper's stores run."""
 
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.data import TENANT
+from benchmarks.scenarios import FULL, GET, Scenario
 from plankeeper.participants import queries, store
 from plankeeper.participants.schemas import ParticipantListQuery
 
 _ID_PLACEHOLDER = "0199a000-0000-7000-8000-00000000beef"  # replaced by the id of each request
 _LIMIT_PLACEHOLDER = 7  # replaced by the limit
+# The row of the API, and its event without a place in the feed: the least that a create writes.
+INSERT_PARTICIPANT = """
+    insert into participants (
+        plan_manager_id, id, first_name, last_name, participant_number, email, state,
+        created_at, status, approval_required, is_pace_plan, postal_statement, participant_receives_statements
+    )
+    values ($1, $2, $3, $4, $5, $6, $7, $8, 'Active', false, false, false, false)
+"""
+INSERT_EVENT = """
+    insert into events (plan_manager_id, id, type, created_at, actor_kind, resource_kind, resource_id, data)
+    values ($1, $2, 'participant.created', $3, 'system', 'participant', $4, $5)
+"""
 
 
 class Statement(NamedTuple):
@@ -39,33 +52,33 @@ class _StatementRecorder:
         self.statements.append((statement, list(values)))
         return []
 
-    async def one_or_none(self, _row_type: type, statement: str, *values: object) -> None:
-        self.statements.append((statement, list(values)))
+
+def statement(scenario: Scenario) -> Statement:
+    """The statement of a get, or of a page after a cursor without filters."""
+    if scenario is GET:
+        return _get_statement(store.get_many_summaries)
+    return _get_statement(store.get_many_details) if scenario is FULL else _list_statement()
 
 
-def get_statement() -> Statement:
+def _get_statement(get_many: Callable[..., Coroutine[Any, Any, Any]]) -> Statement:
+    """The statement for many ids, changed to one for a single id."""
+    recorder = _StatementRecorder()
+    _run(get_many(recorder, UUID(TENANT), [UUID(_ID_PLACEHOLDER)]))
+    [(text, [tenant, [row_id]])] = recorder.statements
+    before, after = text.split("id = any ($2)")
+    return Statement(f"{before}id = $2{after}", [tenant, row_id], id_at=1)
+
+
+def _list_statement() -> Statement:
     recorder: Any = _StatementRecorder()
-    _run(store.get_summary(recorder, UUID(TENANT), UUID(_ID_PLACEHOLDER)))
-    return _to_statement(recorder)
-
-
-def list_statement() -> Statement:
-    """A page after a cursor, without filters."""
-    recorder: Any = _StatementRecorder()
-    _run(
-        queries.list_page(recorder, UUID(TENANT), ParticipantListQuery(limit=_LIMIT_PLACEHOLDER, after=_ID_PLACEHOLDER))
-    )
-    return _to_statement(recorder)
+    query = ParticipantListQuery(limit=_LIMIT_PLACEHOLDER, after=_ID_PLACEHOLDER)
+    _run(queries.list_page(recorder, UUID(TENANT), query))
+    [(text, values)] = recorder.statements
+    texts = [str(value) for value in values]
+    return Statement(text, values, texts.index(_ID_PLACEHOLDER), texts.index(str(_LIMIT_PLACEHOLDER + 1)))
 
 
 def _run(coroutine: Coroutine[Any, Any, Any]) -> None:
     """Run a coroutine that never waits, with or without an event loop."""
     with contextlib.suppress(StopIteration):
         coroutine.send(None)
-
-
-def _to_statement(recorder: _StatementRecorder) -> Statement:
-    [(text, values)] = recorder.statements
-    texts = [str(value) for value in values]
-    limit = str(_LIMIT_PLACEHOLDER + 1)
-    return Statement(text, values, texts.index(_ID_PLACEHOLDER), texts.index(limit) if limit in texts else None)

@@ -5,9 +5,11 @@ from benchmarks.fastapi_peer import FastApi
 from benchmarks.peers import Peer
 from benchmarks.pgbench import PgBench
 from benchmarks.plankeeper import Plankeeper
-from benchmarks.pocketbase import PocketBase
+from benchmarks.pocketbase import DefaultPocketBase, PocketBase
 from benchmarks.postgrest import PostgRest
+from benchmarks.tenants import ManyTenants
 
 SYSTEMS: dict[str, type[Peer]] = {
-    peer.name: peer for peer in (Plankeeper, PostgRest, PocketBase, FastApi, BareHandler, PgBench)
+    peer.name: peer
+    for peer in (Plankeeper, ManyTenants, PostgRest, PocketBase, DefaultPocketBase, FastApi, BareHandler, PgBench)
 }

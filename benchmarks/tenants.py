@@ -8,6 +8,7 @@ from benchmarks.load import Row
 from benchmarks.plankeeper import Plankeeper, fill_references, run_command
 from benchmarks.scenarios import Scenario
 
+_ROWS = 5_000  # participants of each plan manager
 # Copies the records that participants refer to from the first plan manager to the others.
 _REFERENCES = """
 create temporary table others as select unnest('{{{others}}}'::uuid[]) as id;
@@ -23,16 +24,24 @@ insert into exit_reasons (plan_manager_id, id, name, parent_id)
 
 
 class ManyTenants(Plankeeper):
-    """The participants of `data`, divided among `count` plan managers."""
+    """The participants of `data`, divided among `count` plan managers: by default, 5,000 for each."""
 
     name = "tenants"
+    title = "many plan managers"
     data_sources = ("tenants.py", *Plankeeper.data_sources)
     tenant_header = "{tenant}"
 
-    def __init__(self, work: Path, data: Dataset, count: int = 200) -> None:
-        self.tenants = tenant_ids(count)
+    def __init__(self, work: Path, data: Dataset, count: int | None = None) -> None:
+        self.tenants = tenant_ids(count or max(2, data.rows // _ROWS))
         super().__init__(work, data)
-        self.rows_per_tenant = data.rows // count
+        self.rows_per_tenant = data.rows // len(self.tenants)
+
+    @property
+    def offset(self) -> int:
+        return self.dataset_for(self.tenants[0]).offset
+
+    def supports(self, scenario: Scenario) -> bool:
+        return not scenario.writes and scenario.limit * 2 <= self.rows_per_tenant
 
     @property
     def store(self) -> str:
