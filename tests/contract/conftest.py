@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from uuid_utils.compat import uuid7
 
+from contract.crowded_database import prepare_crowded_database
 from support.client import Client
 from support.cluster import SharedCluster, shared_cluster
 from support.factories import Tenant, create_client, filled
@@ -116,3 +117,9 @@ def postgres_15_cluster(cluster: SharedCluster) -> Iterator[SharedCluster]:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid7().hex
     with shared_cluster(f"{run}-15", POSTGRES_15) as shared:
         yield shared
+
+
+@pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
+def large_database(request: pytest.FixtureRequest) -> str:
+    """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
+    return prepare_crowded_database(request.getfixturevalue(request.param))

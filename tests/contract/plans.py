@@ -29,7 +29,7 @@ class ExplainingExecutor(Executor):
         name = f"explained_{next(self._numbers)}"
         await self._connection.execute(f"prepare {name} as {statement}")
         arguments = f"({', '.join(to_sql_literal(value) for value in values)})" if values else ""
-        plan = await self._connection.fetchval(f"explain (format json, analyze) execute {name}{arguments}")
+        plan = await self._connection.fetchval(f"explain (format json, analyze, buffers) execute {name}{arguments}")
         self.plans.append(json.loads(plan)[0]["Plan"])
 
 

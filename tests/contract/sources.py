@@ -148,6 +148,10 @@ def composed_statements() -> tuple[Statement, ...]:
             )
             values = 3 + len(fields) + {"beginning": 0, "null": 1, "value": 2}[start]
             result.append(Statement(module, case, 0, "rows", SortedId, page, values, "plan_manager_id"))
+            if filtered_list.adapts(fields, order):
+                text = filtered_list.adaptive_statement(fields, order, start)
+                adaptive = f"{case}.adaptive"
+                result.append(Statement(module, adaptive, 0, "rows", SortedId, text, values, "plan_manager_id"))
         result += _console_statements(module, name, filtered_list)
     return tuple(result)
 

@@ -4,10 +4,10 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import pytest
 
+from contract.crowded_database import OWNER
 from contract.plans import ExplainingExecutor, plan_nodes
 from contract.sources import filtered_lists
 from plankeeper.database.client import Database, Executor
@@ -23,97 +23,10 @@ from plankeeper.participants.schemas import ParticipantListQuery
 from plankeeper.providers import queries as providers
 from plankeeper.providers.schemas import ProviderListQuery
 from plankeeper.search.filters import EMAIL_FIELDS, KEY_FIELDS, WORD_FIELDS
-from support.cluster import SharedCluster
 
-OWNER = UUID("017a5f00-0000-7000-8000-00000000da7a")
 PAGE = 1001
 # Rows that a page may read and discard: a walk that discards most rows of a plan manager uses the wrong index.
 MAX_FILTERED_ROWS = 2000
-
-FILL_SQL = """
-insert into plan_managers (id, name) values ('017a5f00-0000-7000-8000-00000000da7a', 'Many');
-insert into users (plan_manager_id, id)
-select '017a5f00-0000-7000-8000-00000000da7a', ('017a5f00-0000-7000-8000-0000000000' || to_char(n, 'FM00'))::uuid
-from generate_series(10, 29) n;
-insert into account_managers (plan_manager_id, id) select plan_manager_id, id from users;
-insert into participants (plan_manager_id, id, first_name, last_name, participant_number, email, state, status,
-    approval_required, created_at, updated_at, is_pace_plan, postal_statement, participant_receives_statements,
-    account_manager_id)
-select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
-    'Ann' || n / 1000, 'Lee' || n % 1000, (430000000 + n)::text, 'p' || n || '@example.com',
-    case when n > 99980 then 'TAS' else (array['NSW', 'VIC', 'QLD', 'WA', 'SA', 'ACT', 'NT'])[1 + n % 7] end,
-    case when n > 99970 then 'Lead' when n % 5 = 0 then 'Inactive' else 'Active' end, false,
-    timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute',
-    false, false, false,
-    ('017a5f00-0000-7000-8000-0000000000' || to_char(10 + n % 20, 'FM00'))::uuid
-from generate_series(1, 100000) n;
-insert into providers (plan_manager_id, id, entity_name, abn, email, active, created_at, updated_at)
-select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
-    'Care ' || n, (51824753556 + n)::text, 'p' || n || '@example.com', true,
-    timestamptz '2024-01-01' + n * interval '1 minute', timestamptz '2024-01-01' + n * interval '1 minute'
-from generate_series(1, 100000) n;
-insert into invoices (plan_manager_id, id, invoice_number, participant_id, claim_status, approval_status, created_at,
-    pm_provider_id, is_deleted, wont_claim, is_reimbursement, updated_at, errors)
-select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to_char(n, 'FM000000000000'))::uuid,
-    'INV-' || n, ('01900000-0000-7000-8000-' || to_char(1 + n / 10, 'FM000000000000'))::uuid,
-    case when n > 99970 then 'on_hold' else 'paid' end, case when n > 99970 then 'pending' else 'not_required' end,
-    timestamptz '2024-01-01' + n * interval '1 minute',
-    ('01900000-0000-7000-8000-' || to_char(1 + n % 1000, 'FM000000000000'))::uuid, false, false, false,
-    timestamptz '2024-01-01' + n * interval '1 minute', n % 50 = 0 or n > 99970
-from generate_series(1, 100000) n;
-insert into participant_counts (plan_manager_id, status, state, amount)
-select plan_manager_id, status, state, count(*) from participants group by 1, 2, 3;
-"""
-
-
-# An index is built from 100,000 rows in less time than it takes them one by one.
-DROP_INDEXES_SQL = """
-create temporary table dropped_indexes as
-select indexrelid, indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
-from pg_index
-where indrelid = any ('{participants,providers,invoices}'::regclass[])
-    and not exists (select from pg_constraint where conindid = indexrelid);
-do $$
-declare
-    dropped text;
-begin
-    for dropped in select name from dropped_indexes loop
-        execute 'drop index ' || dropped;
-    end loop;
-end $$;
-"""
-CREATE_INDEXES_SQL = """
-do $$
-declare
-    created text;
-begin
-    -- In the same order: of two indexes that cost the same, PostgreSQL takes the older one.
-    for created in select definition from dropped_indexes order by indexrelid loop
-        execute created;
-    end loop;
-end $$;
-"""
-
-
-@pytest.fixture(scope="module", params=["cluster", "postgres_15_cluster"], ids=["embedded", "15"])
-def large_database(request: pytest.FixtureRequest) -> str:
-    """A database with 100,000 participants, providers and invoices of one plan manager, on each version."""
-    return _fill(request.getfixturevalue(request.param))
-
-
-def _fill(cluster: SharedCluster) -> str:
-    # Vacuum marks a page as visible to all transactions only after its rows are on disk.
-    return cluster.prepared_database(
-        "crowded",
-        "set synchronous_commit = on",
-        "set session_replication_role = replica",  # the rows satisfy the foreign keys by construction
-        "set maintenance_work_mem = '256MB'",
-        DROP_INDEXES_SQL,
-        FILL_SQL,
-        CREATE_INDEXES_SQL,
-        "vacuum analyze",
-    )
-
 
 MANAGER = "017a5f00-0000-7000-8000-000000000011"
 DEEP_CURSOR = "01900000-0000-7000-8000-000000090000"

@@ -13,6 +13,9 @@ from plankeeper.database.sorting import SortedId, Start
 
 __all__ = ["FORWARD", "Filter", "FilteredList", "ListSummary", "PageQuery", "Reading", "SortOrder"]
 
+# Up to this offset, a page may read the rows before it. A page further down reads only an index before its own rows.
+MAX_SHALLOW_OFFSET = 1000
+
 
 class ListSummary(Struct):
     """How many rows match, and the sum of their amounts; null for a list without amounts and if none has one.
@@ -44,7 +47,12 @@ class FilteredList(ListStatements):
         `extra` are the values of filters that the query doesn't have.
         """
         values = self.filter_values(query, extra)
-        statement = self.page_statement(tuple(values))
+        names = tuple(values)
+        if query.offset <= MAX_SHALLOW_OFFSET and self.adapts(names):
+            start = Start(str(query.start), str(query.start))
+            found = await self.sorted_ids(db, plan_manager_id, query, SortOrder("id", False), start, FORWARD, **extra)
+            return [self.parse_id(each.id) for each in found]
+        statement = self.page_statement(names)
         page = (query.start, query.limit + 1, query.offset)
         return await db.rows(UUID, statement, plan_manager_id, *page, *values.values())
 
@@ -60,7 +68,12 @@ class FilteredList(ListStatements):
     ) -> list[SortedId]:
         """The same in another order, after `start`, or backward from it."""
         values = self.filter_values(query, extra)
-        statement = self.sorted_statement(tuple(values), order, _start_kind(start), reading)
+        names, kind = tuple(values), _start_kind(start)
+        is_adaptive = reading == FORWARD and query.offset <= MAX_SHALLOW_OFFSET and self.adapts(names, order)
+        if is_adaptive:
+            statement = self.adaptive_statement(names, order, kind)
+        else:
+            statement = self.sorted_statement(names, order, kind, reading)
         page = (query.limit + 1, query.offset)
         return await db.rows(SortedId, statement, plan_manager_id, *page, *_start_values(start), *values.values())
 

@@ -14,8 +14,10 @@ from itertools import combinations
 from typing import LiteralString, NamedTuple
 
 from plankeeper.database.sorting import (
+    AdaptiveConditions,
     Sort,
     SortedPage,
+    compose_adaptive,
     compose_count_before,
     compose_filtered,
     compose_index_walk,
@@ -40,10 +42,9 @@ _COUNT_BEFORE_PARAMETERS: Mapping[LiteralString, tuple[LiteralString, ...]] = {"
 MAX_COMPOSED = 1000  # statements of one list that are kept; others are composed again
 
 _PAGE = "select id from {table} where {conditions} order by id limit $3 offset $4"
-# Without `materialized`, PostgreSQL may walk the primary key and discard every row that does not match.
-_MATERIALIZED_PAGE = """
-    with matching as materialized (select id from {table} where {conditions})
-    select id from matching order by id limit $3 offset $4
+# Without the inner offset, PostgreSQL may walk the primary key and discard every row that does not match.
+_COLLECTED_PAGE = """
+    select id from (select id from {table} where {conditions} offset 0) matching order by id limit $3 offset $4
 """
 # One page for each value, then the first page of those: otherwise PostgreSQL sorts all rows of all values.
 _LATERAL_PAGE = """
@@ -121,6 +122,10 @@ class Reading(NamedTuple):
 FORWARD = Reading()
 
 
+def _has_source(filters: Sequence[Filter]) -> bool:
+    return bool(filters) and filters[0].source is not None
+
+
 class ListStatements:
     """The SQL of a list: WHERE by the filters of the request and the cursor, ORDER BY id or a sort, LIMIT and OFFSET.
 
@@ -149,6 +154,7 @@ class ListStatements:
         self.page_statement = lru_cache(MAX_COMPOSED)(self._compose_page)
         self.count_statement = lru_cache(MAX_COMPOSED)(self._compose_count)
         self.sorted_statement = lru_cache(MAX_COMPOSED)(self._compose_sorted)
+        self.adaptive_statement = lru_cache(MAX_COMPOSED)(self._compose_adaptive)
         self.summary_statement = lru_cache(MAX_COMPOSED)(self._compose_summary)
         self.count_before_statement = lru_cache(MAX_COMPOSED)(self._compose_count_before)
 
@@ -164,7 +170,25 @@ class ListStatements:
     def collects(self, names: Sequence[str]) -> bool:
         """Whether a sorted page collects the rows: few match, or they come from a sub-select, which has no index."""
         filters = self.filters_of(names)
-        return bool(filters) and (filters[0].is_narrow or filters[0].source is not None)
+        return _has_source(filters) or (bool(filters) and filters[0].is_narrow)
+
+    def adapts(self, names: Sequence[str], order: SortOrder | None = None) -> bool:
+        """Whether the page of a filtered list is adaptive; without an order, in that of ids.
+
+        Not if the index of the leading filter serves the page in its order, and not if PostgreSQL can't read a part of
+        the filter's rows, as in indexes that aren't ordered.
+        """
+        lead = next(iter(self.filters_of(names)), None)
+        if lead is None or self.scope or self.collects(names):
+            return False
+        if order is None:
+            return lead.materialize and lead.order is not None
+        return (not lead.materialize or lead.order is not None) and not self._is_in_order(names, order)
+
+    def _is_in_order(self, names: Sequence[str], order: SortOrder) -> bool:
+        """Whether the index of the only filter has the rows in the order of the sort."""
+        filters = self.filters_of(names)
+        return len(filters) == 1 and filters[0].order == self.sorts[order.name].expression
 
     def field_sets(self) -> list[tuple[str, ...]]:
         """No filter, every filter alone, every pair of filters, and all together, as their fields."""
@@ -203,22 +227,44 @@ class ListStatements:
             conditions = self._conditions([lead, *filters[1:]], parameters, tenant)
             return _LATERAL_PAGE.format(table=self.table, conditions=conditions, values=parameters[lead.fields[0]])
         table, conditions = self._source(filters, parameters, tenant)
-        if filters and filters[0].source:
+        if _has_source(filters):
             return _DISTINCT_PAGE.format(table=table, conditions=conditions)
-        template = _MATERIALIZED_PAGE if filters and filters[0].materialize else _PAGE
+        template = _COLLECTED_PAGE if filters and filters[0].materialize else _PAGE
         return template.format(table=table, conditions=conditions)
 
     def _compose_sorted(
         self, names: tuple[str, ...], order: SortOrder, start: LiteralString, reading: Reading = FORWARD
     ) -> LiteralString:
         filters = self.filters_of(names)
-        after = _START_PARAMETERS[start]
-        parameters = dict(zip(names, _PARAMETERS[1 + _SORTED_PARAMETERS + len(after) :], strict=False))
-        is_filtered = bool(filters or self.scope)
-        is_walk = not is_filtered if reading.is_walk is None else reading.is_walk and not self.collects(names)
+        parameters = self._sorted_parameters(names, start)
+        is_unfiltered = not (filters or self.scope) or self._is_in_order(names, order)
+        is_walk = is_unfiltered if reading.is_walk is None else reading.is_walk and not self.collects(names)
         is_lead = not is_walk or (bool(filters) and filters[0].order == self.sorts[order.name].expression)
         table, conditions = self._source(filters, parameters, "plan_manager_id = $1", is_lead=is_lead)
-        page = SortedPage(
+        page = self._sorted_page(order, start, reading)
+        if is_walk:
+            statement = compose_index_walk(page, table, conditions)
+        else:
+            statement = compose_filtered(page, table, conditions, is_distinct=_has_source(filters))
+        name_composed(statement, f"{self.name}.sorted_page")
+        return statement
+
+    def _compose_adaptive(self, names: tuple[str, ...], order: SortOrder, start: LiteralString) -> LiteralString:
+        filters = self.filters_of(names)
+        parameters = self._sorted_parameters(names, start)
+        tenant: LiteralString = "plan_manager_id = $1"
+        conditions = AdaptiveConditions(
+            lead=self._conditions(filters[:1], parameters, tenant),
+            collected=self._conditions(filters, parameters, tenant),
+            walked=self._conditions(filters, parameters, tenant, is_lead=False),
+        )
+        statement = compose_adaptive(self._sorted_page(order, start, FORWARD), self.table, conditions)
+        name_composed(statement, f"{self.name}.adaptive_page")
+        return statement
+
+    def _sorted_page(self, order: SortOrder, start: LiteralString, reading: Reading) -> SortedPage:
+        after = _START_PARAMETERS[start]
+        return SortedPage(
             self.sorts[order.name],
             order.descending,
             limit="$2",
@@ -228,10 +274,10 @@ class ListStatements:
             value=after[0] if start == "value" else None,
             is_backward=reading.is_backward,
         )
-        compose = compose_index_walk if is_walk else compose_filtered
-        statement = compose(page, table, conditions)
-        name_composed(statement, f"{self.name}.sorted_page")
-        return statement
+
+    def _sorted_parameters(self, names: Sequence[str], start: LiteralString) -> dict[str, LiteralString]:
+        first = 1 + _SORTED_PARAMETERS + len(_START_PARAMETERS[start])
+        return dict(zip(names, _PARAMETERS[first:], strict=False))
 
     def _compose_count_before(self, names: tuple[str, ...], order: SortOrder, start: LiteralString) -> LiteralString:
         filters = self.filters_of(names)
@@ -248,7 +294,7 @@ class ListStatements:
             value=after[0] if start == "value" else None,
             is_backward=True,
         )
-        statement = compose_count_before(page, table, conditions)
+        statement = compose_count_before(page, table, conditions, is_distinct=_has_source(filters))
         name_composed(statement, f"{self.name}.count_before")
         return statement
 
@@ -274,7 +320,7 @@ class ListStatements:
         filters = self.filters_of(names)
         parameters = dict(zip(names, _PARAMETERS[1 + _COUNT_PARAMETERS :], strict=False))
         table, conditions = self._source(filters, parameters, "plan_manager_id = $1")
-        template = _DISTINCT_COUNT if filters and filters[0].source else _COUNT
+        template = _DISTINCT_COUNT if _has_source(filters) else _COUNT
         statement = template.format(table=table, conditions=conditions)
         name_composed(statement, f"{self.name}.count")
         return statement

@@ -3,12 +3,16 @@
 Rows with the same value are in order of their ids, rows without a value come last, and `descending` reverses both. A
 page starts after a row: after its value and its id. Backward, it consists of the rows before that row, the nearest
 first. Without filters, the sort's index serves the page. With filters, the page collects all matching rows and sorts
-them, or walks the sort's index and discards the others.
+them, or walks the sort's index and discards the others. An adaptive page does either, depending on the rows.
 """
 
 from typing import LiteralString, NamedTuple
 
 from msgspec import Struct
+
+# How many times its own rows an adaptive page may walk. A walk that doesn't fill the page costs no more than what
+# follows: only if at least as many rows match, there is one.
+_WALKED_PAGES: LiteralString = "20"
 
 
 class Sort(NamedTuple):
@@ -118,20 +122,74 @@ class SortedPage(NamedTuple):
 
 
 def compose_index_walk(page: SortedPage, table: LiteralString, conditions: LiteralString) -> LiteralString:
-    """A page that the sort's index serves. Rows without a value are a second part, which the index has apart."""
+    """A page that the sort's index serves. Rows without a value are a second part, which the index has apart.
+
+    The rows before the offset are counted in the index: neither are they returned from a part nor sorted.
+    """
     value = page.sort.expression
+    if page.has_values and page.has_nulls:
+        compose = _compose_parts_backward if page.is_backward else _compose_parts
+        return compose(page, table, conditions)
+    condition = _value_condition(page, conditions) if page.has_values else _null_condition(page, conditions)
+    return f"""
+    select id::text, value::text
+    from (
+        select id, {value} as value from {table} where {condition}
+        order by {page.order_by(value, "id")} limit {page.limit} offset {page.offset}
+    ) page
+    order by {page.output_order}
+"""
+
+
+def _value_condition(page: SortedPage, conditions: LiteralString) -> LiteralString:
+    value = page.sort.expression
+    after = page.after_value(value)
+    present: LiteralString = f" and {value} is not null" if page.sort.is_nullable else ""
+    return f"{conditions}{present}" + (f" and {after}" if after else "")
+
+
+def _null_condition(page: SortedPage, conditions: LiteralString) -> LiteralString:
+    after = page.after_null()
+    return f"{conditions} and {page.sort.expression} is null" + (f" and {after}" if after else "")
+
+
+def _compose_parts(page: SortedPage, table: LiteralString, conditions: LiteralString) -> LiteralString:
+    """The rows with a value, and only if they don't fill the page, those without."""
+    value = page.sort.expression
+    order = page.order_by(value, "id")
+    with_value, without = _value_condition(page, conditions), _null_condition(page, conditions)
+    return f"""
+    with present as materialized (
+        select id, {value} as value from {table} where {with_value}
+        order by {order} limit {page.limit} offset {page.offset}
+    )
+    select id::text, value::text
+    from (
+        select id, value from present
+        union all (
+            select id, {value} from {table} where {without} and (select count(*) from present) < {page.limit}
+            order by {order} limit {page.limit}
+            offset case when (select count(*) from present) = 0 then {page.offset} - (
+                select count(*)
+                from (select from {table} where {with_value} order by {order} limit {page.offset}) preceding
+            ) else 0 end
+        )
+    ) page
+    order by {page.output_order}
+    limit {page.limit}
+"""
+
+
+def _compose_parts_backward(page: SortedPage, table: LiteralString, conditions: LiteralString) -> LiteralString:
+    """The rows without a value before the start, then those with one."""
+    value = page.sort.expression
+    order = page.order_by(value, "id")
     # The sum of both could exceed a bigint.
     length: LiteralString = f"least({page.limit}::numeric + {page.offset}, 9223372036854775807)::bigint"
-    parts: list[LiteralString] = []
-    if page.has_values:
-        after = page.after_value(value)
-        present: LiteralString = f" and {value} is not null" if page.sort.is_nullable else ""
-        condition: LiteralString = f"{conditions}{present}" + (f" and {after}" if after else "")
-        parts.append(_part(page, table, value, condition, length))
-    if page.has_nulls:
-        after = page.after_null()
-        condition = f"{conditions} and {value} is null" + (f" and {after}" if after else "")
-        parts.append(_part(page, table, value, condition, length))
+    parts: list[LiteralString] = [
+        f"(select id, {value} as value from {table} where {condition} order by {order} limit {length})"
+        for condition in (_value_condition(page, conditions), _null_condition(page, conditions))
+    ]
     union: LiteralString = " union all ".join(parts)
     return f"""
     select id::text, value::text
@@ -141,32 +199,85 @@ def compose_index_walk(page: SortedPage, table: LiteralString, conditions: Liter
 """
 
 
-def _part(
-    page: SortedPage, table: LiteralString, value: LiteralString, condition: LiteralString, length: LiteralString
+def compose_filtered(
+    page: SortedPage, table: LiteralString, conditions: LiteralString, *, is_distinct: bool = False
 ) -> LiteralString:
-    order = page.order_by(value, "id")
-    return f"(select id, {value} as value from {table} where {condition} order by {order} limit {length})"
-
-
-def compose_filtered(page: SortedPage, table: LiteralString, conditions: LiteralString) -> LiteralString:
-    """A page of the rows that meet the conditions, each of which occurs once even if `table` repeats it."""
+    """A page of the rows that meet the conditions. `is_distinct`: each occurs once even if `table` repeats it."""
     return f"""
-    with matching as materialized (
-        select distinct id, {page.sort.expression} as value from {table} where {conditions}
-    )
     select id::text, value::text
-    from matching page
+    from {_matching_rows(page, table, conditions, is_distinct=is_distinct)} page
     where {page.start_condition()}
     order by {page.output_order}
     limit {page.limit} offset {page.offset}
 """
 
 
-def compose_count_before(page: SortedPage, table: LiteralString, conditions: LiteralString) -> LiteralString:
+def _matching_rows(
+    page: SortedPage, table: LiteralString, conditions: LiteralString, *, is_distinct: bool = False
+) -> LiteralString:
+    """All rows that meet the conditions. Because of the offset, PostgreSQL doesn't walk the index of the order instead.
+
+    Unlike `materialized`, it doesn't store the rows before it sorts them.
+    """
+    select: LiteralString = "select distinct" if is_distinct else "select"
+    return f"({select} id, {page.sort.expression} as value from {table} where {conditions} offset 0)"
+
+
+class AdaptiveConditions(NamedTuple):
+    """The conditions of an adaptive page: that of the leading filter, all of them with it, and all without an index."""
+
+    lead: LiteralString
+    collected: LiteralString
+    walked: LiteralString
+
+
+def compose_adaptive(page: SortedPage, table: LiteralString, conditions: AdaptiveConditions) -> LiteralString:
+    """A page of filtered rows that reads few of them, whether few or many match. Not backward.
+
+    If the leading filter matches many rows, the page walks the sort's index for a few times its length. Only if that
+    doesn't fill it, it collects all matching rows.
+    """
+    value = page.sort.expression
+    name: LiteralString = table.split(" ")[-1]
+    tenant: LiteralString = "plan_manager_id = $1"
+    condition = _value_condition(page, tenant) if page.has_values else _null_condition(page, tenant)
+    bound: LiteralString = f"{_WALKED_PAGES} * ({page.limit}::bigint + {page.offset})"
+    matching = _matching_rows(page, table, f"{conditions.collected} and (select count(*) from nearest) < {page.limit}")
+    return f"""
+    with nearest as materialized (
+        select id, value
+        from (
+            select *, {value} as value
+            from {table}
+            where {condition}
+                and (select count(*) from (select from {table} where {conditions.lead} limit {bound}) lead) = {bound}
+            order by {page.order_by(value, "id")}
+            limit {bound}
+        ) {name}
+        where {conditions.walked}
+        order by {page.order_by("value", "id")}
+        limit {page.limit} offset {page.offset}
+    )
+    select id::text, value::text
+    from (
+        select id, value from nearest where (select count(*) from nearest) = {page.limit}
+        union all (
+            select id, value
+            from {matching} page
+            where {page.start_condition()}
+            order by {page.output_order}
+            limit {page.limit} offset {page.offset}
+        )
+    ) page
+    order by {page.output_order}
+"""
+
+
+def compose_count_before(
+    page: SortedPage, table: LiteralString, conditions: LiteralString, *, is_distinct: bool = False
+) -> LiteralString:
     """The number of the rows that meet the conditions and precede the start of a page backward."""
     return f"""
-    with matching as materialized (
-        select distinct id, {page.sort.expression} as value from {table} where {conditions}
-    )
-    select count(*) from matching where {page.start_condition()}
+    select count(*) from {_matching_rows(page, table, conditions, is_distinct=is_distinct)} page
+    where {page.start_condition()}
 """

@@ -5,7 +5,7 @@ from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from plankeeper.database.filters import SortOrder
+from plankeeper.database.filters import MAX_SHALLOW_OFFSET, SortOrder
 from plankeeper.http.cursors import PREFIX as CURSOR_PREFIX
 from plankeeper.http.schemas import EXTENSION, UUID_PATTERN, AwareDatetime, Query, UuidText, component
 
@@ -165,8 +165,12 @@ class SortableQuery(ListQuery):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the list's own statement serves the page: without filters, in order of id, in the default shape."""
-        return not self.has_filters and self.order is None and self.view is UNSET
+        """Whether the list's own statement serves the page: without filters, in order of id, in the default shape.
+
+        It reads whole rows, also those before the offset, so it doesn't serve pages far down.
+        """
+        is_shallow = self.offset <= MAX_SHALLOW_OFFSET
+        return is_shallow and not self.has_filters and self.order is None and self.view is UNSET
 
     @property
     def has_sealed_cursor(self) -> bool:

@@ -19,7 +19,7 @@ _NUMBER_TEXT: LiteralString = INVOICE_TEXT.replace("{}", "{{}}")  # an empty arr
 NUMBER_PATTERN = Filter(("number_pattern",), _NUMBER_TEXT + " like {}", materialize=True, is_narrow=True)
 PARTICIPANT = Filter(("participant_id",), "participant_id = {}", is_narrow=True)
 PROVIDER = Filter(("provider_id",), "pm_provider_id = {}", is_narrow=True)
-UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True)
+UPDATED_SINCE = Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at")
 DATES = Filter(
     ("invoice_date_from", "invoice_date_to"),
     "invoice_date >= {} and invoice_date <= {}",

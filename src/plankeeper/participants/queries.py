@@ -19,19 +19,22 @@ LIST = FilteredList(
     "participants",
     (
         *PARTICIPANT_FILTERS,
-        Filter(("id",), "id = any ({}::uuid[])"),
-        Filter(("participant_number",), "participant_number = {}"),
-        Filter(("email",), "lower(email) = lower({})"),
+        Filter(("id",), "id = any ({}::uuid[])", is_narrow=True),
+        Filter(("participant_number",), "participant_number = {}", is_narrow=True),
+        Filter(("email",), "lower(email) = lower({})", is_narrow=True),
         Filter(
             ("account_manager",), "account_manager_id = any ({}::uuid[])", each_value="account_manager_id = choice.id"
         ),
         Filter(("without_account_manager",), "account_manager_id is null and {}::boolean"),
-        Filter(("updated_since",), "updated_at >= {}", materialize=True),
+        Filter(("updated_since",), "updated_at >= {}", materialize=True, order="updated_at"),
         Filter(
-            ("plan_end_date_from", "plan_end_date_to"), "plan_end_date >= {} and plan_end_date <= {}", materialize=True
+            ("plan_end_date_from", "plan_end_date_to"),
+            "plan_end_date >= {} and plan_end_date <= {}",
+            materialize=True,
+            order="plan_end_date",
         ),
-        Filter(("plan_end_date_from",), "plan_end_date >= {}", materialize=True),
-        Filter(("plan_end_date_to",), "plan_end_date <= {}", materialize=True),
+        Filter(("plan_end_date_from",), "plan_end_date >= {}", materialize=True, order="plan_end_date"),
+        Filter(("plan_end_date_to",), "plan_end_date <= {}", materialize=True, order="plan_end_date"),
         Filter(("status", "state"), "status = {} and state = upper({})"),
         Filter(("state",), "state = upper({})"),
         Filter(("status",), "status = {}"),
