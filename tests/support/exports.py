@@ -8,18 +8,18 @@ from plankeeper.import_export.writer import JsonLinesWriter
 from plankeeper.plan_managers.store import list_all
 
 
-async def _exported(dsn: str) -> dict[str, str]:
+async def _exported(dsn: str) -> dict[str, bytes]:
     async with Database(dsn).open() as db, db.transaction(snapshot=True) as tx:
         return {
-            f"{resource} of {each.name}": "".join(
-                [JsonLinesWriter().row(record) async for record in RESOURCES[resource].export(tx, each.id)]
+            f"{resource} of {each.name}": b"".join(
+                [JsonLinesWriter().lines(records) async for records in RESOURCES[resource].export(tx, each.id)]
             )
             for each in await list_all(tx)
             for resource in RESOURCES
         }
 
 
-def export_all(dsn: str) -> dict[str, str]:
+def export_all(dsn: str) -> dict[str, bytes]:
     """The export of every resource of every plan manager."""
     found = asyncio.run(_exported(dsn))
     assert len(found) == 2 * len(RESOURCES)

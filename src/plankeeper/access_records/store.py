@@ -1,6 +1,6 @@
 """Access records in SQL."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import LiteralString
 from uuid import UUID
 
@@ -49,7 +49,7 @@ async def list_latest(
 EXPORT: LiteralString = f"select {COLUMNS} from access_records where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccessRecord]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[AccessRecord]]:
     return tx.stream(AccessRecord, EXPORT, plan_manager_id)
 
 

@@ -1,6 +1,6 @@
 """Account managers in SQL. The API hides those that are deleted, internal or staff of the operator."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -170,5 +170,5 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> list[U
 EXPORT: LiteralString = f"select {ROW_COLUMNS} {FROM_MANAGERS} where manager.plan_manager_id = $1 order by manager.id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[AccountManagerRow]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[AccountManagerRow]]:
     return tx.stream(AccountManagerRow, EXPORT, plan_manager_id)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO
 from uuid import UUID
@@ -138,12 +138,13 @@ def export_(resource: str, plan_manager_id: UUID, format_: str) -> None:
         async with db.transaction(snapshot=True) as tx:
             await system_context(tx, settings, plan_manager_id, "export")
             with _stdout_errors():
-                out.write(writer.header().encode())
+                out.write(writer.header())
             rows = 0
-            async for record in definition.export(tx, plan_manager_id):
-                with _stdout_errors():
-                    out.write(writer.row(record).encode())
-                rows += 1
+            async with aclosing(definition.export(tx, plan_manager_id)) as batches:
+                async for records in batches:
+                    with _stdout_errors():
+                        out.write(writer.lines(records))
+                    rows += len(records)
         with _stdout_errors():
             out.flush()
         async with db.transaction() as tx:

@@ -1,7 +1,7 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
+from plankeeper.database.cursor_batches import read_batches
 from plankeeper.database.data_loader import DataLoader, GetMany, R
 from plankeeper.database.observed_connection import ObservedConnection, OnStatement
 from plankeeper.database.pool import Pool, PoolStats
@@ -149,12 +150,13 @@ class Transaction(Executor):
                 raise
             await self.send_writes()
 
-    async def stream(self, row_type: type[T], statement: LiteralString, *values: object) -> AsyncIterator[T]:
-        """The rows of a statement one by one, without loading all of them into memory."""
+    async def stream(self, row_type: type[T], statement: LiteralString, *values: object) -> AsyncGenerator[list[T]]:
+        """The rows of a statement in batches. Close the generator (`aclosing`): until then, the connection is busy."""
         await self.prepare()
         make_row = row_factory(row_type)
-        async for record in self._connection.cursor(statement, *values, prefetch=1000):
-            yield make_row(record)
+        async with aclosing(read_batches(await self._connection.cursor(statement, *values))) as batches:
+            async for records in batches:
+                yield [make_row(record) for record in records]
 
 
 class DedicatedConnection(Executor):

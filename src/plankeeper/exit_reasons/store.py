@@ -1,6 +1,6 @@
 """Exit reasons in SQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -69,6 +69,6 @@ EXPORT: LiteralString = f"""
 """
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ExitReason]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[ExitReason]]:
     """Parents come first, so that an import finds the parent of every subcategory."""
     return tx.stream(ExitReason, EXPORT, plan_manager_id)

@@ -5,6 +5,7 @@ import msgspec
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 
 encode = _encoder.encode
+encode_lines = _encoder.encode_lines
 
 
 def to_json(value: object) -> str:

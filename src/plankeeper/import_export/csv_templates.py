@@ -88,4 +88,4 @@ def csv_template(resource: str) -> str:
     """A CSV file with all columns of a resource and one example row without an id, so that it creates a record."""
     example = _EXAMPLES[resource]
     writer = CsvWriter(type(example), exclude=_COMPUTED_COLUMNS.get(resource, ()))
-    return BOM + writer.header() + writer.row(example)
+    return BOM + (writer.header() + writer.lines([example])).decode()

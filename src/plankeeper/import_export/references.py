@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from plankeeper.account_managers import store as account_managers
+from plankeeper.account_managers.schemas import AccountManagerRow
 from plankeeper.database.client import Transaction
 from plankeeper.exit_reasons import store as exit_reasons
+from plankeeper.exit_reasons.schemas import ExitReason
 from plankeeper.import_export.cell_values import CellError
 
 MAX_CANDIDATES = 3
@@ -54,16 +56,26 @@ def _fold(text: str) -> str:
 async def load_references(tx: Transaction, plan_manager_id: UUID) -> References:
     """All account managers that aren't deleted, and all exit reasons."""
     references = References()
-    async for manager in account_managers.export(tx, plan_manager_id):
-        first, last = manager.first_name or "", manager.last_name or ""
-        names = (f"{first} {last}", f"{last}, {first}" if last else None)
-        label = " ".join(filter(None, (first, last))) or manager.email or str(manager.id)
-        label = f"{label} ({manager.email})" if manager.email and manager.email != label else label
-        texts = () if manager.deleted else (*names, manager.email)
-        references.add(("account_manager_id",), str(manager.id), label, texts)
-    async for reason in exit_reasons.export(tx, plan_manager_id):
-        field = _EXIT_REASON_FIELDS[1 if reason.parent_id else 0]
-        other = _EXIT_REASON_FIELDS[0 if reason.parent_id else 1]
-        references.add((field,), str(reason.id), reason.name, (reason.name,))
-        references.add((other,), str(reason.id), reason.name, ())
+    async for managers in account_managers.export(tx, plan_manager_id):
+        for manager in managers:
+            _add_account_manager(references, manager)
+    async for reasons in exit_reasons.export(tx, plan_manager_id):
+        for reason in reasons:
+            _add_exit_reason(references, reason)
     return references
+
+
+def _add_account_manager(references: References, manager: AccountManagerRow) -> None:
+    first, last = manager.first_name or "", manager.last_name or ""
+    names = (f"{first} {last}", f"{last}, {first}" if last else None)
+    label = " ".join(filter(None, (first, last))) or manager.email or str(manager.id)
+    label = f"{label} ({manager.email})" if manager.email and manager.email != label else label
+    texts = () if manager.deleted else (*names, manager.email)
+    references.add(("account_manager_id",), str(manager.id), label, texts)
+
+
+def _add_exit_reason(references: References, reason: ExitReason) -> None:
+    field = _EXIT_REASON_FIELDS[1 if reason.parent_id else 0]
+    other = _EXIT_REASON_FIELDS[0 if reason.parent_id else 1]
+    references.add((field,), str(reason.id), reason.name, (reason.name,))
+    references.add((other,), str(reason.id), reason.name, ())

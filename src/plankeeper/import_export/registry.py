@@ -1,6 +1,6 @@
 """The resources that can be imported and exported."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -50,7 +50,7 @@ class Resource:
     import_schema: type[Struct]
     upsert: Callable[[WriteContext, Sequence[ImportRow[Any]]], Awaitable[ImportCounts]]
     export_schema: type[Struct]
-    export: Callable[[Transaction, UUID], AsyncIterator[Struct]]
+    export: Callable[[Transaction, UUID], AsyncGenerator[Sequence[Struct]]]
     tables: tuple[str, ...]
     check: Callable[[Any], str | None] = _no_check
 
@@ -110,7 +110,6 @@ RESOURCES: Mapping[str, Resource] = {
             insert=participants.insert,
             get_many=participants.get_many,
             event_type=created_or_updated("participant"),
-            defaults=default_created_at,
         ),
         export_schema=ParticipantRow,
         export=participants.export,

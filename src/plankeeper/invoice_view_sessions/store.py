@@ -1,6 +1,6 @@
 """Invoice view sessions in SQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
@@ -187,7 +187,7 @@ async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
 EXPORT: LiteralString = f"select {COLUMNS} from invoice_view_sessions where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceViewSession]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceViewSession]]:
     return tx.stream(InvoiceViewSession, EXPORT, plan_manager_id)
 
 

@@ -1,6 +1,6 @@
 """Invoices and their lines in SQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -168,5 +168,5 @@ async def insert_lines(tx: Transaction, plan_manager_id: UUID, records: str) -> 
 EXPORT = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[InvoiceWithLines]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[InvoiceWithLines]]:
     return tx.stream(InvoiceWithLines, EXPORT, plan_manager_id)

@@ -1,6 +1,6 @@
 """Note types in SQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -134,5 +134,5 @@ async def delete(tx: Transaction, plan_manager_id: UUID, note_type_id: int) -> N
 EXPORT: LiteralString = f"select {ROW_COLUMNS} from note_types where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[NoteTypeRow]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[NoteTypeRow]]:
     return tx.stream(NoteTypeRow, EXPORT, plan_manager_id)

@@ -1,16 +1,16 @@
 """Stored participants: rows with references as ids, and the full shape with the names of the references."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from uuid import UUID
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, field
 
 from plankeeper.http.schemas import AwareDatetime
 from plankeeper.participants.schemas import AccountManagerRef, ExitReasonRef, Participant, Status
 
 
-class ParticipantRow(Struct, kw_only=True):
+class ParticipantRow(Struct):
     """A stored participant, with references as ids. Import and export use the same shape."""
 
     id: UUID
@@ -33,7 +33,7 @@ class ParticipantRow(Struct, kw_only=True):
     status: Status = "Active"
     approval_required: bool = False
     onboard_date: date | None = None
-    created_at: AwareDatetime
+    created_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
     date_ceased: date | None = None
     reason_for_leaving: str | None = None
     exit_reason_category_id: UUID | str | None = None

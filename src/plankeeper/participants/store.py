@@ -1,6 +1,6 @@
 """Participants in SQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -221,7 +221,7 @@ async def delete_many(tx: Transaction, plan_manager_id: UUID, participant_ids: S
 EXPORT = f"select id, {COLUMNS} from participants where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[ParticipantRow]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[ParticipantRow]]:
     return tx.stream(ParticipantRow, EXPORT, plan_manager_id)
 
 

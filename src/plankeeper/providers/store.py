@@ -1,6 +1,6 @@
 """Providers in SQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -99,5 +99,5 @@ async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequ
 EXPORT = f"select id, {COLUMNS} from providers where plan_manager_id = $1 order by id"
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[Provider]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[Provider]]:
     return tx.stream(Provider, EXPORT, plan_manager_id)

@@ -1,6 +1,6 @@
 """Team members in SQL. The email is a column of the user, everything else of the membership."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
@@ -300,5 +300,5 @@ EXPORT: LiteralString = f"""
 """
 
 
-def export(tx: Transaction, plan_manager_id: UUID) -> AsyncIterator[TeamMemberRow]:
+def export(tx: Transaction, plan_manager_id: UUID) -> AsyncGenerator[list[TeamMemberRow]]:
     return tx.stream(TeamMemberRow, EXPORT, plan_manager_id)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
 
 import asyncpg
 import pytest
@@ -160,8 +161,19 @@ async def test_a_plain_transaction_sees_commits_of_others(db: Database, cluster:
 async def test_rows_are_bulk_inserted_and_streamed(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.insert_rows("things", Thing, (Thing(number, None) for number in range(2500)))
-        found = [each async for each in tx.stream(Thing, "select id, name from things where id >= $1 order by id", 10)]
-    assert found == [Thing(number, None) for number in range(10, 2500)]
+        statement: LiteralString = "select id, name from things where id >= $1 order by id"
+        batches = [each async for each in tx.stream(Thing, statement, 10)]
+    assert [len(each) for each in batches] == [1000, 1000, 490]
+    assert [thing for each in batches for thing in each] == [Thing(number, None) for number in range(10, 2500)]
+
+
+async def test_a_stream_that_is_left_early_leaves_a_clean_connection(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.insert_rows("things", Thing, (Thing(number, None) for number in range(2500)))
+        async with aclosing(tx.stream(Thing, "select id, name from things order by id")) as batches:
+            first = await anext(batches)
+        assert len(first) == 1000
+        assert len(await thing_ids(tx)) == 2500
 
 
 async def test_a_cancelled_transaction_is_rolled_back_and_leaves_a_clean_connection(

@@ -50,8 +50,8 @@ async def _export(server: RunningServer, id_: UUID, resource: str, format_: str)
     chosen = RESOURCES[resource]
     writer = CsvWriter(chosen.export_schema) if format_ == "csv" else JsonLinesWriter()
     async with server.db.transaction(snapshot=True) as tx:
-        lines = [writer.row(each) async for each in chosen.export(tx, id_)]
-    return (writer.header() + "".join(lines)).encode()
+        lines = [writer.lines(each) async for each in chosen.export(tx, id_)]
+    return writer.header() + b"".join(lines)
 
 
 def round_trip(server: RunningServer, second_server: RunningServer, id_: UUID, format_: str) -> dict[str, bytes]:
@@ -154,8 +154,8 @@ class NestedJson(Struct):
 def test_any_csv_is_read_back_unchanged(rows: list[tuple[Any, str, Decimal | None, list[str]]]) -> None:
     shape = RESOURCES["invoices"].export_schema
     writer = CsvWriter(shape)
-    file = writer.header() + "".join(writer.row(_invoice(*row)) for row in rows)
-    lines = list(read_rows(io.BytesIO(file.encode()), RESOURCES["invoices"].import_schema))
+    file = writer.header() + writer.lines([_invoice(*row) for row in rows])
+    lines = list(read_rows(io.BytesIO(file), RESOURCES["invoices"].import_schema))
     assert [type(line) for line in lines] == [ImportRow] * len(rows)
     found = [
         (line.values.invoice_number, line.values.s3_key, line.values.total, line.values.state_management.ignored_errors)
