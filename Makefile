@@ -6,7 +6,7 @@ PORT ?= 8000
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-system test-cluster check fmt openapi release-openapi examples docs lock fuzz soak bench bench-quick bench-flat bench-console bench-events screenshots
+.PHONY: help run test test-system test-cluster check fmt openapi release-openapi examples docs lock fuzz soak bench bench-quick bench-flat bench-console bench-events bench-baseline screenshots
 
 help:
 	@echo "make run      start Plankeeper with sample data on http://$(HOST):$(PORT)"
@@ -25,6 +25,7 @@ help:
 	@echo "make screenshots     regenerate the console screenshots in docs/console"
 	@echo "make bench-console   measure the time and the size of each console page with 100,000 participants"
 	@echo "make bench-events    measure the order of events, and the feed, with millions of events (20 minutes)"
+	@echo "make bench-baseline  record the processor time of requests that a system test compares with"
 	@echo "make bench    compare Plankeeper with its peers (an hour); make bench-quick takes five minutes"
 
 run: .venv/run
@@ -91,6 +92,10 @@ bench: .venv/run
 
 bench-quick: .venv/run
 	$(BIN)/python -m benchmarks run --quick
+
+# The processor time of requests in relation to the bare handler's, with which a test compares.
+bench-baseline: .venv/run
+	$(BIN)/python -m benchmarks record
 
 bench-console: .venv/dev
 	$(BIN)/python -m benchmarks.console

@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks install | run | flat`."""
+"""The command line: `python -m benchmarks install | run | flat | record`."""
 
 import argparse
 import signal
@@ -11,6 +11,7 @@ from benchmarks.flat import Options as FlatOptions
 from benchmarks.flat import flat
 from benchmarks.install import install
 from benchmarks.processes import ProgramError
+from benchmarks.regressions import record_baseline
 from benchmarks.run import Options, run
 from benchmarks.scenarios import SCENARIOS, WrongResponseError
 from benchmarks.systems import SYSTEMS
@@ -46,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_run_options(commands.add_parser("run", parents=[common], help="measure all systems"))
     flat_help = "measure whether performance depends on the amount of data"
     _add_flat_options(commands.add_parser("flat", parents=[common], help=flat_help))
+    record_help = "measure and record the processor time that the tests compare with"
+    command = commands.add_parser("record", parents=[common], help=record_help)
+    command.set_defaults(command=lambda args: record_baseline(args.work.absolute()))
     return parser
 
 

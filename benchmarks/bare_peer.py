@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.load import Request
-from benchmarks.peers import WORKERS, PostgresPeer
+from benchmarks.peers import PostgresPeer
 from benchmarks.plankeeper import MIGRATIONS, fill_by_copy
 from benchmarks.scenarios import CREATE, CREATE_BODY, FULL, GET, ParsedResponse, Response, Scenario
 
@@ -33,7 +33,7 @@ class BareHandler(PostgresPeer):
         here = Path(__file__).parent
         server = [sys.executable, "-m", "uvicorn", f"{here.name}.bare_asgi:app", "--app-dir", here.parent]
         flags = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
-        return [*server, *flags, "--workers", str(WORKERS), "--port", str(self.port)], {
+        return [*server, *flags, "--workers", str(self.workers), "--port", str(self.port)], {
             "DATABASE_URL": self.postgres.dsn
         }
 

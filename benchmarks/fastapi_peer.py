@@ -5,7 +5,7 @@ from pathlib import Path
 from benchmarks import install
 from benchmarks.data import STATE, STATUS, TENANT
 from benchmarks.load import Request
-from benchmarks.peers import WORKERS, PostgresPeer
+from benchmarks.peers import PostgresPeer
 from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
@@ -43,7 +43,7 @@ class FastApi(PostgresPeer):
         }
         uvicorn = install.peer_dir(self.work, "fastapi") / "bin" / "uvicorn"
         here = Path(__file__).parent
-        flags = ["--app-dir", here.parent, "--workers", str(WORKERS), "--port", str(self.port)]
+        flags = ["--app-dir", here.parent, "--workers", str(self.workers), "--port", str(self.port)]
         return [uvicorn, f"{here.name}.fastapi_app:app", *flags, "--no-access-log", "--log-level", "warning"], env
 
     def request(self, scenario: Scenario) -> Request:

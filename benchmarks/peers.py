@@ -177,6 +177,8 @@ def prepare_peer(
 class HttpPeer(Peer):
     """A system with an HTTP API, run as a program."""
 
+    workers: int = WORKERS
+
     def __init__(self, work: Path, data: Dataset) -> None:
         super().__init__(work, data)
         self.program: Program | None = None

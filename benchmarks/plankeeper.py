@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.data import STATE, STATUS, TENANT, Dataset
 from benchmarks.database import Postgres
 from benchmarks.load import Request
-from benchmarks.peers import WORKERS, PostgresPeer
+from benchmarks.peers import PostgresPeer
 from benchmarks.processes import run_program
 from benchmarks.scenarios import (
     CREATE,
@@ -99,7 +99,7 @@ class Plankeeper(PostgresPeer):
     def command(self) -> tuple[list[str | Path], dict[str, str]]:
         # Requests are counted, as in production, but never exceed the limit.
         env = data_dir(self.postgres) | {"PLANKEEPER_RATE_LIMIT": "1000000000/minute"}
-        return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(WORKERS)], env
+        return [*PROGRAM, "serve", "--port", str(self.port), "--workers", str(self.workers)], env
 
     def request(self, scenario: Scenario) -> Request:
         headers = {"Authorization": f"Bearer {self._key.read_text()}", "X-Plan-Manager-Id": self.tenant_header}

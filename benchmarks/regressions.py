@@ -1,0 +1,128 @@
+"""Compares the processor time of Plankeeper's requests with the bare handler's, and the ratios with recorded ones.
+
+Both are measured in turns on one machine, so a ratio depends little on the machine's speed and on its other work.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.bare_peer import BareHandler
+from benchmarks.data import dataset
+from benchmarks.http_client import send_requests
+from benchmarks.load import CONNECTIONS
+from benchmarks.markdown import markdown_table
+from benchmarks.peers import HttpPeer, PeerFactory, prepare_peer
+from benchmarks.plankeeper import Plankeeper
+from benchmarks.scenarios import CREATE, CURSOR, GET, Scenario
+
+BASELINE_FILE = Path(__file__).with_name("baseline.json")
+MAX_GROWTH = 0.15
+PARTICIPANTS = 2_000
+ROUNDS = 15
+ATTEMPTS = 3  # measurements that must all exceed the limit
+# Requests of a round, for several tenths of a second of processor time: the kernel reports hundredths.
+REQUESTS = {GET: 1_600, CURSOR: 800, CREATE: 480}
+_LOAD_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Microseconds of processor time for each request: the medians of all rounds."""
+
+    scenario: Scenario
+    plankeeper: float
+    bare: float
+
+    @property
+    def ratio(self) -> float:
+        return self.plankeeper / self.bare
+
+
+class Systems:
+    """Plankeeper and the bare handler, running at the same time with one worker each."""
+
+    def __init__(self, plankeeper: HttpPeer, bare: HttpPeer) -> None:
+        self.plankeeper = plankeeper
+        self.bare = bare
+        self._sent = 0
+
+    def compare(self, scenario: Scenario) -> Comparison:
+        """Send both the same requests in turns. The first round only warms them up."""
+        times: dict[HttpPeer, list[float]] = {self.plankeeper: [], self.bare: []}
+        for number in range(ROUNDS + 1):
+            for peer in (self.plankeeper, self.bare) if number % 2 else (self.bare, self.plankeeper):
+                times[peer].append(self._measure(peer, scenario))
+            self._sent += REQUESTS[scenario]
+        return Comparison(scenario, *(median(times[peer][1:]) for peer in (self.plankeeper, self.bare)))
+
+    def _measure(self, peer: HttpPeer, scenario: Scenario) -> float:
+        rows, request, count = peer.sample_rows(scenario), peer.request(scenario), REQUESTS[scenario]
+        numbers = range(self._sent, self._sent + count)
+        messages = [request.render(rows[each % len(rows)], each).serialize(rows[0]).encode() for each in numbers]
+        before = peer.processor_seconds()
+        asyncio.run(send_requests(peer.port, messages, CONNECTIONS))
+        return (peer.processor_seconds() - before) / count * 1e6
+
+
+@contextmanager
+def running_systems(work: Path, plankeeper: PeerFactory = Plankeeper) -> Generator[Systems]:
+    """Load both systems, unless `work` contains them, and run them."""
+    data = dataset(work, PARTICIPANTS)
+    peers = [prepare_peer(factory, work, data, _LOAD_SECONDS, fresh=False)[0] for factory in (plankeeper, BareHandler)]
+    systems = Systems(*(each for each in peers if isinstance(each, HttpPeer)))
+    systems.plankeeper.workers = systems.bare.workers = 1
+    with systems.plankeeper.running(writes=True), systems.bare.running(writes=True):
+        for peer in (systems.plankeeper, systems.bare):
+            for scenario in REQUESTS:
+                peer.probe(scenario)
+        yield systems
+
+
+def find_regressions(
+    systems: Systems, recorded: Mapping[str, float], scenarios: Iterable[Scenario] = tuple(REQUESTS)
+) -> list[Comparison]:
+    """The scenarios whose ratio has grown by more than MAX_GROWTH in each of several measurements."""
+    exceeding: list[Comparison] = []
+    for scenario in scenarios:
+        for _ in range(ATTEMPTS):
+            comparison = systems.compare(scenario)
+            sys.stdout.write(f"{describe(comparison, recorded)}\n")
+            if comparison.ratio <= recorded[scenario.name] * (1 + MAX_GROWTH):
+                break
+        else:
+            exceeding.append(comparison)
+    return exceeding
+
+
+def describe(comparison: Comparison, recorded: Mapping[str, float]) -> str:
+    before = recorded[comparison.scenario.name]
+    return (
+        f"{comparison.scenario.title}: {comparison.plankeeper:,.0f} µs of processor time, {comparison.ratio:.2f} times"
+        f" the bare handler's {comparison.bare:,.0f} µs; recorded: {before:.2f} ({comparison.ratio / before - 1:+.0%})"
+    )
+
+
+def read_baseline() -> dict[str, float]:
+    """The recorded ratio of each scenario."""
+    return json.loads(BASELINE_FILE.read_text())
+
+
+def record_baseline(work: Path) -> None:
+    """Measure each scenario several times, and write the median ratios."""
+    with running_systems(work) as systems:
+        comparisons = [[systems.compare(scenario) for _ in range(ATTEMPTS)] for scenario in REQUESTS]
+    ratios = {runs[0].scenario.name: round(median(each.ratio for each in runs), 2) for runs in comparisons}
+    BASELINE_FILE.write_text(json.dumps(ratios, indent=2) + "\n")
+    header = ["processor time, µs", "Plankeeper", "bare handler", "ratio"]
+    rows = [
+        [each.scenario.title, f"{each.plankeeper:,.0f}", f"{each.bare:,.0f}", f"{each.ratio:.2f}"]
+        for runs in comparisons
+        for each in runs
+    ]
+    print("\n".join(markdown_table([header, *rows])))
