@@ -1,12 +1,13 @@
 """Import of invoices with their lines. Imported invoices are checked again, and so are those with the same number."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from msgspec import UNSET, Struct
+from msgspec.structs import asdict
 from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
@@ -21,9 +22,10 @@ from plankeeper.import_export.upsert import (
     default_created_at,
     merge_record,
     normalize_id,
+    upsert_each,
 )
 from plankeeper.invoices import check_store, store
-from plankeeper.invoices.checks import check
+from plankeeper.invoices.checks import check, check_new
 from plankeeper.invoices.schemas import InvoiceImport, InvoiceLineImport, InvoiceLineRow, InvoiceRow, InvoiceWithLines
 
 InvoiceImportRow = ImportRow[InvoiceImport]
@@ -37,26 +39,29 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     if errors:
         raise InvalidRowsError(errors)
     ids = [str(uuid7()) if row.values.id is UNSET else normalize_id(row.values.id) for row in rows]
+    if len({*ids}) < len(ids):
+        return await upsert_each(upsert, ctx, rows)
     old = by_id(await store.select_for_update(ctx.tx, ctx.plan_manager_id, ids))
-    invoice_ids = [UUID(each) for each in ids]
-    affected = {*invoice_ids, *await check_store.same_number(ctx.tx, ctx.plan_manager_id, invoice_ids)}
+    affected = {*old, *await _same_number(ctx, old)}
     before = by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(affected)))
     records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
-    await store.upsert(ctx.tx, ctx.plan_manager_id, to_json(records))
-    await _replace_lines(ctx, rows, records, before)
-    newly_affected = {*await check_store.same_number(ctx.tx, ctx.plan_manager_id, invoice_ids)} - affected
+    await _save(ctx, rows, records, before)
+    newly_affected = {*await _same_number(ctx, ids)} - affected - {*ids}
     before |= by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(newly_affected)))
-    affected |= newly_affected
-    await check(ctx, sorted(affected))
-    after = await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(affected))
-    previous_by_id = {id_: each for id_, each in before.items() if id_ in old or id_ not in ids}
-    pairs = [(previous_by_id.get(normalize_id(each.id)), each) for each in after]
+    await check(ctx, [UUID(each) for each in sorted(before)])
+    after = await store.get_many(ctx.tx, ctx.plan_manager_id, sorted({*before, *ids}))
+    pairs = [(before.get(normalize_id(each.id)), each) for each in after]
     await record_events(
         ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
     )
     changed = [each.id for previous, each in pairs if normalize_id(each.id) in old and previous != each]
     await store.touch(ctx.tx, ctx.plan_manager_id, changed)
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
+
+
+async def _same_number(ctx: WriteContext, ids: Iterable[str]) -> list[str]:
+    found = await check_store.same_number(ctx.tx, ctx.plan_manager_id, [UUID(each) for each in ids])
+    return [str(each) for each in found]
 
 
 def _build_invoice(row: InvoiceImportRow, id_: str, old: InvoiceRow | None) -> InvoiceRow:
@@ -67,24 +72,38 @@ def _build_invoice(row: InvoiceImportRow, id_: str, old: InvoiceRow | None) -> I
     return merge_record(InvoiceRow, row, overrides, old, default_created_at)
 
 
-async def _replace_lines(
+async def _save(
     ctx: WriteContext,
     rows: Sequence[InvoiceImportRow],
     records: Sequence[InvoiceRow],
     before: Mapping[str, InvoiceWithLines],
 ) -> None:
-    """Replace all lines of the invoices whose rows have `line_items`."""
+    """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
+    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
+    lines = to_json(_build_lines(replaced, before))
+    updated = [record for record in records if record.id in before]
+    created = [record for record in records if record.id not in before]
+    if updated:
+        await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
+        await store.delete_lines(ctx.tx, ctx.plan_manager_id, [record.id for _, record in replaced])
+    if created:
+        results = by_id(await check_new(ctx, to_json(created), lines))
+        checked = [asdict(record) | asdict(results[normalize_id(record.id)]) for record in created]
+        await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
+    await store.insert_lines(ctx.tx, ctx.plan_manager_id, lines)
+
+
+def _build_lines(
+    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[str, InvoiceWithLines]
+) -> list[InvoiceLineRow]:
     created_at_by_id = {
         normalize_id(item.id): item.created_at for invoice in before.values() for item in invoice.line_items
     }
-    replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
-    await store.delete_lines(ctx.tx, ctx.plan_manager_id, [record.id for _, record in replaced])
-    items = [
+    return [
         _build_line(item, position, record, created_at_by_id)
         for row, record in replaced
         for position, item in enumerate(unset_to_none(row.values.line_items) or [])
     ]
-    await store.insert_lines(ctx.tx, ctx.plan_manager_id, to_json(items))
 
 
 def _build_line(

@@ -50,6 +50,42 @@ async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UU
     return await db.rows(InvoiceToCheck, GET_MANY, plan_manager_id, invoice_ids)
 
 
+# The same for invoices that aren't stored yet ($2), with their lines ($3).
+GET_NEW = f"""
+    with invoice as (
+        select new.*,
+            coalesce(btrim(invoice_number) <> '' and pm_provider_id is not null
+                and count(*) filter (where not is_deleted) over earlier > 0, false) as has_earlier_new_duplicate
+        from json_populate_recordset(null::invoices, $2) new
+        window earlier as (
+            partition by pm_provider_id, invoice_number order by created_at, id
+            rows between unbounded preceding and 1 preceding
+        )
+    ), line as (
+        select invoice_id, json_agg(json_build_object('quantity', quantity, 'unit_price', unit_price,
+            'total_price', total_price, 'service_item_number', service_item_number,
+            'is_deleted', is_deleted) order by position) as lines
+        from json_populate_recordset(null::invoice_lines, $3)
+        group by invoice_id
+    )
+    select {CHECKED_COLUMNS},
+        has_earlier_new_duplicate or exists (
+            select from invoices other where {IS_EARLIER_DUPLICATE}
+        ) as has_earlier_duplicate,
+        coalesce(line.lines, '[]') as lines, invoice.id, invoice.ignored_error_codes
+    from invoice
+    left join line on line.invoice_id = invoice.id
+    left join participants participant on participant.plan_manager_id = $1
+        and participant.id = invoice.participant_id
+    left join providers provider on provider.plan_manager_id = $1 and provider.id = invoice.pm_provider_id
+"""
+
+
+async def get_new(db: Executor, plan_manager_id: UUID, invoices: str, lines: str) -> list[InvoiceToCheck]:
+    """The values to check of new invoices. `invoices` is a JSON list of InvoiceRow, `lines` of InvoiceLineRow."""
+    return await db.rows(InvoiceToCheck, GET_NEW, plan_manager_id, invoices, lines)
+
+
 EARLIER_DUPLICATE_IDS = f"""
     select other.id from invoices invoice join invoices other on {IS_EARLIER_DUPLICATE}
     where invoice.plan_manager_id = $1 and invoice.id = $2

@@ -21,6 +21,16 @@ async def check(ctx: WriteContext, invoice_ids: Sequence[UUID]) -> list[UUID]:
     return await check_store.save_results(ctx.tx, ctx.plan_manager_id, to_json(results))
 
 
+async def check_new(ctx: WriteContext, invoices: str, lines: str) -> list[CheckResult]:
+    """The results of invoices that aren't stored yet: JSON lists of InvoiceRow and of InvoiceLineRow.
+
+    Other invoices with their numbers must be up to date.
+    """
+    return [
+        _check_invoice(ctx, each) for each in await check_store.get_new(ctx.tx, ctx.plan_manager_id, invoices, lines)
+    ]
+
+
 async def recheck(ctx: WriteContext, after: UUID) -> tuple[list[UUID], int]:
     """Check the batch of invoices that follows the id `after`, and record an event for each change.
 

@@ -13,6 +13,7 @@ SOURCE_COLUMNS: LiteralString = """
 """
 FLAG_COLUMNS: LiteralString = "is_deleted, wont_claim, is_reimbursement"
 COLUMNS: LiteralString = f"{AMOUNT_COLUMNS}, {SOURCE_COLUMNS}, ignored_error_codes, {FLAG_COLUMNS}"
+RESULT_COLUMNS: LiteralString = "errors, error_codes, is_duplicate"  # the results of the checks
 LINE_COLUMNS: LiteralString = """
     invoice_id, id, position, description, service_item_number, quantity, unit_price, total_price, claim_status,
     claim_batch_ref, claim_number, payment_ref, is_deleted, created_at
@@ -122,19 +123,31 @@ async def select_for_update(
     return await tx.rows(InvoiceRow, SELECT_FOR_UPDATE, plan_manager_id, invoice_ids)
 
 
-UPSERT = f"""
-    insert into invoices (plan_manager_id, id, {COLUMNS})
-    select $1, id, {COLUMNS}
+INSERT = f"""
+    insert into invoices (plan_manager_id, id, {COLUMNS}, {RESULT_COLUMNS})
+    select $1, id, {COLUMNS}, {RESULT_COLUMNS}
     from json_populate_recordset(null::invoices, $2)
-    on conflict (plan_manager_id, id) do update set
+    on conflict (plan_manager_id, id) do update set -- another import has inserted it since
         -- the sub-select only turns the columns of `excluded` into a list
-        ({COLUMNS}) = (select {COLUMNS} from (select excluded.*) written)
+        ({COLUMNS}, {RESULT_COLUMNS}) = (select {COLUMNS}, {RESULT_COLUMNS} from (select excluded.*) written)
 """
 
 
-async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert or replace whole invoices. `records` is a JSON list of InvoiceRow. `touch` records which ones changed."""
-    await tx.execute(UPSERT, plan_manager_id, records)
+async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Insert invoices. `records` is a JSON list of objects with the members of InvoiceRow and CheckResult."""
+    await tx.execute(INSERT, plan_manager_id, records)
+
+
+UPDATE_MANY = f"""
+    update invoices invoice set ({COLUMNS}) = (select {COLUMNS} from (select new.*) written)
+    from json_populate_recordset(null::invoices, $2) new
+    where invoice.plan_manager_id = $1 and invoice.id = new.id
+"""
+
+
+async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
+    """Replace invoices that the caller has locked. `records` is a JSON list of InvoiceRow. See `touch`."""
+    await tx.execute(UPDATE_MANY, plan_manager_id, records)
 
 
 TOUCH = "update invoices set updated_at = statement_timestamp() where plan_manager_id = $1 and id = any ($2)"
