@@ -5,17 +5,19 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from plankeeper import monitoring
 from plankeeper.access_records import store as access_records
 from plankeeper.accounts.session_retention import SessionRetention
 from plankeeper.api_keys import service
 from plankeeper.bin import store as bin_store
-from plankeeper.database.client import Database
+from plankeeper.database.client import Database, Executor
 from plankeeper.database.errors import is_unavailable
 from plankeeper.events.age_retention import AgeRetention
+from plankeeper.events.due_plan_managers import DuePlanManagers
 from plankeeper.events.retention import EventRetention
 from plankeeper.events.sequencer import Sequencer
 from plankeeper.form_drafts import service as form_drafts
@@ -23,8 +25,10 @@ from plankeeper.idempotency.store import purge as purge_idempotency_records
 from plankeeper.import_files.store import purge as purge_import_files
 from plankeeper.imports.retention import ImportRetention
 from plankeeper.invoice_view_sessions import service as viewing
+from plankeeper.invoices import count_store as invoice_counts
 from plankeeper.mail.sender import purge as purge_mails
 from plankeeper.participants.store import compact_counts
+from plankeeper.providers import count_store as provider_counts
 from plankeeper.rate_limits.store import purge as purge_rate_limits
 from plankeeper.request_log.retention import RequestLogRetention
 from plankeeper.settings import Settings
@@ -36,7 +40,11 @@ log = logging.getLogger("plankeeper")
 PERIODIC_TASK_INTERVAL = 1.0  # seconds
 ACCESS_RECORD_BATCH_SIZE, BIN_BATCH_SIZE = 5000, 1000  # expired rows of one plan manager per second
 
+TOTAL_CORRECTION_INTERVAL = 3600.0  # seconds. Counting the 1,000,000 invoices of a plan manager takes half a second
+
 PeriodicTask = Callable[[Database], Awaitable[object]]
+# Corrects the stored totals of a plan manager, and returns whether they were wrong.
+CorrectTotals = Callable[[Executor, UUID], Awaitable[bool]]
 
 
 def exit_with_parent() -> None:
@@ -73,6 +81,9 @@ async def run_background_tasks(db: Database, settings: Settings) -> None:
     periodic_tasks = [
         fan_out.find_behind,
         compact_counts,
+        invoice_counts.compact,
+        provider_counts.compact,
+        TotalCorrection({"invoices": invoice_counts.correct, "providers": provider_counts.correct}),
         purge_idempotency_records,
         purge_rate_limits,
         purge_mails,
@@ -103,6 +114,27 @@ async def _run_periodic_task(db: Database, task: PeriodicTask) -> None:
     except Exception as error:
         if not is_unavailable(error):
             log.exception("a periodic task failed")
+
+
+class TotalCorrection:
+    """A periodic task: compares the stored totals of one plan manager a second with a count, and corrects them.
+
+    A server of an earlier release may have written the records without adding to the totals.
+    """
+
+    def __init__(self, corrections: Mapping[str, CorrectTotals]) -> None:
+        """`corrections`: by the name of what is counted."""
+        self._corrections = corrections
+        self._due = DuePlanManagers(TOTAL_CORRECTION_INTERVAL)
+
+    async def __call__(self, db: Database) -> None:
+        due = await self._due.refresh(db)
+        if not due:
+            return
+        plan_manager_id = due.pop()
+        for name, correct in self._corrections.items():
+            if await correct(db, plan_manager_id):
+                log.warning("the totals of %s of plan manager %s were wrong and are corrected", name, plan_manager_id)
 
 
 def _purge_tasks(settings: Settings) -> list[PeriodicTask]:

@@ -39,6 +39,9 @@ select '017a5f00-0000-7000-8000-00000000da7a', ('01900000-0000-7000-8000-' || to
 from generate_series(1, 100000) n;
 insert into participant_counts (plan_manager_id, status, state, amount)
 select plan_manager_id, status, state, count(*) from participants group by 1, 2, 3;
+insert into invoice_counts (plan_manager_id, claim_status, approval_status, amount)
+select plan_manager_id, claim_status, approval_status, count(*) from invoices group by 1, 2, 3;
+insert into provider_counts (plan_manager_id, amount) select plan_manager_id, count(*) from providers group by 1;
 """
 
 

@@ -63,6 +63,8 @@ OTHER_STORES = {
     "invoices.summary_store": "numbers and sums of the invoices of one participant or provider",
     "invoices.statistics_store": "sums of invoices for the console's home page",
     "participants.statistics_store": "numbers of participants for the console's home page",
+    "invoices.count_store": "the totals of invoices, beside the invoices",
+    "providers.count_store": "the total of providers, beside the providers",
     "invoices.check_store": "the input and the results of invoice checks",
     "request_log.count_store": "counts of requests, beside the log",
     "webhooks.attempt_count_store": "counts of attempts, for the console",

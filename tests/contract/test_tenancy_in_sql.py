@@ -86,7 +86,9 @@ UNBOUND = {
     "single_sign_on.store.list_all": "the operator's `sso list` covers all plan managers",
     "single_sign_on.store.list_first": "the sign-in page comes before the plan manager is known",
     "single_sign_on.store.upsert": "a domain belongs to the provider of one plan manager",
+    "invoices.count_store.compact": "one periodic task serves every plan manager",
     "participants.store.compact_counts": "one periodic task serves every plan manager",
+    "providers.count_store.compact": "one periodic task serves every plan manager",
 }
 
 

@@ -24,7 +24,7 @@ from plankeeper.import_export.upsert import (
     normalize_id,
     upsert_each,
 )
-from plankeeper.invoices import check_store, store
+from plankeeper.invoices import check_store, count_store, store
 from plankeeper.invoices.checks import check, check_new
 from plankeeper.invoices.schemas import InvoiceImport, InvoiceLineImport, InvoiceLineRow, InvoiceRow, InvoiceWithLines
 
@@ -56,6 +56,7 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     )
     changed = [each.id for previous, each in pairs if normalize_id(each.id) in old and previous != each]
     await store.touch(ctx.tx, ctx.plan_manager_id, changed)
+    await count_store.add(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
 
 

@@ -8,6 +8,8 @@ from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
+from plankeeper.http.schemas import unset_to_none
+from plankeeper.invoices.count_store import sum_counts
 from plankeeper.invoices.schemas import Invoice, InvoiceListQuery
 from plankeeper.invoices.store import FULL_COLUMNS, get_many_details, get_many_without_lines
 from plankeeper.search.conditions import INVOICE_TEXT
@@ -101,6 +103,7 @@ LIST = FilteredList(
     },
     amount="case when not is_deleted then total end",
 )
+SUMMED_FIELDS = {"claim_status", "approval_status"}
 PLAIN_PAGE = f"""
     select {FULL_COLUMNS}
     from invoices
@@ -126,5 +129,8 @@ async def list_page_with_warnings(db: Executor, plan_manager_id: UUID, query: In
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: InvoiceListQuery) -> int:
-    """The number of matching invoices."""
+    """The number of matching invoices. Totals by statuses are stored; others are counted on an index."""
+    if SUMMED_FIELDS.issuperset(LIST.filter_values(query, {})):
+        statuses = unset_to_none(query.claim_status), unset_to_none(query.approval_status)
+        return await sum_counts(db, plan_manager_id, *statuses)
     return await LIST.count(db, plan_manager_id, query)

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import LiteralString
 from uuid import UUID
 
+from plankeeper.database.appended_counts import compose_compaction
 from plankeeper.database.client import Executor, Transaction
 from plankeeper.database.combined_writes import Write
 from plankeeper.participants.rows import NamedReference, ParticipantIdentifier, ParticipantRow
@@ -237,26 +238,7 @@ async def find_by_numbers(db: Executor, plan_manager_id: UUID, numbers: Sequence
     return await db.rows(ParticipantIdentifier, FIND_BY_NUMBERS, plan_manager_id, numbers)
 
 
-COMPACT_COUNTS = """
-    with crowded as (
-        -- one task compacts the counts of all plan managers
-        select plan_manager_id, status, state
-        from participant_counts
-        group by plan_manager_id, status, state
-        having count(*) > 50
-        limit $1
-    ), removed as (
-        delete from participant_counts counts
-        using crowded
-        where counts.plan_manager_id = crowded.plan_manager_id and counts.status = crowded.status
-            and counts.state = crowded.state
-        returning counts.plan_manager_id, counts.status, counts.state, counts.amount
-    ), compacted as (
-        insert into participant_counts (plan_manager_id, status, state, amount)
-        select plan_manager_id, status, state, sum(amount) from removed group by plan_manager_id, status, state
-    )
-    select count(*) from removed
-"""
+COMPACT_COUNTS = compose_compaction("participant_counts", "status", "state")
 
 
 async def compact_counts(db: Executor, max_groups: int = 100) -> int:

@@ -7,6 +7,7 @@ from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.sorting import Sort
 from plankeeper.http.list_pages import fetch_page
 from plankeeper.http.pagination import PageRows, cut_page
+from plankeeper.providers.count_store import sum_counts
 from plankeeper.providers.schemas import Provider, ProviderListQuery
 from plankeeper.providers.store import COLUMNS, get_many, get_many_details
 from plankeeper.search.filters import PROVIDER_FILTERS, search_values
@@ -47,5 +48,7 @@ async def list_page(db: Executor, plan_manager_id: UUID, query: ProviderListQuer
 
 
 async def count(db: Executor, plan_manager_id: UUID, query: ProviderListQuery) -> int:
-    """The number of matching providers."""
+    """The number of matching providers. That of all is stored; others are counted on an index."""
+    if not query.has_filters:
+        return await sum_counts(db, plan_manager_id)
     return await LIST.count(db, plan_manager_id, query, **await search_values(db, "provider", query.q))

@@ -5,6 +5,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from plankeeper.database.client import Executor, Transaction
+from plankeeper.providers import count_store
 from plankeeper.providers.schemas import Provider, ProviderDetails
 
 COLUMNS: LiteralString = """
@@ -59,12 +60,14 @@ UPSERT = f"""
     on conflict (plan_manager_id, id) do update set
         -- the sub-select only turns the columns of `excluded` into a list
         ({COLUMNS}, updated_at) = (select {COLUMNS}, updated_at from (select excluded.*) written)
+    returning xmax = 0 as is_new -- an existing row was locked before it was replaced
 """
 
 
 async def upsert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert or replace whole providers. `records` is a JSON list of Provider."""
-    await tx.execute(UPSERT, plan_manager_id, records)
+    """Insert or replace whole providers, and add new ones to the total. `records` is a JSON list of Provider."""
+    is_new = await tx.rows(bool, UPSERT, plan_manager_id, records)
+    await count_store.add(tx, plan_manager_id, sum(is_new))
 
 
 INSERT = f"""
@@ -76,8 +79,9 @@ INSERT = f"""
 
 
 async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """Insert providers whose ids are not in use. `records` is a JSON list of Provider."""
-    await tx.execute(INSERT, plan_manager_id, records)
+    """Insert providers whose ids are not in use, and add them to the total. `records` is a JSON list of Provider."""
+    added = await tx.rows(UUID, INSERT, plan_manager_id, records)
+    await count_store.add(tx, plan_manager_id, len(added))
 
 
 DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returning id, {COLUMNS}"
@@ -85,7 +89,9 @@ DELETE = f"delete from providers where plan_manager_id = $1 and id = $2 returnin
 
 async def delete(tx: Transaction, plan_manager_id: UUID, provider_id: UUID) -> Provider | None:
     """Delete a provider and return its last state; null if it doesn't exist."""
-    return await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
+    deleted = await tx.one_or_none(Provider, DELETE, plan_manager_id, provider_id)
+    await count_store.add(tx, plan_manager_id, -1 if deleted else 0)
+    return deleted
 
 
 DELETE_MANY = f"delete from providers where plan_manager_id = $1 and id = any ($2) returning id, {COLUMNS}"
@@ -93,7 +99,9 @@ DELETE_MANY = f"delete from providers where plan_manager_id = $1 and id = any ($
 
 async def delete_many(tx: Transaction, plan_manager_id: UUID, provider_ids: Sequence[UUID]) -> list[Provider]:
     """Delete providers and return their last states."""
-    return await tx.rows(Provider, DELETE_MANY, plan_manager_id, provider_ids)
+    deleted = await tx.rows(Provider, DELETE_MANY, plan_manager_id, provider_ids)
+    await count_store.add(tx, plan_manager_id, -len(deleted))
+    return deleted
 
 
 EXPORT = f"select id, {COLUMNS} from providers where plan_manager_id = $1 order by id"
