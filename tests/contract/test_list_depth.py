@@ -170,3 +170,28 @@ async def collect_ids(
     statement = filtered_list.sorted_statement(tuple(ordered), order, cast("Any", kind))
     after = [] if start is None else [start.id] if start.value is None else [start.value, start.id]
     return await db.rows(SortedId, statement, OWNER, query.limit + 1, query.offset, *after, *ordered.values())
+
+
+TOTALS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "participants": (participants.count, ("", "status=Active", "state=nsw&status=Active")),
+    "providers": (providers.count, ("", "sort=updated_at")),
+    "invoices": (invoices.count, ("", "claim_status=paid", "approval_status=not_required&claim_status=paid")),
+}
+
+
+@pytest.mark.parametrize(
+    "resource, query", [(name, query) for name, (_, queries) in TOTALS.items() for query in queries]
+)
+def test_a_stored_total_reads_no_rows_of_the_list(large_database: str, resource: str, query: str) -> None:
+    count, _ = TOTALS[resource]
+
+    async def run() -> tuple[int, list[dict[str, Any]]]:
+        async with Database(large_database).open() as db, db.transaction() as tx:
+            executor = ExplainingExecutor(tx._connection)  # noqa: SLF001 - the same connection, with the pool's settings
+            return await count(executor, OWNER, parse_query(LISTS[resource][0], query.encode())), executor.plans
+
+    total, plans = asyncio.run(run())
+    assert total > 10_000
+    nodes = [node for plan in plans for node in plan_nodes(plan)]
+    assert {node["Relation Name"] for node in nodes if "Relation Name" in node} == {f"{resource[:-1]}_counts"}
+    assert sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans) < 10
