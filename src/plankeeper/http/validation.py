@@ -85,7 +85,17 @@ def _convert(struct_type: type[S], values: Mapping[str, Any]) -> S | None:
         parsed = msgspec.convert(values, struct_type, dec_hook=decode_custom_type)
     except msgspec.ValidationError:
         return None
-    return None if any(_is_out_of_range(getattr(parsed, name)) for name in parsed.__struct_fields__) else parsed
+    return None if any(_is_out_of_range(getattr(parsed, name)) for name in _datetime_fields(struct_type)) else parsed
+
+
+@cache
+def _datetime_fields(struct_type: type[Struct]) -> tuple[str, ...]:
+    """The attributes that can be datetimes."""
+    return tuple(field.name for field in known_fields(struct_type).values() if _can_be_datetime(field.type))
+
+
+def _can_be_datetime(annotation: Any) -> bool:
+    return annotation is datetime or any(_can_be_datetime(part) for part in get_args(annotation))
 
 
 @cache
