@@ -30,12 +30,12 @@ from contract.sources import (
     store_statements,
 )
 from plankeeper.database.client import (
-    STATEMENT_CACHE_SIZE,
     Database,
     Executor,
     Transaction,
 )
 from plankeeper.database.combined_writes import Write
+from plankeeper.database.connections import STATEMENT_CACHE_SIZE
 from plankeeper.database.filters import Filter, FilteredList
 from plankeeper.database.list_statements import MAX_COMPOSED
 from plankeeper.database.row_mapping import columns
@@ -87,7 +87,7 @@ COMPUTED = {
 }
 # Modules that open connections.
 CONNECTING_MODULES = {
-    "database.client": "the function that the pool connects with",
+    "database.connections": "the function that the pool connects with",
     "database.pool": "the pool, which receives that function",
     "database.schema": "migrations use an engine of their own",
 }
@@ -97,6 +97,7 @@ PYTHON_TYPES: dict[str, Any] = {
     "text": str,
     "int4": int,
     "int8": int,
+    "xid": int,
     "bool": bool,
     "date": date,
     "timestamptz": datetime,
@@ -150,7 +151,8 @@ def test_pyright_proves_that_statements_consist_of_literals() -> None:
     for kind in (Executor, Transaction):
         for name in set(METHODS) & set(vars(kind)):
             assert getattr(kind, name).__annotations__["statement"] in (LiteralString, Write)
-    assert get_type_hints(Write) == {"ctes": LiteralString, "main": LiteralString, "parameters": int}
+    texts = dict.fromkeys(("ctes", "main", "guard"), LiteralString)
+    assert get_type_hints(Write) == texts | {"parameters": int}
     assert {*get_type_hints(FilteredList._compose_page).values()} >= {LiteralString}  # noqa: SLF001 - composes the text
     assert {*get_type_hints(FilteredList._compose_count).values()} >= {LiteralString}  # noqa: SLF001 - likewise
     assert get_type_hints(Filter)["condition"] is LiteralString

@@ -1,27 +1,23 @@
 """Runs SQL statements that consist of literals, returns structs, and manages transactions."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Iterable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
-import asyncpg
 from msgspec import Struct
 from msgspec.structs import astuple
 
 from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
+from plankeeper.database.connections import connect, connection_options
 from plankeeper.database.cursor_batches import read_batches
 from plankeeper.database.data_loader import DataLoader, GetMany, R
-from plankeeper.database.observed_connection import ObservedConnection, OnStatement
+from plankeeper.database.observed_connection import OnStatement
 from plankeeper.database.pool import Pool, PoolStats
 from plankeeper.database.row_mapping import row_factory
 
 T = TypeVar("T")
-# The statements that a connection keeps prepared. It is enough for all statements of the package, including those of
-# each list for every set of filters (a contract test counts them), so no client displaces the statements of others.
-STATEMENT_CACHE_SIZE = 700
 ConnectionLike = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute
-_asyncpg: Any = asyncpg  # its functions have no types that pyright accepts in strict mode
 
 
 class Executor:
@@ -69,21 +65,36 @@ class Transaction(Executor):
     `changed_feeds` are the plan managers whose events it records. The database's listener gets them after the commit.
     """
 
-    __slots__ = ("_begin", "_values", "_writes", "changed_feeds")
+    __slots__ = ("_begin", "_database", "_values", "_writes", "changed_feeds")
 
     def __init__(
-        self, connection: ConnectionLike, *, is_citus: bool = False, begin: Callable[[], Awaitable[None]] | None = None
+        self,
+        connection: ConnectionLike,
+        *,
+        is_citus: bool = False,
+        begin: Callable[[], Awaitable[ConnectionLike]] | None = None,
+        database: Executor | None = None,
     ) -> None:
-        """`begin` is called before the first statement. Without it, the transaction has begun."""
+        """`begin` returns the connection before the first statement. Without it, the transaction has begun.
+
+        With `database`, it is optimistic: see `Database.transaction`.
+        """
         super().__init__(connection, is_citus=is_citus)
         self._begin = begin
+        self._database = database
         self._writes: list[Write] = []
         self._values: list[object] = []
         self.changed_feeds: set[UUID] = set()
 
     @property
-    def has_begun(self) -> bool:
-        return self._begin is None
+    def is_optimistic(self) -> bool:
+        """Whether reads need no transaction yet, because writes will require that what they have read is unchanged."""
+        return self._database is not None and self._begin is not None and not self._writes
+
+    @property
+    def reader(self) -> Executor:
+        """What runs reads: the database while the transaction is optimistic, then the transaction."""
+        return self._database if self._database and self.is_optimistic else self
 
     async def rows(self, row_type: type[T], statement: LiteralString, *values: object) -> list[T]:
         await self.prepare()
@@ -112,7 +123,7 @@ class Transaction(Executor):
     async def prepare(self) -> None:
         """Begin, and send the writes that wait."""
         if self._begin:
-            await self._begin()
+            self._connection = await self._begin()
             self._begin = None
         await self.send_writes()
 
@@ -188,6 +199,7 @@ class Database(Executor):
 
     __slots__ = (
         "_dsn",
+        "_has_connected",
         "_loader",
         "_on_statement",
         "_pool_size",
@@ -213,11 +225,12 @@ class Database(Executor):
         self._pool_timeout = pool_timeout
         self._statement_timeout = statement_timeout
         self._loader = DataLoader(self)
+        self._has_connected = False
         self.on_feeds_changed: Callable[[Collection[UUID]], None] = _ignore
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator["Database"]:
-        options = _options(self._statement_timeout)
+        options = connection_options(self._statement_timeout)
         pool = Pool(lambda: self._connect(options), self._pool_size, self._pool_timeout)
         self._connection = pool
         try:
@@ -236,23 +249,28 @@ class Database(Executor):
         return self._connection.stats
 
     @asynccontextmanager
-    async def transaction(self, *, snapshot: bool = False) -> AsyncGenerator[Transaction]:
-        """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read."""
+    async def transaction(self, *, snapshot: bool = False, optimistic: bool = False) -> AsyncGenerator[Transaction]:
+        """A transaction; an exception rolls it back. `snapshot`: read-only, repeatable read.
+
+        `optimistic`: it may read without locks, on the database, and then write under the condition that nothing has
+        changed. It raises `asyncpg.SerializationError` if something has: the caller repeats it without `optimistic`.
+        """
         options = {"isolation": "repeatable_read", "readonly": True} if snapshot else {}
-        async with self._connection.acquire() as connection:
-            transaction = connection.transaction(**options)
-            tx = Transaction(connection, is_citus=self.is_citus, begin=transaction.start)
-            try:
-                if snapshot:
-                    await tx.prepare()
-                yield tx
-                await tx.send_writes()
-            except BaseException:
-                if tx.has_begun:
-                    await transaction.rollback()
-                raise
-            if tx.has_begun:
-                await transaction.commit()
+        is_lazy = optimistic and self._has_connected and not self.is_citus  # only a connection tells whether it is
+        async with AsyncExitStack() as stack:
+            acquired = None if is_lazy else await stack.enter_async_context(self._connection.acquire())
+
+            async def begin() -> ConnectionLike:
+                connection = acquired or await stack.enter_async_context(self._connection.acquire())
+                await stack.enter_async_context(connection.transaction(**options))
+                return connection
+
+            database = self if is_lazy else None
+            tx = Transaction(acquired or self._connection, is_citus=self.is_citus, begin=begin, database=database)
+            if snapshot:
+                await tx.prepare()
+            yield tx
+            await tx.send_writes()
         if tx.changed_feeds:
             self.on_feeds_changed(tx.changed_feeds)
 
@@ -263,7 +281,7 @@ class Database(Executor):
         Use it every few seconds: PostgreSQL closes it after ten idle seconds, so that a machine that has failed
         releases its lock.
         """
-        options = _options(self._statement_timeout, idle_session_timeout="10s", **settings)
+        options = connection_options(self._statement_timeout, idle_session_timeout="10s", **settings)
         connection = await self._connect(options)
         try:
             yield DedicatedConnection(connection, is_citus=self.is_citus)
@@ -277,7 +295,7 @@ class Database(Executor):
         def receive(_connection: object, _pid: int, _channel: str, payload: str) -> None:
             on_payload(payload)
 
-        connection = await self._connect(_options(self._statement_timeout, idle_session_timeout="10s"))
+        connection = await self._connect(connection_options(self._statement_timeout, idle_session_timeout="10s"))
         try:
             await connection.add_listener(channel, receive)
             yield Executor(connection)
@@ -285,45 +303,10 @@ class Database(Executor):
             connection.terminate()
 
     async def _connect(self, options: dict[str, Any]) -> Any:
-        if self._on_statement:
-            options = options | {"connection_class": ObservedConnection}
-        connection = await _asyncpg.connect(self._dsn, **options)
-        try:
-            self.is_citus = await connection.fetchval(_CONFIGURE_CITUS) is not None
-        except BaseException:
-            connection.terminate()
-            raise
-        if self._on_statement:
-            connection.on_statement = self._on_statement
+        connection, self.is_citus = await connect(self._dsn, options, self._on_statement)
+        self._has_connected = True
         return connection
 
 
 # A function of the owner, because only the owner of a table can analyse it.
 _ANALYZE = "select analyze_tables($1, $2)"
-
-# Citus finds the node of a plan manager only in a plan for the values. A node that doesn't answer fails in 5 seconds.
-# Where Citus hides shards from queries of the catalogue, asyncpg's query about types takes half a minute.
-_CONFIGURE_CITUS = """
-    select set_config('plan_cache_mode', 'auto', false), set_config('citus.node_connection_timeout', '5000', false),
-        set_config('citus.override_table_visibility', 'off', false)
-    from pg_extension where extname = 'citus'
-"""
-
-
-def _options(command_timeout: float, **settings: str) -> dict[str, Any]:
-    # A statement that waits for a row lock fails in time for the requests that wait for its connection.
-    defaults = {
-        "application_name": "plankeeper",
-        "timezone": "UTC",
-        "jit": "off",
-        "random_page_cost": "1.1",
-        # Each statement is written for one plan. Planning it for each set of values took half of its time.
-        "plan_cache_mode": "force_generic_plan",
-    }
-    lock_settings = {"lock_timeout": f"{min(5.0, command_timeout / 2):g}s" if command_timeout <= 60 else "0"}
-    return {
-        "timeout": 5,
-        "command_timeout": command_timeout,
-        "statement_cache_size": STATEMENT_CACHE_SIZE,
-        "server_settings": defaults | lock_settings | settings,
-    }

@@ -13,40 +13,45 @@ MAX_COMBINED = 100  # statements that are kept
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 _TENS: tuple[LiteralString, ...] = ("", "1", "2", "3", "4")
 _PARAMETERS: tuple[LiteralString, ...] = tuple("$" + tens + ones for tens in _TENS for ones in _DIGITS)
-_NAMES: tuple[LiteralString, ...] = ("first_write", "second_write", "third_write", "fourth_write")
-MAX_WRITES = len(_NAMES) + 1  # of one statement
+_NAMES: tuple[LiteralString, ...] = ("first_write", "second_write", "third_write", "fourth_write", "fifth_write")
+MAX_WRITES = len(_NAMES)  # of one statement
 
 
 class Write(NamedTuple):
     """A statement without a result. `$1` is the plan manager, and `parameters` the number of its parameters.
 
     `ctes` are the common table expressions before `main`, which inserts, updates or deletes. Their names differ from
-    those of all other writes.
+    those of all other writes. `guard` is an expression that raises an error if nothing may be written.
     """
 
     ctes: LiteralString
     main: LiteralString
     parameters: int
+    guard: LiteralString = ""
 
     @property
     def statement(self) -> LiteralString:
         """The write alone."""
+        if self.guard:
+            return f"with {self.ctes}, {_NAMES[0]} as ({self.main}) select {self.guard}"
         return f"with {self.ctes} {self.main}"
 
 
 @lru_cache(MAX_COMBINED)
 def combine(writes: tuple[Write, ...]) -> LiteralString:
     """One statement for several writes. Its parameters are the plan manager, and then those of each write in turn."""
-    ctes: list[LiteralString] = []
+    parts: list[LiteralString] = []
     mains: list[LiteralString] = []
     offset = 0
     for write in writes:
-        ctes.append(_renumber(write.ctes, write.parameters, offset))
+        parts.append(_renumber(write.ctes, write.parameters, offset))
         mains.append(_renumber(write.main, write.parameters, offset))
         offset += write.parameters - 1
-    named: list[LiteralString] = [name + " as (" + main + ")" for name, main in zip(_NAMES, mains[:-1], strict=False)]
-    every_cte: LiteralString = ", ".join([*ctes, *named])
-    statement: LiteralString = f"with {every_cte} {mains[-1]}"
+    guards: list[LiteralString] = [each.guard for each in writes if each.guard]
+    last: LiteralString = "select " + ", ".join(guards) if guards else mains.pop()
+    named: list[LiteralString] = [name + " as (" + main + ")" for name, main in zip(_NAMES, mains, strict=False)]
+    every_part: LiteralString = ", ".join([*parts, *named])
+    statement: LiteralString = f"with {every_part} {last}"
     name_composed(statement, " + ".join(statement_name(each.statement) for each in writes))
     return statement
 

@@ -90,6 +90,7 @@ OWNER_FUNCTIONS = {
 }
 FUNCTIONS = {
     **OWNER_FUNCTIONS,
+    "require_unchanged(boolean)": "updates of rows that aren't locked",
     "time_ordered_uuid()": "ids of deliveries",
     "fold(text)": "a searched text, and the names in search indexes",
     "search_text(text[], text[])": "search indexes",

@@ -120,7 +120,10 @@ class Endpoint:
             idempotency_key = parse_idempotency_key(operation, principal, scope, state.headers, body)
             preconditions = Preconditions.from_headers(state.headers)
             write = _Write(operation, values, returned, preconditions, idempotency_key)
-            response = await self._run_transaction(write, state, principal, plan_manager_id)
+            try:
+                response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=True)
+            except asyncpg.SerializationError:  # a concurrent write has changed what this one has read
+                response = await self._run_transaction(write, state, principal, plan_manager_id, optimistic=False)
         return _with_location(response, operation, values, scope["path"])
 
     async def _handle_key_read(self, operation: Operation, state: RequestState, scope: Scope) -> Response:
@@ -172,11 +175,11 @@ class Endpoint:
             self._deps.on_access(Access(*place, "listed", kind, None, query, *ids, request_id))
 
     async def _run_transaction(
-        self, write: _Write, state: RequestState, principal: Principal, plan_manager_id: UUID
+        self, write: _Write, state: RequestState, principal: Principal, plan_manager_id: UUID, *, optimistic: bool
     ) -> Response:
         """The only transaction of a request, committed before the response is sent."""
         try:
-            async with self._deps.db.transaction() as tx:
+            async with self._deps.db.transaction(optimistic=optimistic) as tx:
                 request_id = state.request_id.decode()
                 ctx = WriteContext(tx, plan_manager_id, self._deps.settings, principal.actor, request_id)
                 response = await self._handle_write(write, ctx)

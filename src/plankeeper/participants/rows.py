@@ -46,12 +46,18 @@ class ParticipantRow(Struct):
     participant_receives_statements: bool = False
 
 
+class ParticipantVersion(ParticipantRow, kw_only=True):
+    """A participant as read without a lock. `xmin` is the number of the transaction that wrote the row."""
+
+    xmin: int
+
+
 def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:
     """A row in the full shape; `names` maps the ids of its references to their names.
 
     The name of an unknown reference is empty: the foreign key rejects the row.
     """
-    values = {name: getattr(row, name) for name in row.__struct_fields__ if name not in _REFERENCES}
+    values = {name: getattr(row, name) for name in ParticipantRow.__struct_fields__ if name not in _REFERENCES}
     manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
     return Participant(
         **values,

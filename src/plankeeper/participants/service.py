@@ -15,7 +15,7 @@ from plankeeper.http.errors import ApiError, FieldError, ValidationError
 from plankeeper.http.json import to_json
 from plankeeper.http.schemas import apply_patch
 from plankeeper.participants import store
-from plankeeper.participants.rows import ParticipantRow, reference_ids, with_references
+from plankeeper.participants.rows import ParticipantRow, ParticipantVersion, reference_ids, with_references
 from plankeeper.participants.schemas import (
     Participant,
     ParticipantUpdate,
@@ -53,16 +53,26 @@ async def create(ctx: WriteContext, change: ParticipantUpdate) -> Participant:
 
 async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpdate) -> Participant:
     """Apply the members that are set; raises NotFound."""
-    old = or_404(await select_for_update(ctx, participant_id))
+    old = or_404(await _get_for_update(ctx, participant_id))
     new = apply_patch(change, old)
     if not is_changed(old, new):
         [unchanged] = await with_reference_names(ctx, old)
         return unchanged
     await _require_visible_account_manager(ctx, change)
     before, after = await with_reference_names(ctx, old, new)
-    await store.update_many(ctx.tx, ctx.plan_manager_id, to_json([new]))
+    if isinstance(old, ParticipantVersion):
+        await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin)
+    else:
+        await store.update(ctx.tx, ctx.plan_manager_id, to_json(new))
     await record_event(ctx, "participant.updated", before, after)
     return after
+
+
+async def _get_for_update(ctx: WriteContext, participant_id: UUID) -> ParticipantRow | None:
+    """The version of a participant without a lock in an optimistic transaction, otherwise its row with a lock."""
+    if ctx.tx.is_optimistic:
+        return await ctx.tx.reader.load(store.get_many_versions, ctx.plan_manager_id, participant_id)
+    return await select_for_update(ctx, participant_id)
 
 
 async def delete(ctx: WriteContext, participant_id: UUID) -> int:
@@ -88,7 +98,7 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
 async def with_reference_names(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:
     """The rows in the full shape, with the names of their references."""
     ids = reference_ids(*rows)
-    names = await store.reference_names(ctx.tx, ctx.plan_manager_id, ids) if ids else {}
+    names = await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, ids) if ids else {}
     return [with_references(row, names) for row in rows]
 
 
@@ -97,5 +107,5 @@ async def _require_visible_account_manager(ctx: WriteContext, change: Participan
     manager_id = change.account_manager_id
     if not isinstance(manager_id, str):
         return
-    if await get_visible(ctx.tx, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
+    if await get_visible(ctx.tx.reader, ctx.plan_manager_id, UUID(manager_id), ctx.settings.operator_name) is None:
         raise ValidationError(account_manager_id="must be the id of an account manager that the list shows")

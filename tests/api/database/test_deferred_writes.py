@@ -1,5 +1,6 @@
 """Writes that wait for the next statement: sent together, seen by what follows, and all or nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from uuid import UUID
 
@@ -187,3 +188,76 @@ def test_a_combined_statement_has_the_names_of_its_writes() -> None:
 
     statement = combine((participants.INSERT, events.INSERT))
     assert statement_name(statement) == "participants.store.INSERT + events.store.INSERT"
+
+
+GUARDED = Write(
+    "guarded as (update deferred_things set name = $2 where owner = $1 and xmin = $3 returning id)",
+    "insert into deferred_tags (owner, thing, tag) select $1, id, 'renamed' from guarded",
+    parameters=3,
+    guard="require_unchanged(exists (select from guarded))",
+)
+
+
+async def add_one(db: Database) -> int:
+    """The version of a new thing."""
+    async with db.transaction() as tx:
+        await tx.defer(THING, OWNER, 1, "A name")
+    return await db.one(int, "select xmin from deferred_things where id = 1")
+
+
+async def rename(db: Database, version: int) -> None:
+    async with db.transaction(optimistic=True) as tx:
+        await tx.defer(GUARDED, OWNER, "Another name", version)
+        await tx.defer(THING, OWNER, 2, "A second name")
+
+
+async def test_a_guarded_write_of_a_row_that_is_unchanged_is_one_statement(db: Database, sent: list[str]) -> None:
+    version = await add_one(db)
+    sent.clear()
+    await rename(db, version)
+    assert sent == [combine((GUARDED, THING))]
+    assert await stored(db) == ([1, 2], [Tag(OWNER, 1, "renamed")])
+
+
+async def test_a_guarded_write_of_a_row_that_has_changed_writes_nothing(db: Database) -> None:
+    version = await add_one(db)
+    await db.execute("update deferred_things set name = 'A name' where id = 1")
+    with pytest.raises(asyncpg.SerializationError, match="has changed"):
+        await rename(db, version)
+    assert await stored(db) == ([1], [])
+
+
+async def test_a_guarded_write_notices_a_change_for_which_it_waited(cluster: SharedCluster, db: Database) -> None:
+    version = await add_one(db)
+    async with Database(cluster.owner_dsn, pool_size=1).open() as other:
+        async with other.transaction() as tx:
+            await tx.execute("update deferred_things set name = 'A name' where id = 1")
+            waiting = asyncio.create_task(rename(db, version))
+            await wait_for_lock(tx)
+            assert not waiting.done()
+        with pytest.raises(asyncpg.SerializationError, match="has changed"):
+            await waiting
+    assert await stored(db) == ([1], [])
+
+
+async def wait_for_lock(db: Executor) -> None:
+    waits = "datname = current_database() and wait_event_type = 'Lock'"
+    while not await db.one(bool, f"select exists (select from pg_stat_activity where {waits})"):
+        await asyncio.sleep(0.01)
+
+
+async def test_an_optimistic_transaction_reads_without_a_transaction_until_it_writes(
+    db: Database, sent: list[str]
+) -> None:
+    await add_one(db)
+    sent.clear()
+    async with db.transaction(optimistic=True) as tx:
+        assert tx.reader is db
+        await stored(tx.reader)
+        assert (len(sent), db.stats.in_use) == (2, 0)
+        await add(tx, 2)
+        assert tx.reader is tx
+        assert (await stored(tx.reader))[0] == [1, 2]
+    assert sent.count(combine((THING, TAG))) == 1
+    async with db.transaction() as tx:
+        assert tx.reader is tx
