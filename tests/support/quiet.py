@@ -66,6 +66,7 @@ class _Placed(Struct):
 async def quiet_database(dsn: str) -> AsyncGenerator[QuietDatabase]:
     """A database that several tests share one after the other. Nothing is queued at the beginning."""
     async with Database(dsn).open() as db, db.dedicated_connection(**CONNECTION_SETTINGS) as connection:
+        await connection.execute("set idle_session_timeout = 0")  # a test may record events for longer than that
         await db.execute("delete from event_queue")
         await db.execute("delete from webhook_endpoints")
         yield QuietDatabase(db, connection)

@@ -7,7 +7,7 @@ common table expressions. All of them see the database as it was before the stat
 from functools import lru_cache
 from typing import LiteralString, NamedTuple
 
-from plankeeper.database.statement_names import name_composed, statement_name
+from plankeeper.database.statement_names import name_combined
 
 MAX_COMBINED = 100  # statements that are kept
 _DIGITS: tuple[LiteralString, ...] = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
@@ -52,7 +52,8 @@ def combine(writes: tuple[Write, ...]) -> LiteralString:
     named: list[LiteralString] = [name + " as (" + main + ")" for name, main in zip(_NAMES, mains, strict=False)]
     every_part: LiteralString = ", ".join([*parts, *named])
     statement: LiteralString = f"with {every_part} {last}"
-    name_composed(statement, " + ".join(statement_name(each.statement) for each in writes))
+    if len(writes) > 1:
+        name_combined(statement, tuple(each.statement for each in writes))
     return statement
 
 

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 MAX_NAMES = 5000  # statements whose names are kept: those of the package, and the last ones that were composed
 
 _composed: dict[str, str] = {}
+_combined: dict[str, tuple[str, ...]] = {}  # few: services combine the same writes
 
 
 def name_composed(statement: str, name: str) -> None:
@@ -15,9 +16,16 @@ def name_composed(statement: str, name: str) -> None:
     _composed[statement] = name
 
 
+def name_combined(statement: str, parts: tuple[str, ...]) -> None:
+    """Record of which statements `database.combined_writes` has made a statement."""
+    _combined[statement] = parts
+
+
 @lru_cache(MAX_NAMES)
 def statement_name(statement: str) -> str:
     """The constant of a statement, such as `events.store.GET`, or else its first words, such as `commit`."""
+    if parts := _combined.get(statement):
+        return " + ".join(map(statement_name, parts))
     return _composed.get(statement) or _constants().get(statement) or _abbreviate(statement)
 
 

@@ -188,6 +188,7 @@ def test_a_combined_statement_has_the_names_of_its_writes() -> None:
 
     statement = combine((participants.INSERT, events.INSERT))
     assert statement_name(statement) == "participants.store.INSERT + events.store.INSERT"
+    assert statement_name(combine((participants.INSERT,))) == "participants.store.INSERT"
 
 
 GUARDED = Write(
