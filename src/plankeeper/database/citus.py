@@ -271,7 +271,7 @@ LIST_TRANSACTION_IDS = """
     with sampled as (
         select nodeid, success, result
         from run_command_on_all_nodes('
-            select pg_snapshot_xmin(snapshot) || '' '' || pg_snapshot_xmax(snapshot)
+            select pg_snapshot_xmin(snapshot) || '' '' || pg_current_xact_id()
             from pg_current_snapshot() snapshot
         ')
     )

@@ -43,9 +43,9 @@ async def analyze_all(tx: Transaction) -> None:
 
 
 class TransactionIds(Struct):
-    """The oldest transaction id that is still open, and the next one, of the server or a node of Citus.
+    """Transaction ids of the server or a node of Citus.
 
-    `sampled_at` is just before they were read.
+    All transactions before `oldest_open` have ended. At `sampled_at`, `next_id` had not been given out.
     """
 
     node: int
@@ -54,10 +54,11 @@ class TransactionIds(Struct):
     next_id: int
 
 
-# `statement_timestamp()` precedes the snapshot.
+# The statement takes an id: the end of a snapshot is the id after the last one that has ended, and transactions with
+# that id and later ones may be open. `statement_timestamp()` precedes the snapshot, which precedes the id.
 GET_TRANSACTION_IDS = """
     select 0 as node, statement_timestamp() as sampled_at,
-        pg_snapshot_xmin(snapshot)::text::bigint as oldest_open, pg_snapshot_xmax(snapshot)::text::bigint as next_id
+        pg_snapshot_xmin(snapshot)::text::bigint as oldest_open, pg_current_xact_id()::text::bigint as next_id
     from pg_current_snapshot() snapshot
 """
 
