@@ -5,19 +5,23 @@ import hashlib
 import hmac
 import json
 from pathlib import Path
+from typing import ClassVar
 
 from benchmarks import install
-from benchmarks.data import BASIC, STATE, STATUS, TENANT
+from benchmarks.data import BASIC, COLUMNS, STATE, STATUS, TENANT
 from benchmarks.load import Request
 from benchmarks.peers import PostgresPeer
 from benchmarks.processes import free_port, run_program
 from benchmarks.scenarios import (
     CREATE,
     CREATE_BODY,
+    CURSOR,
     FILTERED,
+    FULL,
     GET,
     GETS,
     OFFSET,
+    THOUSAND,
     TOTAL,
     UPDATE,
     UPDATE_BODY,
@@ -51,6 +55,7 @@ class PostgRest(PostgresPeer):
     title = "PostgREST"
     data_sources = ("postgrest.py",)
     after_load = _ROLES_AND_POLICIES
+    all_members: ClassVar[str] = "select=*"
     admin_port = 0
 
     @property
@@ -85,14 +90,14 @@ class PostgRest(PostgresPeer):
         if scenario is UPDATE:
             return Request("PATCH", f"/participants?id=eq.{{id}}&{_BASIC}", with_row, UPDATE_BODY)
         if scenario in GETS:
-            # A list of all columns would cost PostgREST more than the one member too many that it returns without.
-            return Request("GET", "/participants?id=eq.{id}" + (f"&{_BASIC}" if scenario is GET else ""), single)
+            members = _BASIC if scenario is GET else self.all_members
+            return Request("GET", f"/participants?id=eq.{{id}}&{members}", single)
         filters = {
             TOTAL: "",
             FILTERED: f"status=eq.{STATUS}&state=eq.{STATE}&",
             OFFSET: f"offset={self.data.offset}&",
         }.get(scenario, "id=gt.{id}&")
-        path = f"/participants?{filters}order=id&limit={scenario.limit}"
+        path = f"/participants?{filters}{self.all_members}&order=id&limit={scenario.limit}"
         return Request("GET", path, with_count if scenario in (TOTAL, FILTERED) else headers)
 
     def parse_response(self, response: Response) -> ParsedResponse:
@@ -100,6 +105,21 @@ class PostgRest(PostgresPeer):
             return ParsedResponse([response.body])
         total = response.headers["Content-Range"].rpartition("/")[2]
         return ParsedResponse(response.body, int(total) if total.isdecimal() else None)
+
+
+class SelectingPostgRest(PostgRest):
+    """The same, with each member of the full record in `select`: without the plan manager."""
+
+    name = "postgrest-select"
+    title = "PostgREST, select="
+    all_members: ClassVar[str] = f"select={','.join(COLUMNS)}"
+
+    @property
+    def store(self) -> str:
+        return PostgRest.name
+
+    def supports(self, scenario: Scenario) -> bool:
+        return scenario in (FULL, CURSOR, TOTAL, THOUSAND)
 
 
 def _jwt() -> str:

@@ -6,6 +6,7 @@ Both are measured in turns on one machine, so a ratio depends little on the mach
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,9 +27,11 @@ MAX_GROWTH = 0.15
 PARTICIPANTS = 2_000
 ROUNDS = 15
 ATTEMPTS = 3  # measurements that must all exceed the limit
-# Requests of a round, for several tenths of a second of processor time: the kernel reports hundredths.
-REQUESTS = {GET: 1_600, CURSOR: 800, CREATE: 480}
+# Requests of a round, for several tenths of a second of processor time: the kernel reports hundredths. The shortest
+# request comes last, because it varies most in the first half minute after the start.
+REQUESTS = {CURSOR: 800, CREATE: 480, GET: 3_200}
 _LOAD_SECONDS = 600
+_IDLE_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Systems:
         self.plankeeper = plankeeper
         self.bare = bare
         self._sent = 0
+        self._idle_shares = self._measure_idle_shares()
 
     def compare(self, scenario: Scenario) -> Comparison:
         """Send both the same requests in turns. The first round only warms them up."""
@@ -65,9 +69,16 @@ class Systems:
         rows, request, count = peer.sample_rows(scenario), peer.request(scenario), REQUESTS[scenario]
         numbers = range(self._sent, self._sent + count)
         messages = [request.render(rows[each % len(rows)], each).serialize(rows[0]).encode() for each in numbers]
-        before = peer.processor_seconds()
+        before, started = peer.processor_seconds(), time.monotonic()
         asyncio.run(send_requests(peer.port, messages, CONNECTIONS))
-        return (peer.processor_seconds() - before) / count * 1e6
+        used, seconds = peer.processor_seconds() - before, time.monotonic() - started
+        return (used - self._idle_shares[peer] * seconds) / count * 1e6
+
+    def _measure_idle_shares(self) -> dict[HttpPeer, float]:
+        """The processor time per second without requests. On a busy machine, it would be more of each request."""
+        before = {peer: peer.processor_seconds() for peer in (self.plankeeper, self.bare)}
+        time.sleep(_IDLE_SECONDS)
+        return {peer: (peer.processor_seconds() - seconds) / _IDLE_SECONDS for peer, seconds in before.items()}
 
 
 @contextmanager
@@ -75,13 +86,13 @@ def running_systems(work: Path, plankeeper: PeerFactory = Plankeeper) -> Generat
     """Load both systems, unless `work` contains them, and run them."""
     data = dataset(work, PARTICIPANTS)
     peers = [prepare_peer(factory, work, data, _LOAD_SECONDS, fresh=False)[0] for factory in (plankeeper, BareHandler)]
-    systems = Systems(*(each for each in peers if isinstance(each, HttpPeer)))
-    systems.plankeeper.workers = systems.bare.workers = 1
-    with systems.plankeeper.running(writes=True), systems.bare.running(writes=True):
-        for peer in (systems.plankeeper, systems.bare):
+    own, bare = (each for each in peers if isinstance(each, HttpPeer))
+    own.workers = bare.workers = 1
+    with own.running(writes=True), bare.running(writes=True):
+        for peer in (own, bare):
             for scenario in REQUESTS:
                 peer.probe(scenario)
-        yield systems
+        yield Systems(own, bare)
 
 
 def find_regressions(

@@ -6,10 +6,20 @@ from benchmarks.peers import Peer
 from benchmarks.pgbench import PgBench
 from benchmarks.plankeeper import Plankeeper
 from benchmarks.pocketbase import DefaultPocketBase, PocketBase
-from benchmarks.postgrest import PostgRest
+from benchmarks.postgrest import PostgRest, SelectingPostgRest
 from benchmarks.tenants import ManyTenants
 
 SYSTEMS: dict[str, type[Peer]] = {
     peer.name: peer
-    for peer in (Plankeeper, ManyTenants, PostgRest, PocketBase, DefaultPocketBase, FastApi, BareHandler, PgBench)
+    for peer in (
+        Plankeeper,
+        ManyTenants,
+        PostgRest,
+        SelectingPostgRest,
+        PocketBase,
+        DefaultPocketBase,
+        FastApi,
+        BareHandler,
+        PgBench,
+    )
 }

@@ -59,5 +59,5 @@ def test_transfers_and_many_plan_managers_have_a_line_each() -> None:
         "",
         "* import, rows per second to those of COPY: 0.50 (target 0.5): met",
         "* export, rows per second: 100 (target 200,000): MISSED",
-        "* get one, six members, many plan managers to one: 0.89 (target at least 0.9): MISSED",
+        "* get one, six members, many plan managers to one: 0.89",
     ]
