@@ -96,7 +96,8 @@ def record_counts(server: RunningServer) -> list[RecordCounts]:
 
 async def _exported(server: RunningServer, id_: UUID, resource: str) -> list[dict[str, Any]]:
     async with server.db.transaction(snapshot=True) as tx:
-        return [json.loads(to_json(each)) async for each in RESOURCES[resource].export(tx, id_)]
+        batches = RESOURCES[resource].export(tx, id_)
+        return [json.loads(to_json(each)) async for batch in batches for each in batch]
 
 
 def list_all(client: Client, path: str, **filters: Any) -> list[dict[str, Any]]:
