@@ -41,6 +41,8 @@ class JsonFormatter(logging.Formatter):
         if error is not None:
             entry["error"] = type(error).__name__
             entry["sqlstate"] = getattr(error, "sqlstate", None)
+            if statement := getattr(error, "statement_name", None):  # see `database.errors`
+                entry["statement"] = statement
             if record.levelno >= logging.ERROR:
                 entry["places"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in _frames(error)]
         return _encoder.encode(entry).decode()

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
+import asyncpg
 from msgspec import Struct
 from msgspec.structs import astuple
 
@@ -12,9 +13,11 @@ from plankeeper.database.combined_writes import MAX_WRITES, Write, combine
 from plankeeper.database.connections import connect, connection_options
 from plankeeper.database.cursor_batches import read_batches
 from plankeeper.database.data_loader import DataLoader, GetMany, R
+from plankeeper.database.errors import set_statement_name
 from plankeeper.database.observed_connection import OnStatement
 from plankeeper.database.pool import Pool, PoolStats
 from plankeeper.database.row_mapping import row_factory
+from plankeeper.database.statement_names import statement_name
 
 T = TypeVar("T")
 ConnectionLike = Any  # a Pool or asyncpg's Connection: both have fetch, fetchrow and execute
@@ -132,7 +135,11 @@ class Transaction(Executor):
         if self._writes:
             statement, values = combine(tuple(self._writes)), self._values
             self._writes, self._values = [], []
-            await self._connection.execute(statement, *values)
+            try:
+                await self._connection.execute(statement, *values)
+            except asyncpg.PostgresError as error:
+                set_statement_name(error, statement_name(statement))
+                raise
 
     async def insert_rows(self, table: str, row_type: type[Struct], rows: Iterable[Struct]) -> None:
         """Insert many rows at once (COPY). The table's columns are the struct's fields."""

@@ -58,3 +58,12 @@ def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> Co
     if name is None and (match := _SHARD_CONSTRAINT.search(str(error))):
         name = match[1]
     return ConstraintViolation(str(name), str(untyped.detail))
+
+
+def set_statement_name(error: asyncpg.PostgresError, name: str) -> None:
+    """Name the statement that raised an error, for its line in the log.
+
+    Deferred writes are sent by other code than that which made them, so the places in the code don't tell.
+    """
+    untyped: Any = error
+    untyped.statement_name = name

@@ -67,7 +67,7 @@ VALUES = {
     "uuid": "00000000-0000-0000-0000-000000000007", "text": "00000000-0000-0000-0000-000000000007", "varchar": "a",
     "int4": "1", "int8": "1", "bool": "true", "float8": "1", "numeric": "1", "date": "2026-01-01",
     "timestamptz": "2026-01-01T00:00:00Z", "interval": "1 day", "bytea": "a", "json": "[]", "jsonb": "{}",
-    "name": "plankeeper",
+    "name": "plankeeper", "xid": "1",
 }  # fmt: skip
 
 

@@ -286,9 +286,10 @@ def test_an_unexpected_error_is_one_log_line_without_request_data(
     line = log_entry(
         proxied, lambda line: line["event"] == "the request failed" and line["request_id"] == f"failed-{first_name[0]}"
     )
-    assert list(line) == ["time", "level", "event", "logger", "request_id", "error", "sqlstate", "places"]
+    assert list(line) == ["time", "level", "event", "logger", "request_id", "error", "sqlstate", "statement", "places"]
     assert (line["level"], line["error"], line["sqlstate"]) == ("error", error, sqlstate)
-    assert any("participants/routes.py" in place for place in line["places"])
+    assert line["statement"] == "participants.store.INSERT + events.store.INSERT"
+    assert any("http/endpoint.py" in place for place in line["places"])
     log_entry(proxied, lambda line: line.get("request_id") == f"failed-{first_name[0]}" and line.get("status") == 500)
     for text in (failed.text, *proxied.lines):
         assert "quartermaine" not in text
