@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
-import asyncpg
 from msgspec import Struct
 from msgspec.structs import astuple
 
@@ -137,7 +136,7 @@ class Transaction(Executor):
             self._writes, self._values = [], []
             try:
                 await self._connection.execute(statement, *values)
-            except asyncpg.PostgresError as error:
+            except Exception as error:
                 set_statement_name(error, statement_name(statement))
                 raise
 

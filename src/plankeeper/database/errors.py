@@ -60,7 +60,7 @@ def constraint_violation(error: asyncpg.IntegrityConstraintViolationError) -> Co
     return ConstraintViolation(str(name), str(untyped.detail))
 
 
-def set_statement_name(error: asyncpg.PostgresError, name: str) -> None:
+def set_statement_name(error: Exception, name: str) -> None:
     """Name the statement that raised an error, for its line in the log.
 
     Deferred writes are sent by other code than that which made them, so the places in the code don't tell.
