@@ -21,7 +21,7 @@ class Write(NamedTuple):
     """A statement without a result. `$1` is the plan manager, and `parameters` the number of its parameters.
 
     `ctes` are the common table expressions before `main`, which inserts, updates or deletes. Their names differ from
-    those of all other writes. `guard` is an expression that raises an error if nothing may be written.
+    those of all writes that can wait with it. `guard` is an expression that raises an error if nothing may be written.
     """
 
     ctes: LiteralString
@@ -32,9 +32,7 @@ class Write(NamedTuple):
     @property
     def statement(self) -> LiteralString:
         """The write alone."""
-        if self.guard:
-            return f"with {self.ctes}, {_NAMES[0]} as ({self.main}) select {self.guard}"
-        return f"with {self.ctes} {self.main}"
+        return combine((self,))
 
 
 @lru_cache(MAX_COMBINED)
