@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -36,6 +37,20 @@ RUNS_FOR_OTHERS = {
 }
 
 
+def parse_source(source: str) -> ast.Module:
+    """The syntax tree of a module.
+
+    CPython 3.11 counts the depth of all threads' trees in one counter, so that `ast.parse` fails when another thread
+    parses at the same time. It is then tried again.
+    """
+    for _ in range(10):
+        try:
+            return ast.parse(source)
+        except (SystemError, RecursionError):
+            time.sleep(0.1)
+    return ast.parse(source)
+
+
 @dataclass(frozen=True)
 class Module:
     """One file of the package; `name` is relative to it: `participants.store`."""
@@ -46,7 +61,7 @@ class Module:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.source)
+        return parse_source(self.source)
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from contract.sources import functions, modules
+from contract.sources import functions, modules, parse_source
 
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 # Attributes that the project writes for the log, without data of requests.
@@ -31,7 +31,7 @@ def exception_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str
 def texts_of_exceptions(source: str) -> list[str]:
     """The parts of log calls that would write an exception's text."""
     found: list[str] = []
-    for function in functions(ast.parse(source)):
+    for function in functions(parse_source(source)):
         names = exception_names(function)
         for call in log_calls(function):
             values = [*call.args, *(each.value for each in call.keywords if each.arg != "exc_info")]

@@ -39,6 +39,7 @@ FLUSH_INTERVAL = 0.02  # seconds between two writes of results
 MAX_PER_ENDPOINT = 8  # concurrent attempts to one endpoint: a slow endpoint does not delay the others
 MAX_IN_FLIGHT = 400  # concurrent attempts in all
 MISSING_KEY_INTERVAL = 60.0  # seconds until a worker tries an endpoint again whose key it lacks, and logs it again
+FLUSH_TIMEOUT = 2.0  # seconds that a stopping worker tries to write its last results
 DRAIN_TIMEOUT = 10.0  # seconds that a stopping worker waits for attempts in flight
 
 
@@ -99,7 +100,7 @@ class Worker:
             await asyncio.wait(self._tasks, timeout=DRAIN_TIMEOUT)
         self._is_drained = True
         await flush_task  # not cancelled: that would lose the results of a write in progress
-        await self.flush()
+        await self._flush_remaining()
         count_task.cancel()
         await asyncio.gather(count_task, return_exceptions=True)
         await self._counts.close()
@@ -137,6 +138,16 @@ class Worker:
                     self._updates += group
                 else:
                     log.exception("cannot save the results of webhook deliveries")
+
+    async def _flush_remaining(self) -> None:
+        """Save the last results. Tries again for up to FLUSH_TIMEOUT seconds while the database is unavailable."""
+        deadline = time.monotonic() + FLUSH_TIMEOUT
+        await self.flush()
+        while self._updates and time.monotonic() < deadline:
+            await asyncio.sleep(FLUSH_INTERVAL)
+            await self.flush()
+        if self._updates:
+            log.warning("the last results of webhook deliveries are lost: the database is unavailable")
 
     async def _claim(self, plan_manager_ids: list[UUID], limit: int) -> int:
         """Claim deliveries of plan managers, start to send them and return their number."""
