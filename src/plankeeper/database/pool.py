@@ -36,6 +36,13 @@ class PoolStats(NamedTuple):
     waiting: int
 
 
+class _Waiter(NamedTuple):
+    """A request for a connection, and until when it waits, on the loop's clock."""
+
+    connection: "asyncio.Future[Connection | None]"
+    deadline: float
+
+
 class PoolExhaustedError(Exception):
     """No connection became available in time."""
 
@@ -43,7 +50,7 @@ class PoolExhaustedError(Exception):
 class Pool:
     """At most `size` connections, opened on demand. Waiting for one fails after `timeout` seconds."""
 
-    __slots__ = ("_connect", "_connections", "_idle", "_open", "_size", "_timeout", "_waiters")
+    __slots__ = ("_connect", "_connections", "_expiry", "_idle", "_open", "_size", "_timeout", "_waiters")
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int, timeout: float) -> None:
         self._connect = connect
@@ -52,7 +59,8 @@ class Pool:
         self._open = 0  # open connections, and those being opened
         self._connections: set[Connection] = set()
         self._idle: list[tuple[Connection, float]] = []
-        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
+        self._waiters: deque[_Waiter] = deque()
+        self._expiry: asyncio.TimerHandle | None = None  # one timer for all waiters: each has the same timeout
 
     async def fetch(self, statement: str, *values: object) -> list[Any]:
         connection = await self._acquire()
@@ -92,7 +100,7 @@ class Pool:
 
     @property
     def stats(self) -> PoolStats:
-        waiting = sum(not waiter.done() for waiter in self._waiters)
+        waiting = sum(not each.connection.done() for each in self._waiters)
         return PoolStats(self._open, self._open - len(self._idle), waiting)
 
     def terminate(self) -> None:
@@ -123,17 +131,28 @@ class Pool:
 
     async def _wait(self) -> Connection | None:
         """The next released connection, or null if a slot without a connection became free."""
-        waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(loop.create_future(), loop.time() + self._timeout)
         self._waiters.append(waiter)
+        if self._expiry is None:
+            self._expiry = loop.call_at(waiter.deadline, self._reject_expired)
         try:
-            async with asyncio.timeout(self._timeout):
-                return await waiter
-        except BaseException as error:
-            if waiter.done() and not waiter.cancelled():  # timeout and release coincided: pass it on
-                self._hand_over(waiter.result())
-            if isinstance(error, TimeoutError):
-                raise PoolExhaustedError(f"no connection became available within {self._timeout:g} s") from None
+            return await waiter.connection
+        except asyncio.CancelledError:
+            released = waiter.connection
+            if released.done() and not released.cancelled() and not released.exception():
+                self._hand_over(released.result())  # the release and the cancellation coincided: pass it on
             raise
+
+    def _reject_expired(self) -> None:
+        """Fail the waiters whose deadline has passed. They are in the order of their deadlines."""
+        loop = asyncio.get_running_loop()
+        while self._waiters and (self._waiters[0].connection.done() or self._waiters[0].deadline <= loop.time()):
+            waiter = self._waiters.popleft().connection
+            if not waiter.done():
+                message = f"no connection became available within {self._timeout:g} s"
+                waiter.set_exception(PoolExhaustedError(message))
+        self._expiry = loop.call_at(self._waiters[0].deadline, self._reject_expired) if self._waiters else None
 
     def _release(self, connection: Connection) -> None:
         if connection.is_closed() or connection.is_in_transaction():
@@ -144,7 +163,7 @@ class Pool:
     def _hand_over(self, connection: Connection | None) -> None:
         """Pass a connection, or a slot without one, to the longest waiter; otherwise keep it or free the slot."""
         while self._waiters:
-            waiter = self._waiters.popleft()
+            waiter = self._waiters.popleft().connection
             if not waiter.done():
                 waiter.set_result(connection)
                 return

@@ -92,6 +92,21 @@ async def test_a_waiter_times_out_without_affecting_others() -> None:
     assert len(server.connections) == 1
 
 
+async def test_each_waiter_times_out_also_if_it_comes_later() -> None:
+    server = FakeServer()
+    pool = Pool(server.connect, 1, 0.02)
+    async with pool.acquire():
+        waiters = list[asyncio.Task[Any]]()
+        for number in range(3):
+            waiters.append(asyncio.create_task(pool.fetch(str(number))))
+            await asyncio.sleep(0.005)
+        errors = await asyncio.gather(*waiters, return_exceptions=True)
+        assert [type(each) for each in errors] == [PoolExhaustedError] * 3
+        with pytest.raises(PoolExhaustedError):
+            await pool.fetch("after them")
+    assert await pool.fetch("released") == ["released"]
+
+
 @pytest.mark.parametrize("state", ["closed", "in_transaction"])
 async def test_an_unusable_connection_is_replaced(state: str) -> None:
     server = FakeServer()
