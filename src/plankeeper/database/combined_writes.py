@@ -21,7 +21,8 @@ class Write(NamedTuple):
     """A statement without a result. `$1` is the plan manager, and `parameters` the number of its parameters.
 
     `ctes` are the common table expressions before `main`, which inserts, updates or deletes. Their names differ from
-    those of all writes that can wait with it. `guard` is an expression that raises an error if nothing may be written.
+    those of all writes that can wait with it. `guard` is an expression that raises an error if nothing may be written;
+    with it, `main` may be empty.
     """
 
     ctes: LiteralString
@@ -43,7 +44,8 @@ def combine(writes: tuple[Write, ...]) -> LiteralString:
     offset = 0
     for write in writes:
         parts.append(_renumber(write.ctes, write.parameters, offset))
-        mains.append(_renumber(write.main, write.parameters, offset))
+        if write.main:
+            mains.append(_renumber(write.main, write.parameters, offset))
         offset += write.parameters - 1
     guards: list[LiteralString] = [each.guard for each in writes if each.guard]
     last: LiteralString = "select " + ", ".join(guards) if guards else mains.pop()

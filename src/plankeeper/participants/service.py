@@ -60,10 +60,11 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
         return unchanged
     await _require_visible_account_manager(ctx, change)
     before, after = await with_reference_names(ctx, old, new)
+    is_moved = (old.status, old.state) != (new.status, new.state)
     if isinstance(old, ParticipantVersion):
-        await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin)
+        await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin, is_moved=is_moved)
     else:
-        await store.update(ctx.tx, ctx.plan_manager_id, to_json(new))
+        await store.update(ctx.tx, ctx.plan_manager_id, to_json(new), is_moved=is_moved)
     await record_event(ctx, "participant.updated", before, after)
     return after
 

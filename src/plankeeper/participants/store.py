@@ -168,67 +168,72 @@ async def insert(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
     await tx.defer(INSERT, plan_manager_id, records)
 
 
-def _update(source: LiteralString, condition: LiteralString, *, parameters: int, guard: LiteralString = "") -> Write:
-    """Write the rows of `source`, and move them from their old totals to their new ones."""
-    return Write(
-        f"""
-        new as materialized (
-            select * from {source}
-        ), old as (
-            select old.status, old.state
-            from participants old join new on new.id = old.id
-            where old.plan_manager_id = $1
-        ), changed as (
-            update participants participant set
-                -- the sub-select only turns the columns of `new` into a list
-                ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = statement_timestamp()
-            from new
-            where participant.plan_manager_id = $1 and participant.id = new.id{condition}
-            returning participant.status, participant.state
-        )
-        """,
-        """
-        insert into participant_counts (plan_manager_id, status, state, amount)
-        select $1, status, coalesce(state, ''), sum(difference)
-        from (
-            select status, state, 1 as difference from changed union all select status, state, -1 from old
-        ) differences
-        group by status, coalesce(state, '')
-        having sum(difference) <> 0
-        """,
-        parameters,
-        guard,
-    )
+def _update(condition: LiteralString) -> LiteralString:
+    """Write the rows of `new`."""
+    return f"""
+        update participants participant set
+            -- the sub-select only turns the columns of `new` into a list
+            ({COLUMNS}) = (select {COLUMNS} from (select new.*) written), updated_at = statement_timestamp()
+        from new
+        where participant.plan_manager_id = $1 and participant.id = new.id{condition}
+        returning participant.status, participant.state
+    """
 
 
 # A set is planned as a hundred rows, for which PostgreSQL reads the whole table of a small office.
-UPDATE = _update("json_populate_record(null::participants, $2)", "", parameters=2)
+_ONE: LiteralString = "new as materialized (select * from json_populate_record(null::participants, $2))"
+_MANY: LiteralString = "new as materialized (select * from json_populate_recordset(null::participants, $2))"
+_OLD: LiteralString = """
+    old as (
+        select old.status, old.state
+        from participants old join new on new.id = old.id
+        where old.plan_manager_id = $1
+    )
+"""
+_MOVE: LiteralString = """
+    insert into participant_counts (plan_manager_id, status, state, amount)
+    select $1, status, coalesce(state, ''), sum(difference)
+    from (
+        select status, state, 1 as difference from changed union all select status, state, -1 from old
+    ) differences
+    group by status, coalesce(state, '')
+    having sum(difference) <> 0
+"""
+UPDATE = Write(_ONE, _update(""), parameters=2)
+UPDATE_AND_MOVE = Write(f"{_ONE}, {_OLD}, changed as ({_update('')})", _MOVE, parameters=2)
 
 
-async def update(tx: Transaction, plan_manager_id: UUID, record: str) -> None:
-    """Update a participant that the caller has locked, and the totals. `record` is the JSON of a ParticipantRow."""
-    await tx.defer(UPDATE, plan_manager_id, record)
+async def update(tx: Transaction, plan_manager_id: UUID, record: str, *, is_moved: bool) -> None:
+    """Update a participant that the caller has locked. `record` is the JSON of a ParticipantRow.
+
+    `is_moved`: its status or its state changes, so that it moves from one total to another.
+    """
+    if is_moved:
+        await tx.defer(UPDATE_AND_MOVE, plan_manager_id, record)
+    else:
+        await tx.defer(UPDATE, plan_manager_id, record)
 
 
 # A concurrent update that commits first leaves no row with this version, even if this statement waited for it.
-UPDATE_VERSION = _update(
-    "json_populate_record(null::participants, $2)",
-    " and participant.xmin = $3",
-    parameters=3,
-    guard="require_unchanged(exists (select from changed))",
-)
+_VERSION: LiteralString = f"changed as ({_update(' and participant.xmin = $3')})"
+_GUARD: LiteralString = "require_unchanged(exists (select from changed))"
+UPDATE_VERSION = Write(f"{_ONE}, {_VERSION}", "", parameters=3, guard=_GUARD)
+UPDATE_AND_MOVE_VERSION = Write(f"{_ONE}, {_OLD}, {_VERSION}", _MOVE, parameters=3, guard=_GUARD)
 
 
-async def update_version(tx: Transaction, plan_manager_id: UUID, record: str, version: int) -> None:
+async def update_version(tx: Transaction, plan_manager_id: UUID, record: str, version: int, *, is_moved: bool) -> None:
     """As `update`, for a participant that isn't locked. It fails unless the row still has this version."""
-    await tx.defer(UPDATE_VERSION, plan_manager_id, record, version)
+    if is_moved:
+        await tx.defer(UPDATE_AND_MOVE_VERSION, plan_manager_id, record, version)
+    else:
+        await tx.defer(UPDATE_VERSION, plan_manager_id, record, version)
 
 
-UPDATE_MANY = _update("json_populate_recordset(null::participants, $2)", "", parameters=2)
+UPDATE_MANY = Write(f"{_MANY}, {_OLD}, changed as ({_update('')})", _MOVE, parameters=2)
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
-    """As `update`, for a JSON list."""
+    """Update participants that the caller has locked, and the totals. `records` is a JSON list of ParticipantRow."""
     await tx.defer(UPDATE_MANY, plan_manager_id, records)
 
 

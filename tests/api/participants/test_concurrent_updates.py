@@ -23,9 +23,9 @@ def updates_of(api: Client, participant_id: str) -> list[dict[str, Any]]:
 def test_concurrent_updates_of_a_participant_keep_each_other(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     sent, update_version = Counter[str](), store.update_version
 
-    async def count_and_update(*given: Any) -> None:
+    async def count_and_update(*given: Any, **options: Any) -> None:
         sent["without a lock"] += 1
-        await update_version(*given)
+        await update_version(*given, **options)
 
     monkeypatch.setattr(store, "update_version", count_and_update)
     participant_id = api.create("/participants", {"state": "NSW"})["id"]
@@ -51,9 +51,9 @@ def test_an_update_that_another_one_overtakes_starts_again_with_a_lock(
 ) -> None:
     made, update_version = UUID(api.create("/participants", {"state": "NSW"})["id"]), store.update_version
 
-    async def be_overtaken(*given: Any) -> None:
+    async def be_overtaken(*given: Any, **options: Any) -> None:
         await server.db.execute("update participants set city = 'Hobart' where id = $1", made)
-        await update_version(*given)
+        await update_version(*given, **options)
 
     monkeypatch.setattr(store, "update_version", be_overtaken)
     updated = api.put(f"/participants/{made}?view=full", {"postcode": "7000"}).json()
@@ -66,9 +66,11 @@ def test_an_update_with_if_match_locks_the_participant(api: Client, monkeypatch:
     made = api.create("/participants", {"state": "NSW"})["id"]
     tag = api.get(f"/participants/{made}").headers["etag"]
 
-    async def fail(*_given: object) -> None:
+    async def fail(*_given: object, **_options: object) -> None:
         raise AssertionError("it must have a lock")
 
     monkeypatch.setattr(store, "update_version", fail)
-    response = api.put(f"/participants/{made}", {"city": "Perth"}, headers={"If-Match": tag})
+    response = api.put(f"/participants/{made}", {"city": "Perth", "state": "WA"}, headers={"If-Match": tag})
     assert (response.status_code, response.headers["content-location"]) == (200, f"/api/public/v1/participants/{made}")
+    totals = [api.get("/participants", state=state).json()["pagination"]["total"] for state in ("NSW", "WA")]
+    assert totals == [0, 1]
