@@ -46,10 +46,26 @@ class ParticipantRow(Struct):
     participant_receives_statements: bool = False
 
 
-class ParticipantVersion(ParticipantRow, kw_only=True):
-    """A participant as read without a lock. `xmin` is the number of the transaction that wrote the row."""
+class ParticipantVersion(ParticipantRow):
+    """A participant as read without a lock, with the names of its references.
 
-    xmin: int
+    `xmin` is the number of the transaction that wrote the row.
+    """
+
+    exit_reason_category_name: str | None = None
+    exit_reason_subcategory_name: str | None = None
+    account_manager_name: str | None = None
+    xmin: int = 0
+
+    @property
+    def reference_names(self) -> dict[str, str]:
+        """The names by id, for a participant that is as it was read."""
+        names = {
+            self.exit_reason_category_id: self.exit_reason_category_name,
+            self.exit_reason_subcategory_id: self.exit_reason_subcategory_name,
+            self.account_manager_id: self.account_manager_name,
+        }
+        return {str(id_): name for id_, name in names.items() if name is not None}
 
 
 def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participant:

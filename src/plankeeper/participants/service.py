@@ -1,6 +1,6 @@
 """Operations on participants that the API and the console share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -55,11 +55,12 @@ async def update(ctx: WriteContext, participant_id: UUID, change: ParticipantUpd
     """Apply the members that are set; raises NotFound."""
     old = or_404(await _get_for_update(ctx, participant_id))
     new = apply_patch(change, old)
+    known = old.reference_names if isinstance(old, ParticipantVersion) else None
     if not is_changed(old, new):
-        [unchanged] = await with_reference_names(ctx, old)
+        [unchanged] = await with_reference_names(ctx, old, known=known)
         return unchanged
     await _require_visible_account_manager(ctx, change)
-    before, after = await with_reference_names(ctx, old, new)
+    before, after = await with_reference_names(ctx, old, new, known=known)
     is_moved = (old.status, old.state) != (new.status, new.state)
     if isinstance(old, ParticipantVersion):
         await store.update_version(ctx.tx, ctx.plan_manager_id, to_json(new), old.xmin, is_moved=is_moved)
@@ -96,10 +97,13 @@ async def delete_many(ctx: WriteContext, participant_ids: Sequence[UUID]) -> Non
     await record_events(ctx, [("participant.deleted", each, None) for each in before])
 
 
-async def with_reference_names(ctx: WriteContext, *rows: ParticipantRow) -> list[Participant]:
-    """The rows in the full shape, with the names of their references."""
-    ids = reference_ids(*rows)
-    names = await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, ids) if ids else {}
+async def with_reference_names(
+    ctx: WriteContext, *rows: ParticipantRow, known: Mapping[str, str] | None = None
+) -> list[Participant]:
+    """The rows in the full shape, with the names of their references; `known` are names by id that needn't be read."""
+    names = dict(known or {})
+    if unknown := [each for each in reference_ids(*rows) if str(each) not in names]:
+        names |= await store.reference_names(ctx.tx.reader, ctx.plan_manager_id, unknown)
     return [with_references(row, names) for row in rows]
 
 

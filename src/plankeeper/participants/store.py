@@ -26,17 +26,22 @@ PLAN_COLUMNS: LiteralString = """
 COLUMNS: LiteralString = f"{PERSON_COLUMNS}, {REFERENCE_COLUMNS}, {PLAN_COLUMNS}"
 SUMMARY_COLUMNS: LiteralString = "id, first_name, last_name, participant_number, email, state"
 
-# The columns of Participant, from a sub-select `participant` and ACCOUNT_MANAGER_NAME. Names come from sub-selects, one
-# of them lateral, so that PostgreSQL remembers the names of the few account managers: joins would build hash tables.
-FULL_COLUMNS: LiteralString = f"""
-    id, {PERSON_COLUMNS}, {PLAN_COLUMNS},
-    exit_reason_category_id, case when exit_reason_category_id is not null then (
+# Names come from sub-selects, one of them lateral, so that PostgreSQL remembers the names of the few account managers:
+# joins would build hash tables.
+CATEGORY_NAME: LiteralString = """
+    case when exit_reason_category_id is not null then (
         select name from exit_reasons where plan_manager_id = $1 and id = participant.exit_reason_category_id
-    ) end as exit_reason_category_name,
-    exit_reason_subcategory_id, case when exit_reason_subcategory_id is not null then (
+    ) end as exit_reason_category_name
+"""
+SUBCATEGORY_NAME: LiteralString = """
+    case when exit_reason_subcategory_id is not null then (
         select name from exit_reasons where plan_manager_id = $1 and id = participant.exit_reason_subcategory_id
-    ) end as exit_reason_subcategory_name,
-    account_manager_id, manager.name as account_manager_name
+    ) end as exit_reason_subcategory_name
+"""
+# The columns of Participant, from a sub-select `participant` and ACCOUNT_MANAGER_NAME.
+FULL_COLUMNS: LiteralString = f"""
+    id, {PERSON_COLUMNS}, {PLAN_COLUMNS}, exit_reason_category_id, {CATEGORY_NAME},
+    exit_reason_subcategory_id, {SUBCATEGORY_NAME}, account_manager_id, manager.name as account_manager_name
 """
 ACCOUNT_MANAGER_NAME: LiteralString = """
     left join lateral (
@@ -106,7 +111,10 @@ async def select_for_update(
 
 
 GET_MANY_VERSIONS = f"""
-    select id, {COLUMNS}, xmin from participants where plan_manager_id = $1 and id = any ($2)
+    select id, {COLUMNS}, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name, participant.xmin
+    from participants participant
+    {ACCOUNT_MANAGER_NAME}
+    where plan_manager_id = $1 and id = any ($2)
 """
 
 
