@@ -64,7 +64,7 @@ class AccountManagerImport(Struct, forbid_unknown_fields=True, kw_only=True):
     deleted: bool | UnsetType = UNSET
 
 
-class AccountManagerListQuery(ResourceListQuery):
+class AccountManagerListQuery(ResourceListQuery, frozen=True):
     """Filters for the list."""
 
     sort: DefaultSort = UNSET

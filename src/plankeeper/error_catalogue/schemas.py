@@ -23,5 +23,5 @@ class ErrorCatalogueEntry(Struct):
     description: Annotated[str, Meta(description="A sentence that explains the code.")]
 
 
-class ErrorCatalogueListQuery(CodeListQuery):
+class ErrorCatalogueListQuery(CodeListQuery, frozen=True):
     """The list of the catalogue, without filters."""

@@ -93,7 +93,7 @@ class QueuedEvents(Struct):
     notify: bool
 
 
-class EventListQuery(UuidListQuery):
+class EventListQuery(UuidListQuery, frozen=True):
     """Filters and the start of the feed, which supports cursors only."""
 
     after: Annotated[

@@ -81,7 +81,7 @@ _SortedNumberCursor = Annotated[
 _CodeCursor = Annotated[str, _cursor("0|[a-z][a-z_]{0,99}", "0 or an error code")]
 
 
-class ListQuery(Query):
+class ListQuery(Query, frozen=True):
     """The parameters of every list. Subclasses narrow `after` to their kind of id."""
 
     limit: Limit = 20
@@ -105,7 +105,7 @@ class ListQuery(Query):
         return any(getattr(self, name) is not UNSET for name in self.__struct_fields__ if name not in _NON_FILTERS)
 
 
-class UuidListQuery(ListQuery):
+class UuidListQuery(ListQuery, frozen=True):
     """A list ordered by UUID. Its rows follow `start`: the nil UUID, which no row has, at the beginning."""
 
     after: _UuidCursor | UnsetType = UNSET
@@ -134,7 +134,7 @@ _SORT_DESCRIPTION = (
 SORT = Meta(description=_SORT_DESCRIPTION)
 
 
-class ViewQuery(Query):
+class ViewQuery(Query, frozen=True):
     """Selects the shape of the response."""
 
     view: ViewField = UNSET
@@ -149,7 +149,7 @@ _DefaultSort = Annotated[
 DefaultSort = Annotated[_DefaultSort | UnsetType, EXTENSION, SORT]
 
 
-class SortableQuery(ListQuery):
+class SortableQuery(ListQuery, frozen=True):
     """The parameters of every list of stored resources. Each list declares `sort` with its own orders."""
 
     view: ViewField = UNSET
@@ -183,7 +183,7 @@ class SortableQuery(ListQuery):
         return not starts_list and self.has_sealed_cursor != (self.order is not None)
 
 
-class ResourceListQuery(UuidListQuery, SortableQuery):
+class ResourceListQuery(UuidListQuery, SortableQuery, frozen=True):
     """A list of resources whose ids are UUIDs."""
 
     after: _SortedUuidCursor | UnsetType = UNSET
@@ -192,7 +192,7 @@ class ResourceListQuery(UuidListQuery, SortableQuery):
     ] = UNSET
 
 
-class NumberedListQuery(SortableQuery):
+class NumberedListQuery(SortableQuery, frozen=True):
     """A list of resources whose ids are whole numbers. Its rows follow `start`."""
 
     after: _SortedNumberCursor | UnsetType = UNSET
@@ -207,7 +207,7 @@ class NumberedListQuery(SortableQuery):
         return 0 if self.after is UNSET else int(str(self.after))
 
 
-class CodeListQuery(ListQuery):
+class CodeListQuery(ListQuery, frozen=True):
     """A list ordered by a code. Its rows follow `start`."""
 
     after: _CodeCursor | UnsetType = UNSET

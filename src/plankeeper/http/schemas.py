@@ -165,7 +165,7 @@ class EmptyResponse(Struct):
     """An empty object, the response to a delete."""
 
 
-class Query(Struct, forbid_unknown_fields=True, kw_only=True):
+class Query(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """The query parameters of an operation."""
 
 

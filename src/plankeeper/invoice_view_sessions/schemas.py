@@ -64,7 +64,7 @@ class StaleSession(Struct):
     id: UUID
 
 
-class InvoiceViewSessionListQuery(ResourceListQuery):
+class InvoiceViewSessionListQuery(ResourceListQuery, frozen=True):
     """Filters for the list. They combine with AND."""
 
     sort: DefaultSort = UNSET

@@ -182,7 +182,7 @@ InvoiceSort = Annotated[
 ]
 
 
-class InvoiceListQuery(ResourceListQuery):
+class InvoiceListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: Annotated[InvoiceSort | UnsetType, EXTENSION, SORT] = UNSET

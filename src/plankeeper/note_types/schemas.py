@@ -61,7 +61,7 @@ class NoteTypeImport(NoteTypeCreate):
     id: Annotated[int, Meta(ge=1, le=2**53)] | UnsetType = UNSET
 
 
-class NoteTypeListQuery(NumberedListQuery):
+class NoteTypeListQuery(NumberedListQuery, frozen=True):
     """The query of the list."""
 
     sort: DefaultSort = UNSET

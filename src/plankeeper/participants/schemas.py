@@ -212,7 +212,7 @@ ParticipantSort = Annotated[
 ]
 
 
-class ParticipantListQuery(ResourceListQuery):
+class ParticipantListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: Annotated[ParticipantSort | UnsetType, EXTENSION, SORT] = UNSET

@@ -108,7 +108,7 @@ class ProviderImport(ProviderUpdate):
     created_at: AwareDatetime | UnsetType = UNSET
 
 
-class ProviderListQuery(ResourceListQuery):
+class ProviderListQuery(ResourceListQuery, frozen=True):
     """Filters of the list, combined with AND."""
 
     sort: DefaultSort = UNSET

@@ -161,7 +161,7 @@ class TeamMemberImport(TeamMemberCreate):
     pm_profile_id: NewId | None | UnsetType = UNSET
 
 
-class TeamMemberListQuery(ResourceListQuery):
+class TeamMemberListQuery(ResourceListQuery, frozen=True):
     """The query of the list."""
 
     sort: DefaultSort = UNSET

@@ -194,13 +194,13 @@ class DeliveryCount(Struct):
     attempts: int
 
 
-class WebhookEndpointListQuery(ResourceListQuery):
+class WebhookEndpointListQuery(ResourceListQuery, frozen=True):
     """The query of the list."""
 
     sort: DefaultSort = UNSET
 
 
-class DeliveryListQuery(UuidListQuery):
+class DeliveryListQuery(UuidListQuery, frozen=True):
     """Filters for the deliveries of an endpoint."""
 
     status: Annotated[
