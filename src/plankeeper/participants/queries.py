@@ -1,7 +1,10 @@
 """The list of participants in SQL: pages and totals for any set of filters."""
 
+from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID
+
+from msgspec import Struct
 
 from plankeeper.database.client import Executor
 from plankeeper.database.filters import Filter, FilteredList
@@ -79,15 +82,40 @@ async def count(db: Executor, plan_manager_id: UUID, query: ParticipantListQuery
     return await LIST.count(db, plan_manager_id, query, **search)
 
 
-SUM = """
-    select coalesce(sum(amount), 0)::bigint
-    from participant_counts
-    where plan_manager_id = $1
-        and ($2::text is null or status = $2)
-        and ($3::text is null or state = upper($3))
+class ParticipantTotal(Struct):
+    """The number of participants with a status and a state; null stands for all."""
+
+    status: str | None
+    state: str | None
+    amount: int
+
+    @property
+    def id(self) -> tuple[str | None, str | None]:
+        """By which concurrent requests for totals find theirs."""
+        return self.status, self.state
+
+
+SUM_MANY = """
+    select status, state, (
+        select coalesce(sum(amount), 0)::bigint
+        from participant_counts
+        where plan_manager_id = $1
+            and (total.status is null or status = total.status)
+            and (total.state is null or state = upper(total.state))
+    ) as amount
+    from unnest($2::text[], $3::text[]) as total (status, state)
 """
+
+
+async def sum_many(
+    db: Executor, plan_manager_id: UUID, filters: Sequence[tuple[object, object]]
+) -> list[ParticipantTotal]:
+    """The stored totals of participants with these statuses and states."""
+    statuses, states = ([each[column] for each in filters] for column in (0, 1))
+    return await db.rows(ParticipantTotal, SUM_MANY, plan_manager_id, statuses, states)
 
 
 async def sum_counts(db: Executor, plan_manager_id: UUID, status: object, state: object) -> int:
     """The stored total of participants with a status and a state; null stands for all."""
-    return await db.one(int, SUM, plan_manager_id, status, state)
+    total = await db.load(sum_many, plan_manager_id, (status, state))
+    return total.amount if total else 0

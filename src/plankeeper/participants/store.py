@@ -112,9 +112,7 @@ async def select_for_update(
 
 GET_MANY_VERSIONS = f"""
     select id, {COLUMNS}, {CATEGORY_NAME}, {SUBCATEGORY_NAME}, manager.name as account_manager_name, participant.xmin
-    from participants participant
-    {ACCOUNT_MANAGER_NAME}
-    where plan_manager_id = $1 and id = any ($2)
+    from participants participant {ACCOUNT_MANAGER_NAME} where plan_manager_id = $1 and id = any ($2)
 """
 
 
