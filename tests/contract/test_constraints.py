@@ -17,14 +17,14 @@ _SEQUENCER = "written by the sequencer, or by the recorder with ids that it just
 UNBREAKABLE = {
     **dict.fromkeys(
         [
-            "api_key_plan_managers_plan_manager_id_fkey", "events_plan_manager_id_fkey",
+            "api_key_plan_managers_plan_manager_id_fkey",
             "exit_reasons_plan_manager_id_fkey",
             "invoice_view_sessions_plan_manager_id_fkey", "invoices_plan_manager_id_fkey",
             "note_types_plan_manager_id_fkey", "participants_plan_manager_id_fkey",
             "account_manager_links_plan_manager_id_fkey", "saved_views_plan_manager_id_fkey",
             "list_settings_plan_manager_id_fkey",
             "invoice_counts_plan_manager_id_fkey", "provider_counts_plan_manager_id_fkey",
-            "participant_counts_plan_manager_id_fkey", "legal_holds_plan_manager_id_fkey",
+            "legal_holds_plan_manager_id_fkey",
             "webhook_deliveries_plan_manager_id_fkey",
             "webhook_endpoints_plan_manager_id_fkey", "providers_plan_manager_id_fkey", "users_plan_manager_id_fkey",
         ],

@@ -73,6 +73,11 @@ def add_constraint(table: LiteralString, name: LiteralString, definition: Litera
     _retry(lambda: _run(f"alter table {table} validate constraint {name}"))
 
 
+def drop_constraint(table: LiteralString, name: LiteralString) -> None:
+    """Drop a constraint on which no server relies, also not one of the release before."""
+    execute(f"alter table {table} drop constraint if exists {name}")
+
+
 def update_in_batches(table: LiteralString, assignments: LiteralString, where: LiteralString) -> None:
     """Update the rows of a tenant table that meet a condition, a thousand per transaction, in order of their ids.
 
