@@ -37,7 +37,7 @@ def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plankeeper.api_keys.cache.REPORT_INTERVAL", 0.0)
 
 
-DELETE_KEYS = "truncate api_keys, plan_managers, event_queue cascade"
+DELETE_KEYS = "truncate api_keys, plan_managers, events, event_queue cascade"
 
 
 @pytest.fixture(scope="module")
