@@ -205,6 +205,8 @@ async def explain(connection: Any, statement: Statement) -> str:
         literals[int(number) - 1] = "'{7}'"
     for number in re.findall(r"\$(\d+)::uuid\[\] is null", sql):
         literals[int(number) - 1] = "null::uuid[]"  # all plan managers, not some
+    for number in re.findall(r"json_populate_record\(null::\w+, \$(\d+)\)", sql):
+        literals[int(number) - 1] = "'{}'::json"  # Citus reads it while it plans
     text = re.sub(r"\$(\d+)", lambda match: literals[int(match[1]) - 1], sql)
     return "\n".join(record[0] for record in await connection.fetch(f"explain (costs off) {text}"))
 
