@@ -205,8 +205,9 @@ _MOVE: LiteralString = """
     group by status, coalesce(state, '')
     having sum(difference) <> 0
 """
+_CHANGED: LiteralString = f"changed as ({_update('')})"
 UPDATE = Write(_ONE, _update(""), parameters=2)
-UPDATE_AND_MOVE = Write(f"{_ONE}, {_OLD}, changed as ({_update('')})", _MOVE, parameters=2)
+UPDATE_AND_MOVE = Write(f"{_ONE}, {_OLD}, {_CHANGED}", _MOVE, parameters=2)
 
 
 async def update(tx: Transaction, plan_manager_id: UUID, record: str, *, is_moved: bool) -> None:
@@ -221,10 +222,10 @@ async def update(tx: Transaction, plan_manager_id: UUID, record: str, *, is_move
 
 
 # A concurrent update that commits first leaves no row with this version, even if this statement waited for it.
-_VERSION: LiteralString = f"changed as ({_update(' and participant.xmin = $3')})"
+_CHANGED_VERSION: LiteralString = f"changed as ({_update(' and participant.xmin = $3')})"
 _GUARD: LiteralString = "require_unchanged(exists (select from changed))"
-UPDATE_VERSION = Write(f"{_ONE}, {_VERSION}", "", parameters=3, guard=_GUARD)
-UPDATE_AND_MOVE_VERSION = Write(f"{_ONE}, {_OLD}, {_VERSION}", _MOVE, parameters=3, guard=_GUARD)
+UPDATE_VERSION = Write(f"{_ONE}, {_CHANGED_VERSION}", "", parameters=3, guard=_GUARD)
+UPDATE_AND_MOVE_VERSION = Write(f"{_ONE}, {_OLD}, {_CHANGED_VERSION}", _MOVE, parameters=3, guard=_GUARD)
 
 
 async def update_version(tx: Transaction, plan_manager_id: UUID, record: str, version: int, *, is_moved: bool) -> None:
@@ -235,7 +236,7 @@ async def update_version(tx: Transaction, plan_manager_id: UUID, record: str, ve
         await tx.defer(UPDATE_VERSION, plan_manager_id, record, version)
 
 
-UPDATE_MANY = Write(f"{_MANY}, {_OLD}, changed as ({_update('')})", _MOVE, parameters=2)
+UPDATE_MANY = Write(f"{_MANY}, {_OLD}, {_CHANGED}", _MOVE, parameters=2)
 
 
 async def update_many(tx: Transaction, plan_manager_id: UUID, records: str) -> None:
