@@ -43,11 +43,14 @@ class RunningServer:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._ready = threading.Event()
+        self._start_error: Exception | None = None
         self._thread = threading.Thread(target=self._main, daemon=True)
 
     def start(self) -> "RunningServer":
         self._thread.start()
         assert self._ready.wait(60), "the server did not start"
+        if self._start_error:
+            raise self._start_error
         return self
 
     def stop(self) -> None:
@@ -72,8 +75,16 @@ class RunningServer:
 
     def _main(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_until_complete(self._serve())
-        self.loop.close()
+        try:
+            self.loop.run_until_complete(self._serve())
+        except Exception as error:
+            if self._ready.is_set():
+                raise
+            self._socket.close()
+            self._start_error = error  # `start` raises it
+            self._ready.set()
+        finally:
+            self.loop.close()
 
     async def _serve(self) -> None:
         config = uvicorn.Config(
@@ -85,6 +96,9 @@ class RunningServer:
             serving = asyncio.create_task(self._server.serve([self._socket]))
             while not self._server.started and not serving.done():
                 await asyncio.sleep(0.01)
+            if not self._server.started:
+                await serving
+                raise RuntimeError("the server's start-up failed: its log says why")
             self._ready.set()
             await serving
 

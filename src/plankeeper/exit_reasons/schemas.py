@@ -12,7 +12,7 @@ class ExitReason(Struct, kw_only=True):
 
     id: UUID
     name: str
-    parent_id: UUID | str | None = None
+    parent_id: UUID | None = None
 
 
 class ExitReasonImport(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -43,7 +43,7 @@ SELECT_FOR_UPDATE: LiteralString = GET_MANY + " for update"
 
 
 async def select_for_update(
-    tx: Transaction, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID | str]
+    tx: Transaction, plan_manager_id: UUID, exit_reason_ids: Sequence[UUID]
 ) -> list[ExitReason]:
     """The rows that exist among the ids, locked until the transaction ends."""
     return await tx.rows(ExitReason, SELECT_FOR_UPDATE, plan_manager_id, exit_reason_ids)

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
-from typing import Annotated, Any, TypeVar
+from functools import cache, lru_cache
+from typing import Annotated, Any, TypeVar, get_args
+from uuid import UUID
 
 import msgspec
 from email_validator import EmailNotValidError, validate_email
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import fields
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
@@ -157,8 +159,26 @@ def custom_schema(kind: type) -> dict[str, Any]:
 
 def apply_patch(change: Struct, before: S) -> S:
     """`before` with the fields that `change` sets; fields that are UNSET stay unchanged."""
-    members = {name: getattr(change, name) for name in change.__struct_fields__}
-    return msgspec.structs.replace(before, **{name: value for name, value in members.items() if value is not UNSET})
+    given = {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not UNSET}
+    return msgspec.structs.replace(before, **to_row_values(type(before), given))
+
+
+def to_row_values(row_type: type[Struct], values: dict[str, Any]) -> dict[str, Any]:
+    """Values of a request as those of a row: ids are texts in a request, and UUIDs in a row."""
+    for name in _uuid_fields(row_type):
+        if isinstance(value := values.get(name), str):
+            values[name] = UUID(value)
+    return values
+
+
+@cache
+def _uuid_fields(row_type: type[Struct]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(row_type) if has_type(field.type, UUID))
+
+
+def has_type(annotation: Any, kind: type) -> bool:
+    """Whether an annotation is a type, or a union or Annotated that contains it."""
+    return annotation is kind or any(has_type(each, kind) for each in get_args(annotation))
 
 
 class EmptyResponse(Struct):

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict
 from uuid_utils.compat import uuid7
@@ -18,7 +19,6 @@ from plankeeper.import_export.reader import ImportRow, RowError
 from plankeeper.import_export.upsert import (
     ImportCounts,
     InvalidRowsError,
-    by_id,
     default_created_at,
     merge_record,
     normalize_id,
@@ -38,34 +38,37 @@ async def upsert(ctx: WriteContext, rows: Sequence[InvoiceImportRow]) -> ImportC
     errors = [error for row in rows for error in _validate_row(row, ctx.plan_manager_id)]
     if errors:
         raise InvalidRowsError(errors)
-    ids = [str(uuid7()) if row.values.id is UNSET else normalize_id(row.values.id) for row in rows]
+    ids = [uuid7() if row.values.id is UNSET else UUID(row.values.id) for row in rows]
     if len({*ids}) < len(ids):
         return await upsert_each(upsert, ctx, rows)
-    old = by_id(await store.select_for_update(ctx.tx, ctx.plan_manager_id, ids))
+    old = {each.id: each for each in await store.select_for_update(ctx.tx, ctx.plan_manager_id, ids)}
     affected = {*old, *await _same_number(ctx, old)}
-    before = by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(affected)))
+    before = await _get_many(ctx, affected)
     records = [_build_invoice(row, id_, old.get(id_)) for row, id_ in zip(rows, ids, strict=True)]
     await _save(ctx, rows, records, before)
-    newly_affected = {*await _same_number(ctx, ids)} - affected - {*ids}
-    before |= by_id(await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(newly_affected)))
-    await check(ctx, [UUID(each) for each in sorted(before)])
-    after = await store.get_many(ctx.tx, ctx.plan_manager_id, sorted({*before, *ids}))
-    pairs = [(before.get(normalize_id(each.id)), each) for each in after]
+    before |= await _get_many(ctx, {*await _same_number(ctx, ids)} - affected - {*ids})
+    await check(ctx, sorted(before))
+    after = await _get_many(ctx, {*before, *ids})
+    pairs = [(before.get(id_), each) for id_, each in after.items()]
     await record_events(
         ctx, [("invoice.updated" if previous else "invoice.created", previous, each) for previous, each in pairs]
     )
-    changed = [each.id for previous, each in pairs if normalize_id(each.id) in old and previous != each]
+    changed = [each.id for previous, each in pairs if each.id in old and previous != each]
     await store.touch(ctx.tx, ctx.plan_manager_id, changed)
     await count_store.add(ctx.tx, ctx.plan_manager_id, list(old.values()), records)
     return ImportCounts(len(rows) - len(old), len(changed), len(old) - len(changed))
 
 
-async def _same_number(ctx: WriteContext, ids: Iterable[str]) -> list[str]:
-    found = await check_store.same_number(ctx.tx, ctx.plan_manager_id, [UUID(each) for each in ids])
-    return [str(each) for each in found]
+async def _get_many(ctx: WriteContext, ids: Iterable[UUID]) -> dict[UUID, InvoiceWithLines]:
+    """The invoices by id, in order of id."""
+    return {each.id: each for each in await store.get_many(ctx.tx, ctx.plan_manager_id, sorted(ids))}
 
 
-def _build_invoice(row: InvoiceImportRow, id_: str, old: InvoiceRow | None) -> InvoiceRow:
+async def _same_number(ctx: WriteContext, ids: Iterable[UUID]) -> list[UUID]:
+    return await check_store.same_number(ctx.tx, ctx.plan_manager_id, list(ids))
+
+
+def _build_invoice(row: InvoiceImportRow, id_: UUID, old: InvoiceRow | None) -> InvoiceRow:
     overrides: dict[str, Any] = {"id": id_}
     state = unset_to_none(row.values.state_management)
     if state is not None and state.ignored_errors is not UNSET:
@@ -77,7 +80,7 @@ async def _save(
     ctx: WriteContext,
     rows: Sequence[InvoiceImportRow],
     records: Sequence[InvoiceRow],
-    before: Mapping[str, InvoiceWithLines],
+    before: Mapping[UUID, InvoiceWithLines],
 ) -> None:
     """Write invoices, and the lines of those whose rows have `line_items`. New ones are checked before that."""
     replaced = [(row, record) for row, record in zip(rows, records, strict=True) if row.values.line_items is not UNSET]
@@ -88,18 +91,16 @@ async def _save(
         await store.update_many(ctx.tx, ctx.plan_manager_id, to_json(updated))
         await store.delete_lines(ctx.tx, ctx.plan_manager_id, [record.id for _, record in replaced])
     if created:
-        results = by_id(await check_new(ctx, to_json(created), lines))
-        checked = [asdict(record) | asdict(results[normalize_id(record.id)]) for record in created]
+        results = {each.id: each for each in await check_new(ctx, to_json(created), lines)}
+        checked = [asdict(record) | asdict(results[record.id]) for record in created]
         await store.insert(ctx.tx, ctx.plan_manager_id, to_json(checked))
     await store.insert_lines(ctx.tx, ctx.plan_manager_id, lines)
 
 
 def _build_lines(
-    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[str, InvoiceWithLines]
+    replaced: Iterable[tuple[InvoiceImportRow, InvoiceRow]], before: Mapping[UUID, InvoiceWithLines]
 ) -> list[InvoiceLineRow]:
-    created_at_by_id = {
-        normalize_id(item.id): item.created_at for invoice in before.values() for item in invoice.line_items
-    }
+    created_at_by_id = {item.id: item.created_at for invoice in before.values() for item in invoice.line_items}
     return [
         _build_line(item, position, record, created_at_by_id)
         for row, record in replaced
@@ -108,17 +109,14 @@ def _build_lines(
 
 
 def _build_line(
-    item: InvoiceLineImport, position: int, invoice: InvoiceRow, created_at_by_id: Mapping[str, datetime]
+    item: InvoiceLineImport, position: int, invoice: InvoiceRow, created_at_by_id: Mapping[UUID, datetime]
 ) -> InvoiceLineRow:
-    values: dict[str, Any] = {
-        name: value for name in item.__struct_fields__ if (value := getattr(item, name)) is not UNSET
-    }
-    values.pop("invoice", None)
-    defaults: dict[str, Any] = {
-        "id": uuid7(),
-        "created_at": created_at_by_id.get(normalize_id(item.id)) or datetime.now(UTC),
-    }
-    return InvoiceLineRow(**(defaults | values), invoice_id=invoice.id, position=position)
+    id_ = uuid7() if item.id is UNSET else UUID(item.id)
+    created_at = created_at_by_id.get(id_) or datetime.now(UTC)
+    line = InvoiceLineRow(id=id_, invoice_id=invoice.id, position=position, created_at=created_at)
+    names = [name for name in item.__struct_fields__ if name not in ("id", "invoice")]
+    given = {name: value for name in names if (value := getattr(item, name)) is not UNSET}
+    return msgspec.structs.replace(line, **given)
 
 
 def _validate_row(row: InvoiceImportRow, plan_manager_id: UUID) -> Iterator[RowError]:

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from uuid_utils.compat import uuid7
 
 from plankeeper.events.recorder import record_events
@@ -18,7 +19,6 @@ from plankeeper.import_export.upsert import (
     has_changed,
     map_collecting_errors,
     merge_record,
-    normalize_id,
     upsert_each,
 )
 from plankeeper.participants.store import find_by_numbers
@@ -30,36 +30,35 @@ from plankeeper.users.store import get_by_ids_or_emails as find_users
 from plankeeper.users.store import upsert as upsert_users
 
 TeamMemberImportRow = ImportRow[TeamMemberImport]
-MemberKey = tuple[str, str]  # a participant's id and a member's
+MemberKey = tuple[UUID, UUID | None]  # a participant's id and a member's, if the row has it
 
 
 class UserLookup(NamedTuple):
     """The users that rows refer to: by id, and their ids by email in lower case."""
 
-    by_id: dict[str, User]
-    by_email: dict[str, str]
+    by_id: dict[UUID, User]
+    by_email: dict[str, UUID]
 
 
 class MemberIdentity(NamedTuple):
     """The ids of the member that a row describes."""
 
-    participant_id: str
-    id: str
-    user_id: str
-    pm_profile_id: str | None
+    participant_id: UUID
+    id: UUID
+    user_id: UUID
+    pm_profile_id: UUID | None
 
 
 async def upsert(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> ImportCounts:
     participants = await _resolve_participants(ctx, rows)
-    keys = [
-        (participant, normalize_id(unset_to_none(row.values.id)))
-        for row, participant in zip(rows, participants, strict=True)
-    ]
+    keys = [(participant, _uuid(row.values.id)) for row, participant in zip(rows, participants, strict=True)]
     old = await _select_for_update(ctx, keys)
     users = await _find_users(ctx, rows)
     identities = map_collecting_errors(
         lambda row, member_key: (
-            _existing_identity(row, old[member_key]) if member_key in old else _new_identity(row, member_key[0], users)
+            _existing_identity(row, member)
+            if (member := old.get(member_key))
+            else _new_identity(row, member_key[0], users)
         ),
         rows,
         keys,
@@ -79,20 +78,16 @@ async def upsert(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> Impo
     await upsert_users(ctx.tx, ctx.plan_manager_id, to_json(list(new_users.values())))
     await _save(ctx, created, changed)
     for row, identity in zip(rows, identities, strict=True):
-        row.values.participant_id, row.values.id = identity.participant_id, identity.id
+        row.values.participant_id, row.values.id = str(identity.participant_id), str(identity.id)
     return ImportCounts(len(created), len(changed), len(existing) - len(changed))
 
 
 async def _select_for_update(ctx: WriteContext, keys: Sequence[MemberKey]) -> dict[MemberKey, TeamMemberRow]:
     """The existing members by participant and id, locked."""
-    complete = [member_key for member_key in keys if member_key[1] != normalize_id(None)]
-    rows = await store.select_for_update(
-        ctx.tx,
-        ctx.plan_manager_id,
-        [member_key[0] for member_key in complete],
-        [member_key[1] for member_key in complete],
-    )
-    return {(normalize_id(each.participant_id), normalize_id(each.id)): each for each in rows}
+    complete = [(participant_id, id_) for participant_id, id_ in keys if id_]
+    participant_ids, member_ids = [each[0] for each in complete], [each[1] for each in complete]
+    rows = await store.select_for_update(ctx.tx, ctx.plan_manager_id, participant_ids, member_ids)
+    return {(each.participant_id, each.id): each for each in rows}
 
 
 async def _save(ctx: WriteContext, created: list[Any], changed: list[Any]) -> None:
@@ -132,42 +127,38 @@ def _existing_identity(row: TeamMemberImportRow, old: TeamMemberRow) -> MemberId
     email = unset_to_none(values.email)
     if email and email.lower() != (old.email or "").lower():
         raise invalid_row(row, "email", "cannot be changed")
-    if unset_to_none(values.user_id) and normalize_id(values.user_id) != normalize_id(old.user_id):
+    if _uuid(values.user_id) not in (None, old.user_id):
         raise invalid_row(row, "user_id", "is not the user of the member with this id")
-    profile_id = old.pm_profile_id if values.pm_profile_id is UNSET else values.pm_profile_id
-    if old.email is None and normalize_id(profile_id) not in (normalize_id(old.id), normalize_id(None)):
+    profile_id = old.pm_profile_id if values.pm_profile_id is UNSET else _uuid(values.pm_profile_id)
+    if old.email is None and profile_id not in (None, old.id):
         raise invalid_row(row, "pm_profile_id", "must equal the id for a member without an email")
-    profile_id = old.id if old.email is None else profile_id
-    return MemberIdentity(
-        normalize_id(old.participant_id),
-        normalize_id(old.id),
-        normalize_id(old.user_id),
-        normalize_id(profile_id) if profile_id else None,
-    )
+    return MemberIdentity(old.participant_id, old.id, old.user_id, old.id if old.email is None else profile_id)
 
 
-def _new_identity(row: TeamMemberImportRow, participant_id: str, users: UserLookup) -> MemberIdentity:
+def _new_identity(row: TeamMemberImportRow, participant_id: UUID, users: UserLookup) -> MemberIdentity:
     """The id of a member is its user's id with an email, and its profile's id without one (specification, 2.2)."""
     values = row.values
-    email, id_, user_id, profile_id = (
-        unset_to_none(each) for each in (values.email, values.id, values.user_id, values.pm_profile_id)
-    )
-    if email:
+    id_, user_id, profile_id = (_uuid(each) for each in (values.id, values.user_id, values.pm_profile_id))
+    if email := unset_to_none(values.email):
         owner = users.by_email.get(email.lower())
-        user = normalize_id(owner or user_id or id_ or uuid7())
+        user = owner or user_id or id_ or uuid7()
         for name, value in (("id", id_), ("user_id", user_id)):
-            if value and normalize_id(value) != user:
+            if value not in (None, user):
                 raise invalid_row(row, name, "is not the id of the user with this email")
         if owner is None and user in users.by_id:
             raise invalid_row(row, "email", "is not the email of the user with this id")
         users.by_email.setdefault(email.lower(), user)
-        return MemberIdentity(participant_id, user, user, normalize_id(profile_id) if profile_id else None)
-    member_id = normalize_id(profile_id or id_ or uuid7())
-    if id_ and normalize_id(id_) != member_id:
+        return MemberIdentity(participant_id, user, user, profile_id)
+    member_id = profile_id or id_ or uuid7()
+    if id_ not in (None, member_id):
         raise invalid_row(row, "pm_profile_id", "must equal the id for a member without an email")
-    if user_id and (existing_user := users.by_id.get(normalize_id(user_id))) and existing_user.email:
+    if user_id and (existing_user := users.by_id.get(user_id)) and existing_user.email:
         raise invalid_row(row, "user_id", "is the id of a user with an email, but the line has no email")
-    return MemberIdentity(participant_id, member_id, normalize_id(user_id or uuid7()), member_id)
+    return MemberIdentity(participant_id, member_id, user_id or uuid7(), member_id)
+
+
+def _uuid(value: str | UnsetType | None) -> UUID | None:
+    return UUID(value) if isinstance(value, str) else None
 
 
 def invalid_row(row: TeamMemberImportRow, field: str, message: str) -> InvalidRowsError:
@@ -177,31 +168,26 @@ def invalid_row(row: TeamMemberImportRow, field: str, message: str) -> InvalidRo
 async def _find_users(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> UserLookup:
     """The users that rows refer to by an id or an email."""
     emails = {email.lower() for row in rows if (email := unset_to_none(row.values.email))}
-    ids = {
-        normalize_id(id_)
-        for row in rows
-        for id_ in (unset_to_none(row.values.id), unset_to_none(row.values.user_id))
-        if id_
-    }
+    ids = {id_ for row in rows for each in (row.values.id, row.values.user_id) if (id_ := _uuid(each))}
     users = await find_users(ctx.tx, ctx.plan_manager_id, sorted(ids), sorted(emails))
     return UserLookup(
-        {normalize_id(each.id): each for each in users},
-        {each.email.lower(): normalize_id(each.id) for each in users if each.email},
+        {each.id: each for each in users},
+        {each.email.lower(): each.id for each in users if each.email},
     )
 
 
-async def _resolve_participants(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> list[str]:
+async def _resolve_participants(ctx: WriteContext, rows: Sequence[TeamMemberImportRow]) -> list[UUID]:
     """The participant's id of each row. Raises InvalidRowsError for an unknown number, or one that is not unique."""
     numbers = {str(row.values.participant_number) for row in rows if row.values.participant_id is UNSET}
     participants = await find_by_numbers(ctx.tx, ctx.plan_manager_id, sorted(numbers))
-    ids = {participant.participant_number: str(participant.id) for participant in participants}
+    ids = {participant.participant_number: participant.id for participant in participants}
     counts = Counter(participant.participant_number for participant in participants)
     errors: list[RowError] = []
-    participant_ids: list[str] = []
+    participant_ids: list[UUID] = []
     for row in rows:
         number = unset_to_none(row.values.participant_number)
         if row.values.participant_id is not UNSET:
-            participant_ids.append(normalize_id(row.values.participant_id))
+            participant_ids.append(UUID(row.values.participant_id))
         elif number in ids and counts[number] == 1:
             participant_ids.append(ids[number])
         elif number is None:

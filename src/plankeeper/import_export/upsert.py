@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from plankeeper.database.client import Transaction
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
 from plankeeper.http.json import to_json
-from plankeeper.http.parsing import unwrap_type
+from plankeeper.http.schemas import has_type, to_row_values
 from plankeeper.import_export.reader import ImportRow, RowError
 
 T = TypeVar("T")
@@ -162,12 +162,10 @@ def merge_record(
     given: Struct = row.values
     names = _common_fields(type(given), record_type)
     provided = {name: value for name in names if (value := getattr(given, name)) is not UNSET} | overrides
-    for name in _normalized_fields(record_type):
-        value = provided.get(name)
-        if isinstance(value, datetime):
+    to_row_values(record_type, provided)
+    for name in _datetime_fields(record_type):
+        if isinstance(value := provided.get(name), datetime):
             provided[name] = value.astimezone(UTC)
-        elif isinstance(value, str):
-            provided[name] = value.lower()
     if old is not None:
         return msgspec.structs.replace(old, **provided)
     values = defaults(row.values) | provided
@@ -198,13 +196,8 @@ def _common_fields(row_type: type[Struct], record_type: type[Struct]) -> list[st
 
 
 @cache
-def _normalized_fields(record_type: type[Struct]) -> list[str]:
-    """The ids and datetimes, which a file can write differently from the stored form of the same value."""
-    return [
-        field.name
-        for field in fields(record_type)
-        if {UUID, datetime} & {unwrap_type(field.type), *get_args(field.type)}
-    ]
+def _datetime_fields(record_type: type[Struct]) -> list[str]:
+    return [field.name for field in fields(record_type) if has_type(field.type, datetime)]
 
 
 @cache

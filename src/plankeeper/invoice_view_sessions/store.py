@@ -89,7 +89,7 @@ SELECT_FOR_UPDATE: LiteralString = f"""
 
 
 async def select_for_update(
-    tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID | str]
+    tx: Transaction, plan_manager_id: UUID, session_ids: Sequence[UUID]
 ) -> list[InvoiceViewSession]:
     """The rows that exist among the ids, locked until the transaction ends."""
     return await tx.rows(InvoiceViewSession, SELECT_FOR_UPDATE, plan_manager_id, session_ids)

@@ -207,8 +207,8 @@ class InvoiceListQuery(ResourceListQuery, frozen=True):
 class InvoiceLineRow(Struct, kw_only=True):
     """A stored line; `position` is its index in the invoice, from 0."""
 
-    invoice_id: UUID | str
-    id: UUID | str
+    invoice_id: UUID
+    id: UUID
     position: int
     description: str | None = None
     service_item_number: str | None = None
@@ -226,17 +226,17 @@ class InvoiceLineRow(Struct, kw_only=True):
 class InvoiceRow(Struct, kw_only=True):
     """A stored invoice, without its lines."""
 
-    id: UUID | str
+    id: UUID
     invoice_number: str | None = None
     invoice_date: date | None = None
     total: Decimal | None = None
     tax: Decimal | None = None
     subtotal: Decimal | None = None
-    participant_id: UUID | str | None = None
+    participant_id: UUID | None = None
     claim_status: ClaimStatus = "new"
     approval_status: ApprovalStatus = "not_required"
     created_at: AwareDatetime
-    pm_provider_id: UUID | str | None = None
+    pm_provider_id: UUID | None = None
     s3_key: str | None = None
     email_message_id: str | None = None
     ignored_error_codes: list[str] = []

@@ -46,7 +46,7 @@ async def get(db: Executor, plan_manager_id: UUID, invoice_id: UUID) -> InvoiceW
 GET_MANY = f"select {FULL_COLUMNS_WITH_LINES} from invoices where plan_manager_id = $1 and id = any ($2) order by id"
 
 
-async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> list[InvoiceWithLines]:
+async def get_many(db: Executor, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceWithLines]:
     """The invoices with these ids and their lines, in order of id; unknown ids are ignored."""
     return await db.rows(InvoiceWithLines, GET_MANY, plan_manager_id, invoice_ids)
 
@@ -116,9 +116,7 @@ SELECT_FOR_UPDATE = f"""
 """
 
 
-async def select_for_update(
-    tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]
-) -> list[InvoiceRow]:
+async def select_for_update(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
     """The invoices with these ids, without lines, locked until the transaction ends; unknown ids are ignored."""
     return await tx.rows(InvoiceRow, SELECT_FOR_UPDATE, plan_manager_id, invoice_ids)
 
@@ -161,7 +159,7 @@ async def touch(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UU
 DELETE_LINES = "delete from invoice_lines where plan_manager_id = $1 and invoice_id = any ($2)"
 
 
-async def delete_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID | str]) -> None:
+async def delete_lines(tx: Transaction, plan_manager_id: UUID, invoice_ids: Sequence[UUID]) -> None:
     await tx.execute(DELETE_LINES, plan_manager_id, invoice_ids)
 
 

@@ -36,9 +36,9 @@ class ParticipantRow(Struct):
     created_at: AwareDatetime = field(default_factory=lambda: datetime.now(UTC))
     date_ceased: date | None = None
     reason_for_leaving: str | None = None
-    exit_reason_category_id: UUID | str | None = None
-    exit_reason_subcategory_id: UUID | str | None = None
-    account_manager_id: UUID | str | None = None
+    exit_reason_category_id: UUID | None = None
+    exit_reason_subcategory_id: UUID | None = None
+    account_manager_id: UUID | None = None
     is_pace_plan: bool = False
     plan_start_date: date | None = None
     plan_end_date: date | None = None
@@ -74,7 +74,7 @@ def with_references(row: ParticipantRow, names: Mapping[str, str]) -> Participan
     The name of an unknown reference is empty: the foreign key rejects the row.
     """
     values = {name: getattr(row, name) for name in ParticipantRow.__struct_fields__ if name not in _REFERENCES}
-    manager, category, subcategory = (_uuid(getattr(row, name)) for name in _REFERENCES)
+    manager, category, subcategory = (getattr(row, name) for name in _REFERENCES)
     return Participant(
         **values,
         account_manager=AccountManagerRef(manager, names.get(str(manager))),
@@ -88,12 +88,8 @@ _REFERENCES = ("account_manager_id", "exit_reason_category_id", "exit_reason_sub
 
 def reference_ids(*rows: ParticipantRow) -> list[UUID]:
     """The ids of all references of the rows."""
-    ids = {_uuid(getattr(row, name)) for row in rows for name in _REFERENCES}
+    ids: set[UUID | None] = {getattr(row, name) for row in rows for name in _REFERENCES}
     return [each for each in ids if each]
-
-
-def _uuid(value: UUID | str | None) -> UUID | None:
-    return UUID(value) if isinstance(value, str) else value
 
 
 class NamedReference(Struct):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from plankeeper.events.recorder import record_events
 from plankeeper.http.context import WriteContext
 from plankeeper.http.json import to_json
+from plankeeper.http.schemas import to_row_values
 from plankeeper.participants.schemas import ParticipantSummary
 from plankeeper.team_members import store
 from plankeeper.team_members.rules import effective_permissions
@@ -40,7 +41,7 @@ async def restore(
     for row in rows:
         if row.email and row.email.lower() == (participant.email or "").lower():
             changes.append(f"{_name(row)} wasn’t added: the email {row.email} is the participant’s own.")
-        elif any(str(row.user_id) == str(each.user_id) for each in [*team, *accepted]):
+        elif any(row.user_id == each.user_id for each in [*team, *accepted]):
             changes.append(f"{_name(row)} wasn’t added: the same person is on the team already.")
         else:
             changes += _clear_taken_priority(row, [*team, *accepted])
@@ -51,27 +52,25 @@ async def restore(
 def _row(participant_id: UUID, record: Mapping[str, Any]) -> TeamMemberRow:
     """A row of today's columns, whatever columns there were at the time of the deletion."""
     known: dict[str, Any] = {name: record[name] for name in TeamMemberRow.__struct_fields__ if name in record}
-    known["participant_id"] = participant_id
-    return TeamMemberRow(**known)
+    return TeamMemberRow(**to_row_values(TeamMemberRow, known | {"participant_id": participant_id}))
 
 
 async def _restore_users(ctx: WriteContext, rows: Sequence[TeamMemberRow]) -> list[str]:
     """Create missing users, and change the rows to the users who have their emails now."""
     emails = [each.email.lower() for each in rows if each.email]
-    found = await user_store.get_by_ids_or_emails(
-        ctx.tx, ctx.plan_manager_id, [str(each.user_id) for each in rows], emails
-    )
-    by_id = {str(each.id): each for each in found}
+    user_ids = [each.user_id for each in rows]
+    found = await user_store.get_by_ids_or_emails(ctx.tx, ctx.plan_manager_id, user_ids, emails)
+    by_id = {each.id: each for each in found}
     by_email = {each.email.lower(): each for each in found if each.email}
     changes, missing = list[str](), list[User]()
     for row in rows:
-        user = by_id.get(str(row.user_id))
+        user = by_id.get(row.user_id)
         if user and user.email != row.email:
             changes.append(f"{_name(row)} has the email {user.email} now, not {row.email or 'none'}.")
             row.email = user.email
         elif user is None and row.email and row.email.lower() in by_email:
             new_id = by_email[row.email.lower()].id
-            row.id = new_id if str(row.id) == str(row.user_id) else row.id
+            row.id = new_id if row.id == row.user_id else row.id
             row.user_id = new_id
             changes.append(f"{_name(row)} has another id: the email {row.email} belongs to another user now.")
         elif user is None:

@@ -131,10 +131,10 @@ class TeamMemberCreate(TeamMemberUpdate):
 class TeamMemberRow(Struct, kw_only=True):
     """A row of the table with the email and the names of the permissions; also the format of exports."""
 
-    participant_id: UUID | str
-    id: UUID | str
-    user_id: UUID | str
-    pm_profile_id: UUID | str | None = None
+    participant_id: UUID
+    id: UUID
+    user_id: UUID
+    pm_profile_id: UUID | None = None
     first_name: str | None = None
     last_name: str | None = None
     email: str | None = None

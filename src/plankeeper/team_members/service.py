@@ -120,10 +120,10 @@ async def _displace_holder(ctx: WriteContext, new: TeamMemberRow, old_priority: 
 
     The holder gets the member's old priority, or else the other one if nobody has it.
     """
-    participant_id, priority = UUID(str(new.participant_id)), new.contact_priority
+    participant_id, priority = new.participant_id, new.contact_priority
     place = (ctx.tx, ctx.plan_manager_id, participant_id)
     holder_id = await store.get_priority_holder(*place, priority) if priority else None
-    if priority is None or holder_id is None or str(holder_id) == str(new.id):
+    if priority is None or holder_id is None or holder_id == new.id:
         return
     holder = or_404(await select_for_update(ctx, participant_id, holder_id))
     before = or_404(await store.get(*place, holder_id))

@@ -89,9 +89,7 @@ GET: LiteralString = f"""
 """
 
 
-async def get(
-    db: Executor, plan_manager_id: UUID, participant_id: UUID | str, member_id: UUID | str
-) -> TeamMember | None:
+async def get(db: Executor, plan_manager_id: UUID, participant_id: UUID, member_id: UUID) -> TeamMember | None:
     return await db.one_or_none(TeamMember, GET, plan_manager_id, participant_id, member_id)
 
 
@@ -101,8 +99,8 @@ GET_MANY: LiteralString = f"select {COLUMNS} {FROM_SELECTED_MEMBERS}"
 async def get_many(
     db: Executor,
     plan_manager_id: UUID,
-    participant_ids: Sequence[UUID | str],
-    member_ids: Sequence[UUID | str],
+    participant_ids: Sequence[UUID],
+    member_ids: Sequence[UUID],
 ) -> list[TeamMember]:
     """The members that exist among the pairs of a participant id and a member id."""
     return await db.rows(TeamMember, GET_MANY, plan_manager_id, participant_ids, member_ids)
@@ -114,8 +112,8 @@ GET_MANY_DETAILS: LiteralString = f"select {COLUMNS}, member.updated_at {FROM_SE
 async def get_many_details(
     db: Executor,
     plan_manager_id: UUID,
-    participant_ids: Sequence[UUID | str],
-    member_ids: Sequence[UUID | str],
+    participant_ids: Sequence[UUID],
+    member_ids: Sequence[UUID],
 ) -> list[TeamMemberDetails]:
     """The same with all members."""
     return await db.rows(TeamMemberDetails, GET_MANY_DETAILS, plan_manager_id, participant_ids, member_ids)
@@ -127,8 +125,8 @@ SELECT_FOR_UPDATE: LiteralString = f"select {ROW_COLUMNS} {FROM_SELECTED_MEMBERS
 async def select_for_update(
     tx: Transaction,
     plan_manager_id: UUID,
-    participant_ids: Sequence[UUID | str],
-    member_ids: Sequence[UUID | str],
+    participant_ids: Sequence[UUID],
+    member_ids: Sequence[UUID],
 ) -> list[TeamMemberRow]:
     """The members that exist among the pairs of ids, locked until the transaction ends."""
     return await tx.rows(TeamMemberRow, SELECT_FOR_UPDATE, plan_manager_id, participant_ids, member_ids)

@@ -11,7 +11,7 @@ from plankeeper.database.client import Executor, Transaction
 class User(Struct):
     """A user of a plan manager. The email is unique within the plan manager, ignoring case."""
 
-    id: UUID | str
+    id: UUID
     email: str | None
 
 
@@ -30,7 +30,7 @@ GET_BY_IDS_OR_EMAILS = """
 
 
 async def get_by_ids_or_emails(
-    db: Executor, plan_manager_id: UUID, ids: Sequence[str], emails: Sequence[str]
+    db: Executor, plan_manager_id: UUID, ids: Sequence[UUID], emails: Sequence[str]
 ) -> list[User]:
     """The users with one of the ids or one of the emails. The emails must be in lower case."""
     return await db.rows(User, GET_BY_IDS_OR_EMAILS, plan_manager_id, ids, emails)
