@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keep a copy of participants and providers in SQLite. It can be killed at any time: it continues where it was.
+"""Keep a copy of participants, their teams and providers in SQLite. It can be killed at any time, and continues.
 
 Set BASE (http://127.0.0.1:8000), KEY and PLAN_MANAGER, and run `python keep_copy.py copy.sqlite`.
 """
@@ -16,7 +16,7 @@ import httpx
 
 LISTS = {"participant": ("/participants", {}), "provider": ("/providers", {"view": "full"})}
 VERBS = ("created", "updated", "deleted", "restored")
-TYPES = ",".join([*(f"{kind}.{verb}" for kind in LISTS for verb in VERBS), "participant.erased"])
+TYPES = ",".join([*(f"{kind}.{verb}" for kind in LISTS for verb in VERBS), "team_member.*", "participant.erased"])
 POLL_INTERVAL = 1.0  # seconds between two requests of an idle feed
 RETRY_INTERVAL = 1.0  # seconds until a request is sent again
 
@@ -33,7 +33,7 @@ def open_copy(path: str) -> sqlite3.Connection:
 
 
 def get(client: httpx.Client, path: str, **query: Any) -> Any:
-    """The JSON of a response. Waits while the server is away or busy."""
+    """The JSON of a response, or None if the resource doesn't exist. Waits while the server is away or busy."""
     while True:
         try:
             response = client.get(path, params=query)
@@ -44,8 +44,13 @@ def get(client: httpx.Client, path: str, **query: Any) -> Any:
             time.sleep(float(response.headers.get("retry-after", RETRY_INTERVAL)))
             continue
         if response.status_code == 400 and path == "/events":
-            raise CursorExpiredError
-        response.raise_for_status()
+            errors = response.json().get("errors") or []
+            if [each["field"] for each in errors] == ["after"]:
+                raise CursorExpiredError
+        if response.status_code == 404:
+            return None
+        if response.is_error:  # such as a wrong key: sending it again doesn't help
+            sys.exit(f"{response.request.method} {response.url}: {response.status_code} {response.text}")
         return response.json()
 
 
@@ -55,6 +60,15 @@ def save(copy: sqlite3.Connection, kind: str, id_: str, data: Any) -> None:
         copy.execute("delete from resources where kind = ? and id = ?", (kind, id_))
     else:
         copy.execute("insert or replace into resources values (?, ?, ?)", (kind, id_, json.dumps(data)))
+
+
+def save_member(copy: sqlite3.Connection, member: Any, data: Any) -> None:
+    """Save a team member. One person has the same id on several teams, so the key has the participant, too."""
+    save(copy, "team_member", f"{member['participant_id']}/{member['id']}", data)
+
+
+def delete_team(copy: sqlite3.Connection, participant_id: str) -> None:
+    copy.execute("delete from resources where kind = 'team_member' and id like ?", (f"{participant_id}/%",))
 
 
 def cursor(copy: sqlite3.Connection, name: str) -> str | None:
@@ -76,12 +90,38 @@ def load(client: httpx.Client, copy: sqlite3.Connection) -> None:
             set_cursor(copy, "events", newest)
     for kind, (path, query) in LISTS.items():
         while (after := cursor(copy, path) or "0") != "end":
-            page = get(client, path, after=after, limit=1000, **query)
+            page = get(client, path, after=after, limit=100, **query)
+            ids = [each["id"] for each in page["data"]]
+            teams = [member for id_ in ids if kind == "participant" for member in get_team(client, id_)]
             with copy:  # the page and its cursor together
                 for each in page["data"]:
                     each.pop("updated_at", None)  # events don't have it
                     save(copy, kind, each["id"], each)
+                for member in teams:
+                    save_member(copy, member, member)
                 set_cursor(copy, path, page["pagination"]["next_cursor"] or "end")
+
+
+def get_team(client: httpx.Client, participant_id: str) -> Iterator[Any]:
+    """The members of a participant's team; none if the participant has been deleted since."""
+    after: str | None = "0"
+    path = f"/participants/{participant_id}/team-members"
+    while after and (page := get(client, path, after=after, limit=1000)):
+        yield from page["data"]
+        after = page["pagination"]["next_cursor"]
+
+
+def apply(copy: sqlite3.Connection, event: Any) -> None:
+    """Apply an event. Applying it again does no harm."""
+    kind, id_, data = event["resource"]["kind"], event["resource"]["id"], event["data"]
+    if kind == "team_member":
+        if member := data or event["previous"]:
+            save_member(copy, member, data)
+    elif event["type"].endswith(".erased"):
+        save(copy, kind, id_, None)
+        delete_team(copy, id_)
+    else:
+        save(copy, kind, id_, data)
 
 
 def follow(client: httpx.Client, copy: sqlite3.Connection) -> Iterator[int]:
@@ -90,8 +130,7 @@ def follow(client: httpx.Client, copy: sqlite3.Connection) -> Iterator[int]:
         page = get(client, "/events", after=cursor(copy, "events"), type=TYPES, limit=1000)
         with copy:  # the changes and their cursor together
             for event in page["data"]:
-                is_erased = event["type"].endswith(".erased")
-                save(copy, event["resource"]["kind"], event["resource"]["id"], None if is_erased else event["data"])
+                apply(copy, event)
                 set_cursor(copy, "events", event["id"])
         yield len(page["data"])
         if not page["pagination"]["has_more"]:

@@ -98,6 +98,8 @@ def _validate_host(scheme: str, host: str, allowed_networks: Sequence[IPNetwork]
         return None
     if scheme == "http" and address is not None and _is_in_any(address, allowed_networks):
         return None
+    if scheme == "http" and allowed_networks:
+        return "must start with https://, or with http:// and an IP address of an allowed network, not its name"
     return "must start with https://"
 
 

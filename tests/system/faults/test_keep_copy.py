@@ -158,10 +158,17 @@ class Script:
 
     def copy(self) -> dict[str, dict[str, Any]]:
         with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as copy:
-            found: dict[str, dict[str, Any]] = {"participant": {}, "provider": {}}
+            found: dict[str, dict[str, Any]] = {"participant": {}, "team_member": {}, "provider": {}}
             for kind, id_, data in copy.execute("select kind, id, data from resources"):
                 found[kind][id_] = json.loads(data)
             return found
+
+
+def participant_count(script: Script) -> int:
+    try:
+        return len(script.copy()["participant"])
+    except sqlite3.OperationalError:  # the script hasn't made its tables yet
+        return 0
 
 
 @contextmanager
@@ -169,13 +176,29 @@ def random_writes(service: Service) -> Iterator[None]:
     """Creates, updates and deletes, as fast as one client can, until the end of `with`."""
     stopping, chance, failures = threading.Event(), random.Random(7), list[BaseException]()
 
+    def write_member(participant_ids: list[str], members: dict[tuple[str, str], str]) -> None:
+        """One person is on several teams, with the same id; teams change, and lose members."""
+        if not participant_ids:
+            return
+        participant_id, email = chance.choice(participant_ids), f"{chance.randrange(5)}@example.org"
+        path = f"/participants/{participant_id}/team-members"
+        if (member_id := members.get((participant_id, email))) is None:
+            members[participant_id, email] = service.client.create(path, {"email": email})["id"]
+        elif chance.random() < 0.5:
+            service.client.put(f"{path}/{member_id}", {"role": f"{chance.random()}"}).raise_for_status()
+        else:
+            service.client.delete(f"{path}/{member_id}").raise_for_status()
+            del members[participant_id, email]
+
     def write() -> None:
         written: dict[str, list[str]] = {"/participants": [], "/providers": []}
         names = {"/participants": "last_name", "/providers": "entity_name"}
+        members: dict[tuple[str, str], str] = {}
         try:
             while not stopping.is_set():
                 path = chance.choice(list(written))
                 body = {names[path]: f"Name {chance.random()}"}
+                write_member(written["/participants"][:20], members)
                 if len(written[path]) < 50 or chance.random() < 0.3:
                     written[path].append(service.client.create(path, body)["id"])
                 elif chance.random() < 0.6:
@@ -209,10 +232,43 @@ def test_the_documented_script_survives_kills(service: Service, folder: Path) ->
                 service.import_participants(imported, "Again")
             script.start()
     providers = service.resources("/providers", view="full")
+    participants = service.resources("/participants")
     expected = {
-        "participant": service.resources("/participants"),
+        "participant": participants,
+        "team_member": {
+            f"{participant_id}/{id_}": member
+            for participant_id in participants
+            if participant_id not in imported
+            for id_, member in service.resources(f"/participants/{participant_id}/team-members").items()
+        },
         "provider": {id_: without_updated_at(each) for id_, each in providers.items()},
     }
     assert len(expected["participant"]) > len(imported)
+    ids = [each["id"] for each in expected["team_member"].values()]
+    assert len(ids) > len(set(ids))  # somebody is on several teams
     wait_until(lambda: script.copy() == expected)
+    script.kill()
+
+
+def test_the_documented_script_ends_if_its_requests_are_wrong(service: Service, folder: Path) -> None:
+    variables = {"BASE": service.process.url, "KEY": service.credentials.key, "PLAN_MANAGER": "no-id"}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(folder / "copy.sqlite")],
+        env=environment(variables), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "400" in done.stderr
+    assert "invalid_plan_manager_id" in done.stderr
+
+
+def test_the_documented_script_loads_everything_again_if_its_event_is_gone(service: Service, folder: Path) -> None:
+    service.client.create("/participants", {"last_name": "One"})
+    script = Script(service, folder / "copy.sqlite")
+    wait_until(lambda: participant_count(script) == 1)
+    script.kill()
+    with closing(sqlite3.connect(folder / "copy.sqlite")) as copy, copy:
+        copy.execute("update cursors set value = ? where name = 'events'", (str(uuid7()),))
+    service.client.create("/participants", {"last_name": "Two"})
+    script.start()
+    wait_until(lambda: participant_count(script) == 2)
     script.kill()

@@ -13,6 +13,9 @@ from plankeeper.webhooks.client import PublicAddressBackend, WebhookClient
 from plankeeper.webhooks.url_policy import ANY_NETWORK, is_blocked, validate_url
 
 INVALID_SCHEME = "must start with https://"
+INVALID_SCHEME_BESIDE_ALLOWED = (
+    f"{INVALID_SCHEME}, or with http:// and an IP address of an allowed network, not its name"
+)
 PRIVATE_ADDRESS = (
     "must not be an address in a private network, unless the operator allows the network with "
     "PLANKEEPER_WEBHOOK_ALLOWED_NETWORKS; to receive events on your own computer, you can also use plankeeper listen"
@@ -238,8 +241,8 @@ def test_an_invalid_url_is_rejected_with_its_reason(error: str, urls: list[str])
         ("http://127.0.0.2/", PRIVATE_ADDRESS),
         ("https://[::ffff:127.0.0.1]/", PRIVATE_ADDRESS),
         ("http://10.0.0.1/", PRIVATE_ADDRESS),
-        ("http://localhost/", INVALID_SCHEME),
-        ("http://1.1.1.1/", INVALID_SCHEME),
+        ("http://localhost/", INVALID_SCHEME_BESIDE_ALLOWED),
+        ("http://1.1.1.1/", INVALID_SCHEME_BESIDE_ALLOWED),
         ("ftp://127.0.0.1/", INVALID_SCHEME),
         ("http://127.0.0.1:22/", INVALID_PORT),
         ("http://127.1/", INVALID_IP),
