@@ -94,9 +94,8 @@ def _validate_host(scheme: str, host: str, allowed_networks: Sequence[IPNetwork]
         return "must have a host name that consists of letters, digits and hyphens"
     if address is None and _NUMERIC_HOST.fullmatch(host):
         return "must have a host name or an IP address in its standard notation"
-    if scheme == "https":
-        return None
-    if scheme == "http" and address is not None and _is_in_any(address, allowed_networks):
+    is_allowed_address = address is not None and _is_in_any(address, allowed_networks)
+    if scheme == "https" or (scheme == "http" and is_allowed_address):
         return None
     if scheme == "http" and allowed_networks:
         return "must start with https://, or with http:// and an IP address of an allowed network, not its name"
