@@ -37,16 +37,16 @@ def test_an_office_imports_its_file_and_takes_it_back(visitor: Any) -> None:
     check_file(visitor, "people.csv", FILE)
     for text in ("Line 4", "31 Feb 1980 doesn’t exist", "line 2 has the same NDIS number", "is before the plan start"):
         visitor.get_by_text(text).first.wait_for()
-    visitor.locator(".outcomes").get_by_role("link", name="Faulty").click()
+    visitor.locator(".outcomes").get_by_role("link", name="Errors").click()
     assert visitor.locator(".import-rows > li").count() == 3
     with visitor.expect_download() as download:
-        visitor.get_by_role("link", name="Download the faulty rows").click()
+        visitor.get_by_role("link", name="Download the rows with errors").click()
     assert download.value.path().read_text(encoding="utf-8-sig").startswith("First Name,Surname,DOB")
     visitor.get_by_role("button", name="Import 3 rows, skip 3").click()
     visitor.get_by_text("3 rows imported.").wait_for()
     for name in PEOPLE:
         visitor.get_by_role("link", name=name).wait_for()
-    assert loads.count == 4  # the file, what it would do, the faulty rows, what it did
+    assert loads.count == 4  # the file, what it would do, the rows with errors, what it did
 
     # The same file again duplicates nobody.
     visitor.get_by_role("link", name="New import").click()

@@ -65,24 +65,24 @@ def stored_files(server: RunningServer, plan_manager_id: UUID) -> Callable[[], l
     return lambda: server.run(server.db.rows(str, statement, plan_manager_id))
 
 
-def test_faulty_rows_are_left_out(
+def test_rows_with_errors_are_skipped(
     owner: Browser, recorded_events: Callable[[], list[EventRow]], stored_files: Callable[[], list[str]]
 ) -> None:
-    faulty = f"first_name,state,date_of_birth\nAda,XX,31/2/1990\nBen,NSW\n{SCRIPT},NSW,1,2\n".encode()
-    response = upload(owner, faulty)
-    assert counts(response) == {"Rows": 3, "New": 1, "Faulty": 2}
+    content = f"first_name,state,date_of_birth\nAda,XX,31/2/1990\nBen,NSW\n{SCRIPT},NSW,1,2\n".encode()
+    response = upload(owner, content)
+    assert counts(response) == {"Rows": 3, "New": 1, "Errors": 2}
     assert rows(response) == [
         (
-            "Line 2 Ada Faulty Date of birth “31/2/1990”: 31 Feb 1990 doesn’t exist"
+            "Line 2 Ada Error Date of birth “31/2/1990”: 31 Feb 1990 doesn’t exist"
             " State “XX”: must be one of ACT, NSW, NT, QLD, SA, TAS, VIC, WA"
         ),
         "Line 3 Ben New First name Ben State NSW Status Active",
-        f"Line 4 {SCRIPT} Faulty has 4 cells, but the header has 3",
+        f"Line 4 {SCRIPT} Error has 4 cells, but the header has 3",
     ]
     assert (stored_files(), recorded_events()) == (["people.csv"], [])
     assert "Import 1 row, skip 2" in response.text
     done = confirm(owner, import_path(response))
-    assert counts(done) == {"Rows": 3, "New": 1, "Faulty": 2}
+    assert counts(done) == {"Rows": 3, "New": 1, "Errors": 2}
     assert [each.type for each in recorded_events()] == ["participant.created"]
 
 
@@ -178,16 +178,16 @@ def test_an_unreadable_file_shows_the_form_again(
 
 def test_encoding_errors_name_their_line(owner: Browser) -> None:
     latin = upload(owner, "first_name,last_name\nAda,x\nZo\xeb,y\n".encode("latin-1"))
-    assert rows(latin)[1] == "Line 3 Zo\ufffd y Faulty First name “Zo\ufffd”: is not UTF-8"
+    assert rows(latin)[1] == "Line 3 Zo\ufffd y Error First name “Zo\ufffd”: is not UTF-8"
     nul = upload(owner, b"first_name\na\0b\n")
-    assert rows(nul) == ["Line 2 a\ufffdb Faulty First name “a\ufffdb”: must not contain the character U+0000"]
+    assert rows(nul) == ["Line 2 a\ufffdb Error First name “a\ufffdb”: must not contain the character U+0000"]
     header = upload(owner, HEAD.encode())
     assert ("no lines after the header" in header.text, header.status_code) == (True, 200)
 
 
 def test_many_rows_are_shown_on_several_pages(owner: Browser) -> None:
     response = upload(owner, b"state\n" + b"XX\n" * 1234, "participants")
-    assert counts(response) == {"Rows": 1234, "Faulty": 1234}
+    assert counts(response) == {"Rows": 1234, "Errors": 1234}
     assert len(rows(response)) == 50
     assert len(response.content) < 80_000
     path = import_path(response)
@@ -243,7 +243,7 @@ def test_note_types_can_be_imported_only_with_existing_ids(server: RunningServer
     before = server.run(server.db.one(int, last))
     response = upload(owner, f"id,note_type\n{2**52},Call\n,Visit\n".encode(), "note-types")
     assert rows(response) == [
-        f"Line 2 Call Faulty ID “{2**52}”: must be the id of a note type, or empty for a new one",
+        f"Line 2 Call Error ID “{2**52}”: must be the id of a note type, or empty for a new one",
         "Line 3 Visit New Name Visit",
     ]
     assert server.run(server.db.one(int, last)) < before + 1000
@@ -277,9 +277,9 @@ def test_a_file_that_became_invalid_is_not_imported(
     server.execute_as_owner(remove, plan_manager_id)
     response = confirm(owner, path)
     assert "Nothing was imported, because other data has changed" in response.text
-    assert counts(response) == {"Rows": 2, "New": 1, "Faulty": 1}
+    assert counts(response) == {"Rows": 2, "New": 1, "Errors": 1}
     assert [each.type for each in recorded_events()] == ["exit_reason.created"]
-    assert counts(confirm(owner, path)) == {"Rows": 2, "New": 1, "Faulty": 1}
+    assert counts(confirm(owner, path)) == {"Rows": 2, "New": 1, "Errors": 1}
 
 
 def test_only_a_manager_imports(

@@ -1,4 +1,4 @@
-"""Importing the file of an office: its columns, its formats, matching, faults, and the same file again."""
+"""Importing the file of an office: its columns, its formats, matching, errors, and the same file again."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ def managers(server: RunningServer, plan_manager_id: UUID) -> None:
 @pytest.mark.usefixtures("managers")
 def test_an_office_imports_its_own_file(owner: Browser, people: Callable[[], list[Person]]) -> None:
     check = upload(owner, OFFICE_FILE.encode())
-    assert counts(check) == {"Rows": 6, "New": 3, "Faulty": 3, "With warnings": 1}
+    assert counts(check) == {"Rows": 6, "New": 3, "Errors": 3, "With warnings": 1}
     assert (people(), "Participants" in check.text, "Import 3 rows, skip 3" in check.text) == ([], True, True)
     assert rows(check) == [
         (
@@ -73,22 +73,22 @@ def test_an_office_imports_its_own_file(owner: Browser, people: Callable[[], lis
             " Date of birth 1 Feb 1990 State VIC Postcode 3065 Suburb Fitzroy Status Active"
             " Plan start date 1 Aug 2026 Plan end date 31 Jul 2027"
         ),
-        "Line 4 Ada Lindqvist Faulty Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist",
-        "Line 5 Ben Okafor Faulty NDIS number “430205409”: line 2 has the same NDIS number",
+        "Line 4 Ada Lindqvist Error Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist",
+        "Line 5 Ben Okafor Error NDIS number “430205409”: line 2 has the same NDIS number",
         (
             "Line 6 Cy Nguyễn New Check Plan end date “30 Jun 2026”: is before the plan start date, 1 Jul 2026"
             " First name Cy Last name Nguyễn NDIS number 430205412 Date of birth 5 May 1985 State WA Postcode 6000"
             " Suburb Perth Status Active Plan start date 1 Jul 2026 Plan end date 30 Jun 2026"
         ),
         (
-            "Line 7 Di Evans Faulty Account manager “Nobody Known”: must be the name or id of an account manager"
+            "Line 7 Di Evans Error Account manager “Nobody Known”: must be the name or id of an account manager"
             " of this plan manager: Ama Owusu (ama@example.com), Kim Lee (kim.lee@example.com), Kim Lee"
             " (kim@example.com)"
         ),
     ]
     done = confirm(owner, import_path(check))
     assert people() == [ROISIN, BEE, CY]
-    assert counts(done) == {"Rows": 6, "New": 3, "Faulty": 3, "With warnings": 1}
+    assert counts(done) == {"Rows": 6, "New": 3, "Errors": 3, "With warnings": 1}
     assert [each.partition(" Event")[0] for each in rows(done)[:2]] == [
         "Line 2 Róisín Kavanagh New", "Line 3 Bee Thompson New",
     ]  # fmt: skip
@@ -101,11 +101,11 @@ def test_the_same_file_duplicates_nobody(owner: Browser, people: Callable[[], li
     first = import_path(upload(owner, OFFICE_FILE.encode()))
     confirm(owner, first)
     again = upload(owner, OFFICE_FILE.encode())
-    assert counts(again) == {"Rows": 6, "Unchanged": 3, "Faulty": 3}
+    assert counts(again) == {"Rows": 6, "Unchanged": 3, "Errors": 3}
     assert "There is nothing to import" in again.text
     # Even where it would change something, it has to be confirmed.
     other = upload(owner, OFFICE_FILE.replace("Bondi", "Bronte").encode())
-    assert counts(other) == {"Rows": 6, "Changed": 1, "Unchanged": 2, "Faulty": 3}
+    assert counts(other) == {"Rows": 6, "Changed": 1, "Unchanged": 2, "Errors": 3}
     confirm(owner, import_path(other))
     repeated = upload(owner, OFFICE_FILE.encode())
     path = import_path(repeated)
@@ -120,7 +120,7 @@ def test_the_same_file_duplicates_nobody(owner: Browser, people: Callable[[], li
 def test_a_check_of_an_imported_file_names_the_import(owner: Browser) -> None:
     content = b"Surname,NDIS Number\nThompson,430205410\n"
     first = import_path(upload(owner, content))
-    assert owner.get("/console/imports").text.count("Not imported yet") == 1
+    assert owner.get("/console/imports").text.count("Checked, not imported") == 1
     confirm(owner, first)
     for _ in range(2):
         again = upload(owner, content)
@@ -129,7 +129,8 @@ def test_a_check_of_an_imported_file_names_the_import(owner: Browser) -> None:
     page = owner.get("/console/imports").text
     links = re.findall(r'class="lead"><a href="([^"]+)"', page)
     assert links == [other, import_path(again), first]  # without the check that a later one has replaced
-    assert (page.count("Not imported yet"), page.count("Only checked")) == (1, 1)
+    tags = re.findall(r'<span class="([^"]+)">Checked, not imported<', page)
+    assert tags == ["tag warn", "tag"]  # without a warning where nothing is left to do
     assert f'Same file as the <a href="{first}">import of ' in page
 
 
@@ -143,16 +144,16 @@ def test_all_faults_and_warnings_of_a_row_are_named_at_once(owner: Browser) -> N
     odd = "NDIS number “43020”: should have 9 digits, such as 430 205 409"
     assert rows(check) == [
         (
-            "Line 2 Ada Faulty Check Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist"
+            "Line 2 Ada Error Check Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist"
             f" {odd} Phone “12”: should have 8 to 15 digits, such as 0491 570 156"
             " Plan end date “30 Jun 2026”: is before the plan start date, 1 Jul 2026"
         ),
         (
-            "Line 3 Ben Faulty Check Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist"
+            "Line 3 Ben Error Check Date of birth “31/02/1980”: 31 Feb 1980 doesn’t exist"
             f" NDIS number “43020”: line 2 has the same NDIS number {odd}"
         ),
     ]
-    assert counts(check) == {"Rows": 2, "Faulty": 2, "With warnings": 2}
+    assert counts(check) == {"Rows": 2, "Errors": 2, "With warnings": 2}
     [_, first, second] = csv.reader(
         io.StringIO(owner.get(f"{import_path(check)}/rejected.csv").content.decode("utf-8-sig"))
     )
@@ -229,13 +230,13 @@ def test_a_number_of_two_people_is_a_fault_that_names_them(owner: Browser, clien
         client.create("/participants", {"first_name": name, "participant_number": "430205410"})
     check = upload(owner, b"First name,NDIS Number\nDi,430205410\n")
     assert rows(check) == [
-        "Line 2 Di Faulty NDIS number “430205410”: Bee and Cy have this NDIS number: add the ID of one of them"
+        "Line 2 Di Error NDIS number “430205410”: Bee and Cy have this NDIS number: add the ID of one of them"
     ]
 
 
 def test_the_number_of_a_faulty_row_counts(owner: Browser) -> None:
     content = b"First name,NDIS Number,DOB\nBee,430205410,soon\nCy,430205410,1/2/1990\nDi,430205411,1/2/1990\n"
-    assert [each.partition("Faulty")[2] for each in rows(upload(owner, content))] == [
+    assert [each.partition("Error")[2] for each in rows(upload(owner, content))] == [
         " Date of birth “soon”: must be a date, such as 22 Jun 1975 or 22/6/1975",
         " NDIS number “430205410”: line 2 has the same NDIS number",
         "",
@@ -247,12 +248,12 @@ def test_empty_cells_leave_or_clear_a_value(owner: Browser, client: Client, peop
     content = b"First name,Surname,NDIS Number\nBeatrice,,430205410\n"
     check = upload(owner, content)
     path = import_path(check)
-    assert "Empty cells leave the value as it is" in check.text
+    assert "Blank cells don’t change anything" in check.text
     assert rows(check) == ["Line 2 Bee Lee Changed First name Bee → Beatrice"]
     form = {"column-0": "first_name", "column-1": "last_name", "column-2": "participant_number"}
     owner.submit(f"{path}/columns", {"resource": "participants", "clears_empty": "yes", **form})
     check = owner.get(path)
-    assert "Empty cells clear the value" in check.text
+    assert "Blank cells clear the value" in check.text
     assert rows(check) == ["Line 2 Bee Lee Changed First name Bee → Beatrice Last name Lee → —"]
     confirm(owner, path)
     assert [(each.first_name, each.last_name) for each in people()] == [("Beatrice", None)]
@@ -262,7 +263,7 @@ def test_empty_cells_leave_or_clear_a_value(owner: Browser, client: Client, peop
 def test_a_name_of_two_managers_is_a_fault_that_names_them(owner: Browser) -> None:
     content = b"First name,Account manager\nDi,Kim Lee\nCy,KIM@example.com\n"
     assert rows(upload(owner, content))[0] == (
-        "Line 2 Di Faulty Account manager “Kim Lee”: must name one record, but 2 have this name:"
+        "Line 2 Di Error Account manager “Kim Lee”: must name one record, but 2 have this name:"
         " Kim Lee (kim@example.com), Kim Lee (kim.lee@example.com)"
     )
 
@@ -302,3 +303,17 @@ def test_an_import_of_another_plan_manager_is_not_found(
         assert viewer.get(page).status_code == 403
     assert (other.submit(f"{path}/undo").status_code, viewer.submit(f"{path}/undo").status_code) == (404, 403)
     assert "people.csv" not in other.get("/console/imports").text
+
+
+def test_the_statuses_of_an_invoice_are_imported_from_its_page(
+    owner: Browser, new_browser: Callable[..., Browser], new_account: Callable[..., Account], client: Client
+) -> None:
+    confirm(owner, import_path(upload(owner, b"invoice_number,claim_status\nINV-1,on_hold\n", "invoices")))
+    invoice_id = client.get("/invoices").json()["data"][0]["id"]
+    page = owner.get(f"/console/invoices/{invoice_id}").text
+    assert '<a href="/console/imports/new?kind=invoices">import</a> the invoice’s ID with the new status' in page
+    confirm(owner, import_path(upload(owner, f"id,claim_status\n{invoice_id},rejected\n".encode())))
+    assert ">Rejected<" in owner.get(f"/console/invoices/{invoice_id}").text
+    viewed = new_browser(new_account("viewer")).get(f"/console/invoices/{invoice_id}").text
+    assert "when the invoice is imported with a new status" in viewed
+    assert "imports/new" not in viewed

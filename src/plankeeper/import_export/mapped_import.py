@@ -1,4 +1,4 @@
-"""Imports the files of other programs row by row: columns are mapped, rows are matched, faulty rows are left out."""
+"""Imports the files of other programs: columns are mapped, rows are matched, rows with errors are skipped."""
 
 import asyncio
 from collections import defaultdict
@@ -48,7 +48,7 @@ class RowResult:
 
 
 async def import_mapped(ctx: WriteContext, file: SourceFile, options: ImportOptions) -> AsyncIterator[list[RowResult]]:
-    """Import the rows without faults in the transaction `ctx.tx`, and yield the results of each batch.
+    """Import the rows without errors in the transaction `ctx.tx`, and yield the results of each batch.
 
     `ctx.import_id` must be set: the events of the import show what each row did.
     """
@@ -111,14 +111,14 @@ def _to_text(raw: Raw | None) -> str | None:
 async def _import_batch(
     ctx: WriteContext, name: str, resource: Resource, matcher: Matcher, batch: Sequence[SourceRow]
 ) -> list[RowResult]:
-    """Import the rows of a batch. Without a fault, the outcome is `unchanged` until the events are known."""
+    """Import the rows of a batch. Without an error, the outcome is `unchanged` until the events are known."""
     results = {each.line_number: RowResult(each.line_number, each.cells, "unchanged") for each in batch}
     for each in batch:
         if each.row is None:
             _reject(results[each.line_number], each.problems)
     rejected_numbers = [(each.line_number, each.number) for each in batch if each.row is None]
     matched = await matcher.match(ctx, [each.row for each in batch if each.row], rejected_numbers)
-    for line_number, problem in matched.faults.items():
+    for line_number, problem in matched.errors.items():
         _reject(results[line_number], [problem])
     for line_number, problem in matched.warnings.items():
         results[line_number].problems.append(msgspec.structs.replace(problem, is_warning=True))
@@ -186,7 +186,7 @@ def _add_events(results: Sequence[RowResult], events: Sequence[Event]) -> None:
 def _add_warnings(
     resource: str, results: Sequence[RowResult], readable: Mapping[int, Mapping[str, str]], today: date
 ) -> None:
-    """Also of faulty rows, so that somebody who corrects one sees all that is wrong with it at once."""
+    """Also of rejected rows, so that somebody who corrects one sees all its problems at once."""
     for result in results:
         if result.event and result.event.data:
             result.problems += find_warnings(resource, result.event.data, today)

@@ -36,10 +36,10 @@ NUMBERED = {
 
 @dataclass(slots=True)
 class MatchResult:
-    """The rows to write, the faults and warnings by line, and the ids of the records of skipped lines."""
+    """The rows to write, the errors and warnings by line, and the ids of the records of skipped lines."""
 
     rows: list[ImportRow[Any]] = field(default_factory=list[ImportRow[Any]])
-    faults: dict[int, Problem] = field(default_factory=dict[int, Problem])
+    errors: dict[int, Problem] = field(default_factory=dict[int, Problem])
     warnings: dict[int, Problem] = field(default_factory=dict[int, Problem])
     skipped: dict[int, str] = field(default_factory=dict[int, str])
 
@@ -76,7 +76,7 @@ class Matcher:
         return result
 
     def _add_number(self, line_number: int, text: str, result: MatchResult) -> None:
-        """Remember the number of a rejected row. What it repeats is a warning beside the row's faults."""
+        """Remember the number of a rejected row. What it repeats is a warning beside the row's errors."""
         number = plain_number(clean(text)) if text.strip() else ""
         if not number or not self._numbered:
             return
@@ -88,7 +88,7 @@ class Matcher:
         return Problem(numbered.field, number, f"line {first:,} has the same {numbered.label}")
 
     def _is_rejected_or_skipped(self, row: ImportRow[Any], result: MatchResult) -> bool:
-        return row.line_number in result.faults or row.line_number in result.skipped
+        return row.line_number in result.errors or row.line_number in result.skipped
 
     def _repeats_id(self, row: ImportRow[Any], result: MatchResult) -> bool:
         id_ = row.values.id
@@ -97,7 +97,7 @@ class Matcher:
         first = self._lines_by_id.setdefault(str(id_).lower(), row.line_number)
         if first != row.line_number:
             message = f"line {first:,} is about the same record: keep one of the lines"
-            result.faults[row.line_number] = Problem("id", str(id_), message)
+            result.errors[row.line_number] = Problem("id", str(id_), message)
         return first != row.line_number
 
     def _number(self, row: ImportRow[Any]) -> str | None:
@@ -130,10 +130,10 @@ class Matcher:
         matches = own_id is None and self._existing != "create"
         if first != row.line_number:
             problem = self._repeats(first, number, numbered)
-            (result.faults if matches else result.warnings)[row.line_number] = problem
+            (result.errors if matches else result.warnings)[row.line_number] = problem
         elif len(others) > 1 and matches:
             message = f"{_names(others)} have this {numbered.label}: add the ID of one of them"
-            result.faults[row.line_number] = Problem(numbered.field, number, message)
+            result.errors[row.line_number] = Problem(numbered.field, number, message)
         elif others and not matches:
             verb = "has" if len(others) == 1 else "have"
             message = f"{_names(others)} {verb} this {numbered.label} already"

@@ -58,7 +58,7 @@ def find_warnings(resource: str, record: Raw, today: date) -> list[Problem]:
 
 
 def find_warnings_in_cells(resource: str, cells: Mapping[str, str], today: date) -> list[Problem]:
-    """The warnings about a faulty row: those about the cells that could be read."""
+    """The warnings about a rejected row: those about the cells that could be read."""
     known = {name: cell for name, cell in cells.items() if name in _FACTS.get(resource, ())}
     found = find_warnings(resource, Raw(msgspec.json.encode(known)), today)
     return [each for each in found if each.field in known]

@@ -40,7 +40,7 @@ ResolveReference = Callable[[str, str], str]
 class SourceRow(NamedTuple):
     """A row of a file: its original cells, and its values or its problems.
 
-    `number` is the cell that matches rows. `readable` are the texts of the fields without a fault, for warnings.
+    `number` is the cell that matches rows. `readable` are the texts of the fields without an error, for warnings.
     """
 
     line_number: int
@@ -171,11 +171,11 @@ class _RowParser:
         if invalid:
             problems.append(self._problem(row, invalid, "must be a datetime in the years 2 to 9998"))
         number = original[self._number_position] if self._number_position in range(len(original)) else ""
-        faulty = {_field_of(each.field) for each in problems}
+        invalid = {_field_of(each.field) for each in problems}
         readable = {
             column.name: cell
             for column, cell in zip(self._columns, cells, strict=True)
-            if cell and column.name not in faulty
+            if cell and column.name not in invalid
         }
         return SourceRow(row.line_number, original, None if problems else parsed, problems, number, readable)
 

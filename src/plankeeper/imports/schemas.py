@@ -39,7 +39,7 @@ class ImportOptions(Struct):
     resource: str
     mapping: list[str] | None
     existing: ExistingRecords = "update"
-    clears_empty: bool = False  # an empty cell clears the value; otherwise, it leaves the value as it is
+    clears_empty: bool = False  # a blank cell clears the value; otherwise, it doesn't change anything
 
 
 class Import(OutcomeCounts, kw_only=True):
@@ -68,7 +68,7 @@ class Import(OutcomeCounts, kw_only=True):
 
 
 class Problem(Struct):
-    """A fault or a warning of a row: the field (empty for the whole row), the value in the file, the message."""
+    """An error or a warning of a row: the field (empty for the whole row), the value in the file, the message."""
 
     field: str
     value: str

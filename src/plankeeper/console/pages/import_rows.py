@@ -1,4 +1,4 @@
-"""The rows of an import as its pages show them: names, values before and after, faults and warnings."""
+"""The rows of an import as its pages show them: names, values before and after, errors and warnings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

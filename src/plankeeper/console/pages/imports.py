@@ -44,7 +44,7 @@ OUTCOMES = {
     "changed": "Changed",
     "unchanged": "Unchanged",
     "skipped": "Skipped",
-    "rejected": "Faulty",
+    "rejected": "Errors",
     "warnings": "With warnings",
 }
 
@@ -69,7 +69,7 @@ async def list_(request: PageRequest) -> HtmlPage:
 @pages.get("/imports/new", role="manager")
 async def new(request: PageRequest) -> HtmlPage:
     selected = request.form.text("resource") or request.query.text("kind")
-    choices = {"": "Guess from the columns", **{name: kind.label for name, kind in IMPORT_KINDS.items()}}
+    choices = {"": "Detect automatically", **{name: kind.label for name, kind in IMPORT_KINDS.items()}}
     return HtmlPage(
         "import_new.html", {"kinds": IMPORT_KINDS, "choices": choices, "selected": selected, "max_lines": MAX_LINES}
     )
@@ -185,7 +185,7 @@ async def confirm(request: FormRequest, import_id: UUID) -> Redirect:
 
 @pages.get("/imports/{import_id}/rejected.csv", role="manager")
 async def rejected(request: PageRequest, import_id: UUID) -> Download:
-    """The faulty rows with their original columns and what is wrong with them."""
+    """The rows with errors: their original columns and the problems."""
     record = or_404(await store.get(request.db, request.plan_manager_id, import_id))
     if not record.is_finished:
         _require_own(request, record)
