@@ -63,7 +63,7 @@ def test_what_needs_attention_is_on_the_first_page(
         "Invoices on hold": "1 $100.00 · oldest 10 days ago",
         "Waiting for approval": "1 $100.00 · oldest 3 days ago",
         "Plans ending in 30 days": "1",
-        "Plans ended, still active": "1",
+        "Plans expired, still active": "1",
         "No account manager": "2",
     }
     warning = visitor.get_by_role("row").filter(has=visitor.get_by_role("link", name="Possible duplicate"))

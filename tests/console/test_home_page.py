@@ -113,7 +113,7 @@ def test_numbers_and_money_of_what_needs_attention(
         "Invoices on hold": ("2", "$350.50"),
         "Waiting for approval": ("1", "$100.00"),
         "Plans ending in 30 days": ("2", ""),
-        "Plans ended, still active": ("1", ""),
+        "Plans expired, still active": ("1", ""),
         "No account manager": ("4", ""),
     }
     page = owner.get(HOME).text
@@ -173,7 +173,7 @@ def test_ones_own_work_is_that_of_the_account_manager_with_the_same_email(
         "Invoices on hold": ("1", "$40.00"),
         "Waiting for approval": ("0", ""),
         "Plans ending in 30 days": ("1", ""),
-        "Plans ended, still active": ("0", ""),
+        "Plans expired, still active": ("0", ""),
     }
     assert tiles(browser, "") == own
     assert tiles(browser, "?for=all")["Invoices on hold"] == ("2", "$140.00")

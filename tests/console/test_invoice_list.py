@@ -161,10 +161,10 @@ def test_an_invalid_filter_has_its_message_at_the_field_and_lists_nothing(owner:
     for query, message in (
         ({"claim_status": "odd"}, "Claim status must be one of the choices."),
         ({"warning": "odd"}, "Warning must be one of the choices."),
-        ({"from": "32/1/2026"}, "First date 32 Jan 2026 doesn’t exist."),
-        ({"from": "2/1/2026", "to": "1/1/2026"}, "Last date must not be before 2 Jan 2026."),
-        ({"min": "lots"}, "Lowest total must be an amount such as 1,000.50."),
-        ({"min": "2", "max": "1"}, "Highest total must not be less than $2.00."),
+        ({"from": "32/1/2026"}, "Invoice date: “From” isn’t a date."),
+        ({"from": "2/1/2026", "to": "1/1/2026"}, "Invoice date: “To” is before “From”."),
+        ({"min": "lots"}, "Enter an amount, like 1,000.50."),
+        ({"min": "2", "max": "1"}, "Total: “To” is less than “From”."),
         ({"date": "some_day"}, "Date must be one of the choices."),
     ):
         response = owner.get(INVOICES, params=query | {"approval_status": "pending"})
@@ -199,7 +199,7 @@ def test_chips_name_what_is_set_and_remove_it(owner: Browser, import_invoice: Pu
     }  # fmt: skip
     found = chips(owner.get(INVOICES, params=query).text)
     assert list(found) == [
-        "Provider: Amber & Sons", "Invoice date: from 1 Jul 2025", "Total: $1,000.00 or more", "Claim status: New",
+        "Provider: Amber & Sons", "Invoice date: from 1 Jul 2025", "Total ≥ $1,000", "Claim status: New",
         "Warning: Any warning",
     ]  # fmt: skip
     rest = chips(owner.get(found["Invoice date: from 1 Jul 2025"]).text)
@@ -284,11 +284,10 @@ def test_the_file_has_the_rows_order_and_columns_of_the_list(
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     header, *rows = csv.reader(io.StringIO(response.content.decode("utf-8-sig")))
     labels = re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([\w ]+)', page)
-    assert header == [each.strip() for each in labels]
+    assert header[: len(labels)] == [each.strip() for each in labels]
     assert [row[0] for row in rows] == ["'=1+1", "", *[f"N{number:03}" for number in range(119, 9, -1)]]
-    assert rows[0] == [
-        "'=1+1", "2026-02-03T13:30:00+00:00", "2026-01-15", "Amber & Sons", "Ann Lee", "2000", "On hold",
-        "Not required", rows[0][-1],
+    assert rows[0][:8] == [
+        "'=1+1", "2026-02-04 00:30", "2026-01-15", "Amber & Sons", "Ann Lee", "2000", "On hold", "Not required",
     ]  # fmt: skip
     export_event = owner.activity("?type=export.created")
     assert all(text in export_event for text in ("invoices", "min=11", "112"))

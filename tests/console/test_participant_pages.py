@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -216,7 +218,7 @@ def test_references_are_chosen_by_name(
     assert owner.submit(exit_path, form).status_code == 303
     page = owner.get(f"{PAGE}/{participant_id}").text
     assert all(f"<dd>{name}</dd>" in page for name in ("Kim Ray", "Moved", "Abroad"))
-    assert listed_names(owner, f"{PAGE}?account_manager={kim}") == ["Ann Lee"]
+    assert listed_names(owner, f"{PAGE}?account_manager={kim}") == ["Lee, Ann"]
     assert listed_names(owner, f"{PAGE}?account_manager={gone}") == []
 
 
@@ -228,7 +230,7 @@ def test_the_search_matches_parts_of_names(owner: Browser, client: Client) -> No
     for first, last, number, email in people:
         body = {"first_name": first, "last_name": last, "participant_number": number, "email": email}
         client.create("/participants", body)
-    ann, anna, leeann, zoe = "Ann Lee", "Anna van der Berg", "Leeann O'Hara_%", "Zoë Ångström"
+    ann, anna, leeann, zoe = "Lee, Ann", "van der Berg, Anna", "O'Hara_%, Leeann", "Ångström, Zoë"
     found = {
         "lee": [ann, leeann], "LEE": [ann, leeann], "ann": [ann, leeann, anna], "ann le": [ann, leeann],
         "Lee, Ann": [ann, leeann], "an": [ann, anna, zoe],
@@ -250,15 +252,15 @@ def test_the_list_is_in_order_of_last_and_first_names(owner: Browser, client: Cl
     people = [("Zoe", "Lee"), ("ann", "Lee"), ("Bo", "lee"), (None, "LEE"), ("Al", "Leeson"), ("Abe", None)]
     for first, last in people:
         client.create("/participants", {"first_name": first, "last_name": last, "status": "Active"})
-    names = ["LEE", "ann Lee", "Bo lee", "Zoe Lee", "Al Leeson", "Abe"]
+    names = ["LEE", "Lee, ann", "lee, Bo", "Lee, Zoe", "Leeson, Al", "Abe"]
     for query in ("", "?status=Active"):
         assert listed_names(owner, PAGE + query) == names, query
     assert listed_names(owner, f"{PAGE}?sort=-name") == [*names[-2::-1], "Abe"]
     page = owner.get(PAGE).text
-    url = re.search(r'class="lead"><a href="([^"]+)">Bo lee<', page)
+    url = re.search(r'class="lead"><a href="([^"]+)">lee, Bo<', page)
     assert url
     page = owner.get(unescape(url[1])).text
-    assert ("3 of 6" in page, [name for name in names if f">{name}<" in page]) == (True, ["Bo lee"])
+    assert ("3 of 6" in page, "Bo lee" in page) == (True, True)
     neighbours = [re.search(rf'href="([^"]+)" rel="{rel}"', page) for rel in ("prev", "next")]
     assert ["ann Lee" in owner.get(unescape(each[1])).text for each in neighbours[:1] if each] == [True]
     assert ["Zoe Lee" in owner.get(unescape(each[1])).text for each in neighbours[1:] if each] == [True]
@@ -269,7 +271,7 @@ def test_filters_combine_and_stay_in_the_links(owner: Browser, client: Client, s
         body = {"first_name": f"N{number:03}", "last_name": "Many", "state": "NSW" if number % 2 else "VIC"}
         client.create("/participants", body | {"status": "Lead" if number % 3 == 0 else "Active"})
     path = f"{PAGE}?q=many&status=Active&state=NSW"
-    wanted = [f"N{number:03} Many" for number in range(120) if number % 3 and number % 2]
+    wanted = [f"Many, N{number:03}" for number in range(120) if number % 3 and number % 2]
     assert listed_names(owner, path) == wanted
     for base in (f"{PAGE}?q=many", PAGE):
         walked, following = [], base
@@ -279,11 +281,35 @@ def test_filters_combine_and_stay_in_the_links(owner: Browser, client: Client, s
             following = unescape(onward[1]) if onward else ""
             assert not following or (base == PAGE) == ("q=many" not in following)
         assert [len(each) for each in walked] == [50, 50, 20]
-        assert [each for page in walked for each in page] == [f"N{number:03} Many" for number in range(120)]
+        assert [each for page in walked for each in page] == [f"Many, N{number:03}" for number in range(120)]
     for odd in ("?after=q", "?after=01900000-0000-7000-8000-000000000000", "?sort=odd&size=7"):
         assert (owner.get(PAGE + odd).status_code, len(listed_names(owner, PAGE + odd))) == (200, 50)
     for odd in ("?status=x", "?state=y", "?account_manager=z", "?q=" + "x" * 256, "?plan_end_from=soon"):
         assert (owner.get(PAGE + odd).status_code, listed_names(owner, PAGE + odd)) == (422, [])
+
+
+def test_plans_that_end_are_sorted_by_their_end_without_those_that_have_ended(owner: Browser, client: Client) -> None:
+    today = datetime.now(ZoneInfo("Australia/Sydney")).date()
+    for name, days in (("Far", 59), ("Soon", 3), ("Later", 29), ("Today", 0), ("Gone", -1), ("Past", -400)):
+        end = {"plan_end_date": str(today + timedelta(days=days)), "last_name": name, "status": "Active"}
+        client.create("/participants", end)
+    views = dict(re.findall(r'<a href="([^"]+)"[^>]*>(Plan (?:ending|expired)[^<]+)</a>', owner.get(PAGE).text))
+    found = {name: listed_names(owner, unescape(url)) for url, name in views.items()}
+    assert found == {
+        "Plan ending soon": ["Today", "Soon", "Later"], "Plan expired, still active": ["Past", "Gone"],
+    }  # fmt: skip
+    last = today + timedelta(days=59)
+    for query, names in {
+        "plan_end=60d": ["Today", "Soon", "Later", "Far"],
+        f"plan_end_to={last}": ["Today", "Soon", "Later", "Far"],
+        f"plan_end_from=1/1/2000&plan_end_to={last}": ["Past", "Gone", "Today", "Soon", "Later", "Far"],
+        f"plan_end_to={today - timedelta(days=1)}": ["Past", "Gone"],
+    }.items():
+        assert listed_names(owner, f"{PAGE}?{query}&sort=plan_end_date") == names, query
+    assert f"Plan ends by {last.day} {last:%b %Y} <" in owner.get(f"{PAGE}?plan_end_to={last}").text
+    for preset in ("this_month", "this_quarter"):
+        names = listed_names(owner, f"{PAGE}?plan_end={preset}&sort=plan_end_date")
+        assert (names[:1], {"Gone", "Past"} & set(names)) == (["Today"], set()), preset
 
 
 def test_an_invalid_number_is_flagged(owner: Browser, client: Client) -> None:

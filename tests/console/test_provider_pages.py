@@ -113,7 +113,8 @@ def test_the_list_is_paginated(owner: Browser, client: Client) -> None:
 
 
 def test_the_list_has_filters_orders_and_a_file(owner: Browser, client: Client, provider_id: str) -> None:
-    client.create("/providers", {"entity_name": "Calm Care", "state": "VIC", "primary_phone_number": "03 9000 0000"})
+    calm = {"entity_name": "Calm Care", "state": "VIC", "primary_phone_number": "03 9000 0000"}
+    calm_id = client.create("/providers", calm)["id"]
     client.create("/providers", {"entity_name": "amber", "state": "TAS"})
     found = {
         "": ["amber", "Bright Care", "Calm Care"], "active=yes": ["amber", "Calm Care"], "active=no": ["Bright Care"],
@@ -124,7 +125,9 @@ def test_the_list_has_filters_orders_and_a_file(owner: Browser, client: Client, 
     page = owner.get(PAGE, params={"state": "TAS"}).text
     assert ('class="list-summary">2 providers<' in page, "</span>State: TAS <span" in page) == (True, True)
     file = owner.get(f"{PAGE}.csv?state=VIC").content.decode("utf-8-sig")
-    assert file == "Name,ABN,Suburb,State,Phone,Email\r\nCalm Care,,,VIC,03 9000 0000,\r\n"
+    header, row = file.split("\r\n")[:2]
+    assert header == "Name,ABN,Suburb,State,Phone,Email,ID,NDIS provider number,Active"
+    assert row == f"Calm Care,,,VIC,03 9000 0000,,{calm_id},,yes"
 
 
 def test_a_provider_keeps_its_place_in_the_list(owner: Browser, client: Client) -> None:

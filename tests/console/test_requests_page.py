@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -245,7 +246,8 @@ def test_the_file_has_the_rows_of_the_list(owner: Browser, write_requests: Write
         "Request": "'=PUT /a/560", "Status": "404 not_found", "Duration": "1.5 ms", "API key": "deleted key",
     }  # fmt: skip
     at = NOW - timedelta(hours=1) + timedelta(milliseconds=560)
-    assert datetime.fromisoformat(rows[0]["Time"]) == at.replace(microsecond=0)
+    local = datetime.fromisoformat(rows[0]["Time"]).replace(tzinfo=ZoneInfo("Australia/Sydney"))
+    assert (len(rows[0]["Time"]), local) == (19, at.replace(microsecond=0))
     assert owner.get(f"{PAGE}.csv?status=odd").status_code == 400
 
 

@@ -66,7 +66,7 @@ def test_kinds_and_views(owner: Browser, person: str) -> None:
     }  # fmt: skip
     for query, expected in cases.items():
         assert texts(owner.get(url + query).text) == expected, query
-    assert "Show views of invoices" in owner.get(url).text
+    assert "Show invoice views" in owner.get(url).text
     assert len(texts(owner.get(f"{url}?views=1").text)) == len(texts(owner.get(url).text)) + 1
     assert "There are no changes of this kind." in owner.get(f"{url}?kind=exports").text
 

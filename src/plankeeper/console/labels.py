@@ -14,14 +14,11 @@ FIELD_LABELS = {
     "exit_reason_category_id": "Exit reason",
     "exit_reason_subcategory": "Specific exit reason",
     "exit_reason_subcategory_id": "Specific exit reason",
-    "from": "First date",
     "highlight_color": "Highlight colour",
     "id": "ID",
     "is_pace_plan": "PACE plan",
     "lasts": "Expires",
     "line_items": "Lines",
-    "max": "Highest total",
-    "min": "Lowest total",
     "ndis_provider_number": "NDIS provider number",
     "note_type": "Name",
     "onboard_date": "Onboarding date",
@@ -41,7 +38,6 @@ FIELD_LABELS = {
     "service_region_id": "Service region",
     "since_time": "Time",
     "state_management": "Warnings",
-    "to": "Last date",
     "url": "URL",
 }
 

@@ -42,7 +42,7 @@ def spend_sums(sums: Sequence[StatusSum]) -> list[SpendSum]:
 
 
 def spend_chart(sums: Sequence[StatusSum], first: date, last: date, filters: Mapping[str, str]) -> Chart:
-    """A bar for each month from `first` to `last`, which leads to the invoices of the month with these filters.
+    """A bar for each month from `first` to `last`, which leads to its invoices, with these filters.
 
     Longer periods show the last MAX_MONTHS. A negative sum, such as that of a credit, has no bar.
     """
@@ -56,7 +56,7 @@ def spend_chart(sums: Sequence[StatusSum], first: date, last: date, filters: Map
             _month_label(month, months[0]),
             [max(each, Decimal(0)) for each in values[month]],
             [None] * len(SERIES),
-            _invoices_url(month, filters),
+            _invoices_url(max(month, first), min(_next_month(month) - timedelta(days=1), last), filters),
             format_date(month)[2:],
         )
         for month in months
@@ -68,7 +68,9 @@ def period_of(start: date | None, end: date | None, today: date) -> tuple[date, 
     """The days from which sums are taken, and whether they are the plan's: otherwise the last 12 months."""
     if start and end and start <= end:
         return start, end, True
-    return today.replace(year=today.year - 1, day=1), today, False
+    following = today + timedelta(days=1)
+    first = following.replace(year=following.year - 1, day=1) + timedelta(days=following.day - 1)
+    return first, today, False
 
 
 def _months(first: date, last: date) -> list[date]:
@@ -88,6 +90,5 @@ def _month_label(month: date, first: date) -> str:
     return f"{name} {year}" if month == first or month.month == 1 else name
 
 
-def _invoices_url(month: date, filters: Mapping[str, str]) -> str:
-    last = _next_month(month) - timedelta(days=1)
-    return with_query("/console/invoices", {**filters, "from": month.isoformat(), "to": last.isoformat()})
+def _invoices_url(first: date, last: date, filters: Mapping[str, str]) -> str:
+    return with_query("/console/invoices", {**filters, "from": first.isoformat(), "to": last.isoformat()})

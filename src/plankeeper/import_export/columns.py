@@ -95,8 +95,8 @@ _ALIASES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "invoice_date": ("Date", "Date of invoice"),
         "total": ("Amount", "Total amount"),
         "tax": ("GST",),
-        "participant_id": ("Participant",),
-        "pm_provider_id": ("Provider",),
+        # The names of both, which files of the console have, too, aren't enough to import an invoice.
+        "pm_provider_id": ("Provider ID",),
     },
 }
 # The most likely one first, for columns that several know.

@@ -96,13 +96,13 @@ def test_sums_of_periods_become_tiles() -> None:
 def test_nobody_is_without_a_manager_among_ones_own_participants() -> None:
     summary = PlanEndSummary(1, 2, 3)
     assert [(each.count, params(each.url)) for each in participant_tiles(summary, EVERYONE)] == [
-        (1, {"status": "Active", "plan_end": "30d"}),
-        (2, {"status": "Active", "plan_end": "ended"}),
+        (1, {"status": "Active", "plan_end": "30d", "sort": "plan_end_date"}),
+        (2, {"status": "Active", "plan_end": "ended", "sort": "plan_end_date"}),
         (3, {"status": "Active", "account_manager": "none"}),
     ]
     assert [params(each.url) for each in participant_tiles(summary, MINE)] == [
-        {"status": "Active", "plan_end": "30d", "account_manager": str(MANAGER)},
-        {"status": "Active", "plan_end": "ended", "account_manager": str(MANAGER)},
+        {"status": "Active", "plan_end": "30d", "sort": "plan_end_date", "account_manager": str(MANAGER)},
+        {"status": "Active", "plan_end": "ended", "sort": "plan_end_date", "account_manager": str(MANAGER)},
     ]
 
 

@@ -62,8 +62,12 @@ def _add(summaries: Sequence[InvoiceSummary]) -> InvoiceSummary:
 def participant_tiles(summary: PlanEndSummary, links: HomeLinks) -> list[Tile]:
     """The ends of plans and, for everyone, the participants whom nobody looks after."""
     tiles = [
-        Tile(f"Plans ending in {ENDING_DAYS} days", summary.ending, links.participants(plan_end=f"{ENDING_DAYS}d")),
-        Tile("Plans ended, still active", summary.ended, links.participants(plan_end="ended")),
+        Tile(
+            f"Plans ending in {ENDING_DAYS} days",
+            summary.ending,
+            links.participants(plan_end=f"{ENDING_DAYS}d", sort="plan_end_date"),
+        ),
+        Tile("Plans expired, still active", summary.ended, links.participants(plan_end="ended", sort="plan_end_date")),
     ]
     if links.account_manager_id is None:
         unassigned = links.participants(account_manager="none")

@@ -103,7 +103,7 @@ FILTERS = (
     ChoiceFilter("type", "Type of change", TYPES, lambda choice: {"type": choice}, "All changes"),
     ChoiceFilter("actor", "Made by", ACTORS, lambda choice: {"actor": choice}, "Anyone"),
     DateRangeFilter("date", "Date", "from", "to", PAST_PRESETS, _day_values),
-    FlagFilter("views", "With views of invoices", "views"),
+    FlagFilter("views", "With invoice views", "views"),
     LinkFilter("resource_id", "One record", str),
     LinkFilter("import", "One import", _read_id),
 )
@@ -118,8 +118,8 @@ ACTIVITY = ListDefinition(
     sort="-created_at",
     empty="There is no activity yet. Every change by a person or a program appears here.",
     views=(
-        BuiltInView("By people", {"actor": "user"}),
-        BuiltInView("By API keys", {"actor": "api_key"}),
+        BuiltInView("Made by people", {"actor": "user"}),
+        BuiltInView("Made by the API", {"actor": "api_key"}),
         BuiltInView("Today", {"date": "today"}),
     ),
     load_names=load_names,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, cast
+from zoneinfo import ZoneInfo
 
 from plankeeper.console.labels import humanize
 
@@ -30,7 +31,7 @@ Format = Literal[
     "request_id",
     "delivery_status",
 ]
-Names = Mapping[Any, str | None]  # of the records that rows refer to, by id
+Names = Mapping[Any, Any]  # of the records that rows refer to, by id; what else files need of them
 
 
 class Link(NamedTuple):
@@ -85,8 +86,11 @@ def select_columns(columns: Sequence[Column], names: Sequence[str] | None) -> li
     ]
 
 
-def csv_text(column: Column, value: Any) -> str:
-    """A value in a CSV file: ISO dates and plain numbers, which spreadsheets recognise; a status as on the page."""
+def csv_text(column: Column, value: Any, zone: ZoneInfo) -> str:
+    """A value in a CSV file, in a form that spreadsheets recognise; a status as on the page.
+
+    Dates are `2026-10-31`, times of the zone `2026-10-31 17:42`, numbers plain.
+    """
     if isinstance(value, str) and column.format in ("claim_status", "approval_status"):
         value = humanize(value)
     match value:
@@ -97,7 +101,7 @@ def csv_text(column: Column, value: Any) -> str:
         case Link() | Checked():
             return value.text
         case datetime():
-            return value.isoformat(timespec="seconds")
+            return f"{value.astimezone(zone):{'%Y-%m-%d %H:%M:%S' if column.format == 'seconds' else '%Y-%m-%d %H:%M'}}"
         case list():
             items = cast("list[str]", value)
             return "; ".join(items)

@@ -80,10 +80,12 @@ LOG_PRESETS: Mapping[str, DatePreset] = {
     "last_7_days": DatePreset("Last 7 days", lambda today: DateRange(today - timedelta(days=6), today)),
     "last_30_days": DatePreset("Last 30 days", lambda today: DateRange(today - timedelta(days=29), today)),
 }
-# For the ends of plans.
+# For the ends of plans: plans that have ended are a choice of their own.
 PLAN_END_PRESETS: Mapping[str, DatePreset] = {
     "30d": DatePreset("In the next 30 days", lambda today: DateRange(today, today + timedelta(days=30))),
+    "60d": DatePreset("In the next 60 days", lambda today: DateRange(today, today + timedelta(days=60))),
     "90d": DatePreset("In the next 90 days", lambda today: DateRange(today, today + timedelta(days=90))),
-    "this_month": DatePreset("This month", lambda today: _months(today, 0, 1)),
+    "this_month": DatePreset("This month", lambda today: _months(today, 0, 1)._replace(first=today)),
+    "this_quarter": DatePreset("This quarter", lambda today: _quarter(today)._replace(first=today)),
     "ended": DatePreset("Ended", lambda today: DateRange(None, today - timedelta(days=1))),
 }

@@ -15,10 +15,11 @@ from plankeeper.http.access import AccessedKind
 
 
 class BuiltInView(NamedTuple):
-    """A view that every plan manager has: its name and its query."""
+    """A view that every plan manager has: its name, its filters, and its order unless it's that of the list."""
 
     name: str
     params: Mapping[str, str]
+    sort: str = ""
 
 
 class ListButton(NamedTuple):
@@ -85,7 +86,8 @@ class ListDefinition:
     page_path: str = ""  # if the list isn't at `/console/` and its kind
     owner_id: UUID | None = None  # of the record whose list it is: such a list has no saved views
     section: str = ""  # of the menu, if it isn't the kind
-    file_columns: Sequence[Column] = ()  # that only the file has
+    file_columns: Sequence[Column] = ()  # that each file has, whichever columns the page shows
+    load_file_names: Callable[[PageRequest, Sequence[Any]], Awaitable[Names]] | None = None  # if files need more
 
     @property
     def form_value(self) -> str:

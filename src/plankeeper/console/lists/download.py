@@ -6,7 +6,7 @@ from typing import Any
 
 from plankeeper.console.csv_export import csv_row
 from plankeeper.console.exports import csv_chunks
-from plankeeper.console.lists.columns import Column, Names, csv_text, select_columns
+from plankeeper.console.lists.columns import Column, csv_text, select_columns
 from plankeeper.console.lists.definition import ListDefinition
 from plankeeper.console.lists.pages import MAX_COUNTED, ListReader
 from plankeeper.console.lists.query import parse_filters, parse_list_query
@@ -41,14 +41,16 @@ async def shown_columns(request: PageRequest, definition: ListDefinition) -> lis
     """The columns that the person has chosen, and those that every file has."""
     account_id = request.account.account_id
     settings = await settings_store.get(request.db, request.plan_manager_id, account_id, definition.kind)
-    return [*select_columns(definition.columns, settings.columns), *definition.file_columns]
+    shown = select_columns(definition.columns, settings.columns)
+    names = {each.name for each in shown}
+    return [*shown, *(each for each in definition.file_columns if each.name not in names)]
 
 
 async def download_selection(request: PageRequest, selection: Selection) -> Download:
     """The selected rows as a file, with the columns of the list."""
     columns = await shown_columns(request, selection.definition)
     labels, filters = [each.label for each in columns], f"selected={len(selection.rows)}"
-    chunks = csv_chunks(request, selection.definition.kind, filters, labels, _once(selection, columns))
+    chunks = csv_chunks(request, selection.definition.kind, filters, labels, _once(request, selection, columns))
     return _file(request, selection.definition, chunks)
 
 
@@ -57,12 +59,16 @@ def _file(request: PageRequest, definition: ListDefinition, chunks: AsyncIterato
     return Download(f"{definition.kind}-{today}.csv", "text/csv; charset=utf-8", chunks)
 
 
-async def _once(selection: Selection, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
-    yield _csv_rows(columns, selection.rows, selection.names)
+async def _once(request: PageRequest, selection: Selection, columns: Sequence[Column]) -> AsyncIterator[list[bytes]]:
+    yield await _csv_rows(request, selection.definition, columns, selection.rows)
 
 
-def _csv_rows(columns: Sequence[Column], rows: Sequence[Any], names: Names) -> list[bytes]:
-    return [csv_row(csv_text(each, each.value(row, names)) for each in columns) for row in rows]
+async def _csv_rows(
+    request: PageRequest, definition: ListDefinition, columns: Sequence[Column], rows: Sequence[Any]
+) -> list[bytes]:
+    names = await (definition.load_file_names or definition.load_names)(request, rows)
+    zone = request.settings.time_zone
+    return [csv_row(csv_text(each, each.value(row, names), zone) for each in columns) for row in rows]
 
 
 async def _encode(
@@ -70,7 +76,7 @@ async def _encode(
 ) -> AsyncIterator[list[bytes]]:
     """The lines of the file: each batch is read when the one before has been sent."""
     async for rows in batches:
-        yield _csv_rows(columns, rows, await definition.load_names(request, rows))
+        yield await _csv_rows(request, definition, columns, rows)
 
 
 async def _batches(request: PageRequest, reader: ListReader) -> AsyncIterator[Sequence[Any]]:

@@ -152,6 +152,7 @@ class DateRangeFilter:
     last_name: str
     presets: Mapping[str, DatePreset]
     values_of: Callable[[DateRange, ZoneInfo], Mapping[str, object]]
+    starts_today: bool = False  # if only the last day is set, and hasn't passed
     is_search: ClassVar[bool] = False
     kind: ClassVar[FilterKind] = "date_range"
 
@@ -161,19 +162,16 @@ class DateRangeFilter:
 
     async def parse(self, params: Params, context: FilterContext) -> ParsedFilter:
         days, errors = dict[str, date](), dict[str, str]()
-        for name in (self.first_name, self.last_name):
+        for name, label in ((self.first_name, "From"), (self.last_name, "To")):
             try:
                 if text := params.get(name):
                     days[name] = parse_date(text)
-            except DateError as error:
-                errors[name] = str(error)
+            except DateError:
+                errors[name] = f"{self.label}: “{label}” isn’t a date"
         if errors:
             return ParsedFilter(errors=errors)
         if days:
-            chosen = DateRange(days.get(self.first_name), days.get(self.last_name))
-            if chosen.first and chosen.last and chosen.last < chosen.first:
-                return ParsedFilter(errors={self.last_name: f"must not be before {format_date(chosen.first)}"})
-            return ParsedFilter(dict(self.values_of(chosen, context.zone)), f"{self.label}: {_range_text(chosen)}")
+            return self._parse_days(DateRange(days.get(self.first_name), days.get(self.last_name)), context)
         preset = params.get(self.name, "")
         if preset and preset not in self.presets:
             return ParsedFilter(errors={self.name: "must be one of the choices"})
@@ -182,11 +180,21 @@ class DateRangeFilter:
         values = self.values_of(self.presets[preset].range_of(context.today), context.zone)
         return ParsedFilter(dict(values), f"{self.label}: {self.presets[preset].label.lower()}")
 
+    def _parse_days(self, days: DateRange, context: FilterContext) -> ParsedFilter:
+        if days.first and days.last and days.last < days.first:
+            return ParsedFilter(errors={self.last_name: f"{self.label}: “To” is before “From”"})
+        chip = _range_text(self.label, days)
+        if self.starts_today and days.first is None and days.last and days.last >= context.today:
+            days = days._replace(first=context.today)
+        return ParsedFilter(dict(self.values_of(days, context.zone)), chip)
 
-def _range_text(days: DateRange) -> str:
+
+def _range_text(label: str, days: DateRange) -> str:
     if days.first and days.last:
-        return f"{format_date(days.first)} – {format_date(days.last)}"
-    return f"from {format_date(days.first)}" if days.first else f"until {format_date(days.last or date.max)}"
+        return f"{label}: {format_date(days.first)} – {format_date(days.last)}"
+    if days.first:
+        return f"{label}: from {format_date(days.first)}"
+    return f"{label} by {format_date(days.last or date.max)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +220,16 @@ class AmountRangeFilter:
     async def parse(self, params: Params, _context: FilterContext) -> ParsedFilter:
         texts = {name: text for name in self.params if (text := params.get(name, ""))}
         amounts = {name: parse_amount(text) for name, text in texts.items()}
-        errors = {name: "must be an amount such as 1,000.50" for name, each in amounts.items() if each is None}
+        errors = {name: "Enter an amount, like 1,000.50" for name, each in amounts.items() if each is None}
         if errors or not amounts:
             return ParsedFilter(errors=errors)
         low, high = amounts.get(self.min_name), amounts.get(self.max_name)
         if low is not None and high is not None and high < low:
-            return ParsedFilter(errors={self.max_name: f"must not be less than {format_money(low)}"})
+            return ParsedFilter(errors={self.max_name: f"{self.label}: “To” is less than “From”"})
         values = {self.min_field: low, self.max_field: high}
         return ParsedFilter(
             {name: each for name, each in values.items() if each is not None},
-            f"{self.label}: {_amounts_text(low, high)}",
+            f"{self.label} {_amounts_text(low, high)}",
         )
 
 
@@ -233,8 +241,12 @@ def parse_amount(text: str) -> Decimal | None:
 
 def _amounts_text(low: Decimal | None, high: Decimal | None) -> str:
     if low is not None and high is not None:
-        return f"{format_money(low)} – {format_money(high)}"
-    return f"{format_money(low)} or more" if low is not None else f"{format_money(high or Decimal())} or less"
+        return f"{_short_money(low)} – {_short_money(high)}"
+    return f"≥ {_short_money(low)}" if low is not None else f"≤ {_short_money(high or Decimal())}"
+
+
+def _short_money(amount: Decimal) -> str:
+    return format_money(amount).removesuffix(".00")
 
 
 @dataclass(frozen=True, slots=True)

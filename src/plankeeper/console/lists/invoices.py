@@ -23,6 +23,10 @@ from plankeeper.invoices import queries, store
 from plankeeper.invoices.ignored_warnings_store import get_display_names
 from plankeeper.invoices.schemas import ApprovalStatus, ClaimStatus, Invoice
 from plankeeper.invoices.warnings import WARNINGS
+from plankeeper.participants import store as participant_store
+from plankeeper.participants.schemas import Participant
+from plankeeper.providers import store as provider_store
+from plankeeper.providers.schemas import Provider
 from plankeeper.search.filters import invoice_number_pattern
 
 # Several statuses together, which the SQL knows by the same names.
@@ -33,6 +37,7 @@ CLAIM_STATUS_GROUPS = {
 }
 CLAIM_STATUSES = CLAIM_STATUS_GROUPS | {each: humanize(each) for each in allowed_values(ClaimStatus)}
 APPROVAL_STATUSES = {each: humanize(each) for each in allowed_values(ApprovalStatus)}
+HELD_STATUSES = ("on_hold", "flagged")
 WARNING_CHOICES = {"any": "Any warning", **{code: each.title for code, each in WARNINGS.items()}}
 
 
@@ -57,6 +62,15 @@ async def load_names(request: PageRequest, rows: Sequence[Any]) -> Names:
     return {each.id: each.name for each in found}
 
 
+async def load_file_names(request: PageRequest, rows: Sequence[Any]) -> Names:
+    """The same, and the participants and providers themselves, by kind and id."""
+    place = (request.db, request.plan_manager_id)
+    people = await participant_store.get_many(*place, [each.participant_id for each in rows if each.participant_id])
+    providers = await provider_store.get_many(*place, [each.pm_provider_id for each in rows if each.pm_provider_id])
+    records = {("participant", each.id): each for each in people} | {("provider", each.id): each for each in providers}
+    return {**await load_names(request, rows), **records}
+
+
 def _record_link(kind: str, record_id: UUID | None, names: Names) -> Link | None:
     if record_id is None or record_id not in names:
         return None
@@ -69,6 +83,33 @@ def _provider(invoice: Invoice, names: Names) -> Link | None:
 
 def _participant(invoice: Invoice, names: Names) -> Link | None:
     return _record_link("participants", invoice.participant_id, names)
+
+
+def _ndis_number(invoice: Invoice, names: Names) -> str | None:
+    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    return participant.participant_number if participant else None
+
+
+def _state(invoice: Invoice, names: Names) -> str | None:
+    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    return participant.state if participant else None
+
+
+def _account_manager(invoice: Invoice, names: Names) -> str | None:
+    participant: Participant | None = names.get(("participant", invoice.participant_id))
+    return participant.account_manager.name if participant else None
+
+
+def _abn(invoice: Invoice, names: Names) -> str | None:
+    provider: Provider | None = names.get(("provider", invoice.pm_provider_id))
+    return provider.abn if provider else None
+
+
+def _why_held(invoice: Invoice, _names: Names) -> str | None:
+    """What the warnings mean; null for an invoice that isn't held."""
+    if invoice.claim_status not in HELD_STATUSES:
+        return None
+    return " ".join(WARNINGS[code].description for code in active_warnings(invoice) if code in WARNINGS)
 
 
 def _warnings(invoice: Invoice, _names: Names) -> list[str]:
@@ -119,6 +160,17 @@ COLUMNS = (
     Column("is_reimbursement", "Reimbursement", "yes_no", is_default=False),
     Column("is_deleted", "Deleted", "yes_no", is_default=False),
 )
+FILE_COLUMNS = (
+    Column("id", "ID", "text"),
+    Column("participant_id", "Participant ID", "text"),
+    Column("participant_number", "NDIS number", "text", _ndis_number),
+    Column("state", "State", "text", _state),
+    Column("account_manager", "Account manager", "text", _account_manager),
+    Column("pm_provider_id", "Provider ID", "text"),
+    Column("abn", "ABN", "text", _abn),
+    *(each for each in COLUMNS if each.name in ("claim_status", "approval_status", "warnings")),
+    Column("why_held", "Why held", "text", _why_held),
+)
 FILTERS = (
     TextFilter("invoice_number", "Number", _number_values, is_search=True),
     RecordFilter("provider", "Provider", "provider", lambda found: {"provider_id": str(found)}),
@@ -151,6 +203,8 @@ INVOICES = ListDefinition(
     rows=queries.LIST,
     get_rows=store.get_many_without_lines,
     columns=COLUMNS,
+    file_columns=FILE_COLUMNS,
+    load_file_names=load_file_names,
     filters=FILTERS,
     sort="-created_at",  # a mistaken date, such as one in 2062, would otherwise stay first
     empty="There are no invoices yet. The operator imports them: plankeeper import invoices.",

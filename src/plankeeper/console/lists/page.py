@@ -254,7 +254,11 @@ def _chips(query: ListPageQuery, filters: ParsedFilters) -> list[Chip]:
 def _tabs(query: ListPageQuery) -> list[Tab]:
     views = [BuiltInView("All", {}), *query.definition.views]
     return [
-        Tab(each.name, query.first_page(filters=each.params).url(), dict(query.filters) == dict(each.params))
+        Tab(
+            each.name,
+            query.first_page(filters=each.params, sort=each.sort or query.definition.sort).url(),
+            dict(query.filters) == dict(each.params),
+        )
         for each in views
     ]
 

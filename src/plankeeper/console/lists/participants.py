@@ -8,7 +8,7 @@ from plankeeper.console.lists.columns import Checked, Column, Names
 from plankeeper.console.lists.dates import PLAN_END_PRESETS, DateRange
 from plankeeper.console.lists.definition import BuiltInView, BulkAction, ListButton, ListDefinition
 from plankeeper.console.lists.filters import ChoiceFilter, DateRangeFilter, RecordFilter, TextFilter
-from plankeeper.console.names import display_name
+from plankeeper.console.names import sortable_name
 from plankeeper.console.participant_choices import STATUSES
 from plankeeper.console.routing import PREFIX, PageRequest
 from plankeeper.database.client import Executor
@@ -19,8 +19,8 @@ from plankeeper.participants.schemas import Participant
 from plankeeper.search.filters import search_values
 
 
-def _name(participant: Participant, _names: Names) -> str:
-    return display_name(participant)
+def _name(participant: Participant, _names: Names) -> str | None:
+    return sortable_name(participant)
 
 
 def _number(participant: Participant, _names: Names) -> Checked | None:
@@ -63,7 +63,14 @@ COLUMNS = (
     Column("state", "State", "text", is_default=False),
     Column("postcode", "Postcode", "text", is_default=False),
     Column("approval_required", "Invoices require approval", "yes_no", is_default=False),
-    Column("updated_at", "Changed", "datetime", sort="updated_at", is_default=False),
+    Column("updated_at", "Updated", "datetime", sort="updated_at", is_default=False),
+)
+# A file has the values by which a list can be imported again, and by which spreadsheets group its rows.
+FILE_COLUMNS = (
+    Column("id", "ID", "text"),
+    Column("first_name", "First name", "text"),
+    Column("last_name", "Last name", "text"),
+    *(each for each in COLUMNS if each.name in ("participant_number", "status", "state", "account_manager")),
 )
 FILTERS = (
     TextFilter("q", "Name, number, phone or email", _search_values, is_search=True),
@@ -75,7 +82,9 @@ FILTERS = (
         lambda found: {"account_manager": [str(found)]},
         {"none": ("No account manager", {"without_account_manager": True})},
     ),
-    DateRangeFilter("plan_end", "Plan ends", "plan_end_from", "plan_end_to", PLAN_END_PRESETS, _plan_end_values),
+    DateRangeFilter(
+        "plan_end", "Plan ends", "plan_end_from", "plan_end_to", PLAN_END_PRESETS, _plan_end_values, starts_today=True
+    ),
     ChoiceFilter("state", "State", {each: each for each in STATE_CODES}, lambda choice: {"state": choice}),
 )
 PARTICIPANTS = ListDefinition(
@@ -86,6 +95,7 @@ PARTICIPANTS = ListDefinition(
     rows=queries.LIST,
     get_rows=store.get_many_details,
     columns=COLUMNS,
+    file_columns=FILE_COLUMNS,
     filters=FILTERS,
     sort="name",
     empty="There are no participants yet.",
@@ -95,8 +105,8 @@ PARTICIPANTS = ListDefinition(
     ),
     views=(
         BuiltInView("Active", {"status": "Active"}),
-        BuiltInView("Plan ending soon", {"status": "Active", "plan_end": "30d"}),
-        BuiltInView("Plan ended, still active", {"status": "Active", "plan_end": "ended"}),
+        BuiltInView("Plan ending soon", {"status": "Active", "plan_end": "30d"}, "plan_end_date"),
+        BuiltInView("Plan expired, still active", {"status": "Active", "plan_end": "ended"}, "plan_end_date"),
         BuiltInView("No account manager", {"status": "Active", "account_manager": "none"}),
     ),
     actions=(

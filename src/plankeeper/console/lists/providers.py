@@ -14,10 +14,6 @@ from plankeeper.providers.schemas import Provider
 from plankeeper.search.filters import search_values
 
 
-def _name(provider: Provider, _names: Names) -> str:
-    return provider.entity_name or "No name"
-
-
 def _abn(provider: Provider, _names: Names) -> Checked | None:
     number = provider.abn
     return Checked(number, None if abn.is_valid(number) else "Invalid ABN") if number else None
@@ -28,7 +24,7 @@ async def _search_values(request: PageRequest, text: str) -> Mapping[str, object
 
 
 COLUMNS = (
-    Column("name", "Name", "record", _name, sort="name"),
+    Column("entity_name", "Name", "record", sort="name"),
     Column("abn", "ABN", "abn", _abn),
     Column("city", "Suburb", "text"),
     Column("state", "State", "text"),
@@ -39,7 +35,11 @@ COLUMNS = (
     Column("postcode", "Postcode", "text", is_default=False),
     Column("active", "Active", "yes_no", is_default=False),
     Column("created_at", "Added", "datetime", is_default=False),
-    Column("updated_at", "Changed", "datetime", sort="updated_at", is_default=False),
+    Column("updated_at", "Updated", "datetime", sort="updated_at", is_default=False),
+)
+FILE_COLUMNS = (
+    Column("id", "ID", "text"),
+    *(each for each in COLUMNS if each.name in ("abn", "state", "ndis_provider_number", "active")),
 )
 FILTERS = (
     TextFilter("q", "Name, ABN or email", _search_values, is_search=True),
@@ -54,6 +54,7 @@ PROVIDERS = ListDefinition(
     rows=queries.LIST,
     get_rows=store.get_many_details,
     columns=COLUMNS,
+    file_columns=FILE_COLUMNS,
     filters=FILTERS,
     sort="name",
     empty="There are no providers yet.",
