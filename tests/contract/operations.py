@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from plankeeper.app import operations
-from plankeeper.http.routing import PREFIX, Operation
+from plankeeper.http.routing import PREFIX, READ, Operation
 from support.client import Client
 from support.factories import INVOICE_NUMBER, PROVIDER_EMAIL
 
@@ -18,8 +18,8 @@ def operation_name(operation: Operation) -> str:
 # Those that act for a plan manager. `GET /me` is about the key: tests/api/api_keys/test_current_key.py.
 ALL_OPERATIONS = {operation_name(operation): operation for operation in operations()}
 OPERATIONS = {name: each for name, each in ALL_OPERATIONS.items() if not each.is_for_key}
-WRITES = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "write"}
-READS = {name: operation for name, operation in OPERATIONS.items() if operation.required_scope == "read"}
+WRITES = {name: operation for name, operation in OPERATIONS.items() if "write" in operation.required_scopes}
+READS = {name: operation for name, operation in OPERATIONS.items() if operation.required_scopes == READ}
 LISTS = {name: each for name, each in READS.items() if each.method == "GET" and not each.path.endswith("}")}
 
 # The contract's endpoint table (section 4.2).

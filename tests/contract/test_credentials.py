@@ -115,7 +115,7 @@ def credentials(server: RunningServer, tenant: Tenant, other_tenant: Tenant) -> 
         "a rotated key after its overlap": headers(rotated),
         "another plan manager's key": headers(other_tenant.client.key),
         "the own key for another plan manager": headers(tenant.client.key, other_tenant.client.plan_manager_id),
-        "a key without the scope": lambda each: scopes["read" if each.required_scope == "write" else "write"](each),
+        "a key without the scope": lambda each: scopes["read" if "write" in each.required_scopes else "write"](each),
     }
 
 

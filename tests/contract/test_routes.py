@@ -16,7 +16,7 @@ from plankeeper.app import build_app
 from plankeeper.console.application import page_routes
 from plankeeper.http.context import SYSTEM, Scope, WriteContext
 from plankeeper.http.errors import CODES
-from plankeeper.http.routing import PREFIX, PathRouter, Router
+from plankeeper.http.routing import PREFIX, READ_AND_WRITE, WRITE, PathRouter, Router
 from plankeeper.http.validation import allowed_values
 from plankeeper.settings import Settings
 from support.client import DOCUMENT
@@ -108,7 +108,9 @@ def test_a_route_cannot_be_defined_without_a_scope() -> None:
     for method in ("get", "post", "put", "delete"):
         with pytest.raises(TypeError, match="scope"):
             getattr(Router("test"), method)("/tests")
-    assert {operation.required_scope for operation in OPERATIONS.values()} == set(allowed_values(Scope))
+    assert {each for operation in OPERATIONS.values() for each in operation.required_scopes} == set(
+        allowed_values(Scope)
+    )
 
 
 def test_whatever_opens_a_transaction_needs_the_scope_write() -> None:
@@ -132,10 +134,48 @@ def test_a_key_without_the_scope_is_rejected_and_writes_nothing(
     tenant: Tenant, keys: KeyHeaders, tenant_data: Callable[[UUID], Any], name: str
 ) -> None:
     before = tenant_data(tenant.plan_manager_id)
-    lacking = "read" if name in WRITES else "write"
-    response = send(tenant.client, name, tenant.ids, keys.good[lacking])
-    assert (response.status_code, response.json()["error"]) == (403, "insufficient_scope")
+    required = set(OPERATIONS[name].required_scopes)
+    for scope in required if len(required) > 1 else {"read", "write"} - required:
+        response = send(tenant.client, name, tenant.ids, keys.good[scope])
+        assert (response.status_code, response.json()["error"]) == (403, "insufficient_scope")
+        [missing] = required - {scope}
+        assert f"the scope `{missing}`" in response.json()["detail"]
     assert tenant_data(tenant.plan_manager_id) == before
+
+
+def test_webhooks_require_both_scopes_for_every_write() -> None:
+    of_webhooks = {name for name in WRITES if "/webhook-" in name}
+    assert {name for name, each in OPERATIONS.items() if each.required_scopes == READ_AND_WRITE} == of_webhooks
+
+
+def test_a_key_with_only_write_sees_only_the_records_that_its_request_names(
+    server: RunningServer, fresh_tenant: Tenant
+) -> None:
+    """There is a second record of each kind, which no request names."""
+    client, ids = fresh_tenant.client, fresh_tenant.ids
+    key = KeyHeaders(server, fresh_tenant).good["write"]
+    member = {"first_name": "Other", "email": "other@example.com"}
+    bodies = BODIES | {"POST /participants/{participant_id}/team-members": member}
+    others = {
+        name: str(client.create(each.path.removeprefix(PREFIX).format(**ids), bodies[name])["id"])
+        for name, each in WRITES.items()
+        if each.creates
+    }
+    names = [name for name, each in WRITES.items() if each.required_scopes == WRITE]
+    seen: dict[str, list[str]] = {}
+    # Deletes come last, that of a participant after those of its team members.
+    for name in sorted(names, key=lambda each: (each.startswith("DELETE"), -len(each))):
+        response = send(client, name, ids, key)
+        assert response.is_success, (name, response.text)
+        found = [
+            kind for kind, other in others.items() if f'"{other}"' in response.text or f":{other}," in response.text
+        ]
+        if name.startswith("DELETE") and response.json() != {}:
+            found.append("the deleted record")
+        seen |= {name: found} if found else {}
+    assert seen == {}
+    rejected = [send(client, name, ids, key).status_code for name in READS]
+    assert rejected == [403] * len(READS)
 
 
 @pytest.mark.parametrize("name", READS)

@@ -1,13 +1,14 @@
 """Admission control: concurrency limit, authentication and rate limits, before a request does any work."""
 
 import asyncio
+from collections.abc import Sequence
 from hashlib import sha256
 from ipaddress import IPv6Address, IPv6Network
 from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
-from plankeeper.http.auth import Authenticate, Principal, parse_bearer_key, require_scope, resolve_plan_manager
+from plankeeper.http.auth import Authenticate, Principal, parse_bearer_key, require_scopes, resolve_plan_manager
 from plankeeper.http.context import Scope
 from plankeeper.http.errors import ApiError
 from plankeeper.http.rate_limit import RateLimiter, RateLimitStatus
@@ -37,15 +38,14 @@ class Admission:
         self.in_flight -= 1
 
     async def admit(
-        self, state: RequestState, scope: ASGIScope, required_scope: Scope | None
+        self, state: RequestState, scope: ASGIScope, required_scopes: Sequence[Scope]
     ) -> tuple[Principal, UUID]:
         """The principal and the plan manager; raises ApiError. Every request with a valid key counts for its limit."""
         principal, status = await self._authenticate_and_count(state, scope)
         state.plan_manager_id = plan_manager_id = resolve_plan_manager(
             principal, state.headers.get(b"x-plan-manager-id")
         )
-        if required_scope:
-            require_scope(principal, required_scope)
+        require_scopes(principal, required_scopes)
         if status and status.exceeded:
             raise _rate_limit_error(status)
         return principal, plan_manager_id

@@ -1,6 +1,6 @@
 """Authentication and authorisation: the Authorization and X-Plan-Manager-Id headers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -55,8 +55,12 @@ def resolve_plan_manager(principal: Principal, header: bytes | None) -> UUID:
     return allowed
 
 
-def require_scope(principal: Principal, scope: Scope) -> None:
-    if scope not in principal.scopes:
-        raise ApiError(
-            "insufficient_scope", f"This request requires the scope `{scope}`, which the API key does not have."
-        )
+def require_scopes(principal: Principal, required: Sequence[Scope]) -> None:
+    """Raises ApiError, which names the scopes that the key lacks."""
+    for each in required:
+        if each not in principal.scopes:
+            missing = " and ".join(f"`{scope}`" for scope in required if scope not in principal.scopes)
+            noun = "scopes" if " and " in missing else "scope"
+            raise ApiError(
+                "insufficient_scope", f"This request requires the {noun} {missing}, which the API key does not have."
+            )

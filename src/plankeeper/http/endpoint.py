@@ -104,7 +104,7 @@ class Endpoint:
         with self._deps.admission:
             if operation.is_for_key:
                 return await self._handle_key_read(operation, state, scope)
-            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scope)
+            principal, plan_manager_id = await self._deps.admission.admit(state, scope, operation.required_scopes)
             if operation.method == "GET":
                 values = _handler_arguments(operation, scope)
                 return await self._handle_read(operation, state, plan_manager_id, values, scope)

@@ -86,8 +86,8 @@ def _operation(operation: Operation, operations: Sequence[Operation]) -> dict[st
     }
     if operation.is_for_key:
         entry["security"] = [{"api_key": []}]
-    if operation.required_scope:
-        entry["x-required-scope"] = operation.required_scope
+    if operation.required_scopes:
+        entry["x-required-scopes"] = list(operation.required_scopes)
     description = " ".join(part for part in (rest, paragraphs.replace("\n", " ")) if part)
     if description:
         entry["description"] = description

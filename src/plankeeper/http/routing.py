@@ -25,8 +25,12 @@ log = logging.getLogger("plankeeper")
 
 PREFIX = "/api/public/v1"
 
-READ: Scope = "read"
-WRITE: Scope = "write"
+Scopes = tuple[Scope, ...]  # all of which a key must have
+
+ANY: Scopes = ()
+READ: Scopes = ("read",)
+WRITE: Scopes = ("write",)
+READ_AND_WRITE: Scopes = ("read", "write")
 
 Handler = Callable[..., Awaitable[Any]]
 # What the application opens before its first request and closes after its last.
@@ -45,7 +49,7 @@ class Operation:
     path: str
     handler: Handler
     tag: str
-    required_scope: Scope | None  # None: that of any key
+    required_scopes: Scopes  # none: any key may send it
     status: int = 200
     extension: bool = False  # whether it is Plankeeper's own, and not part of the public contract
     conflicts: bool = False  # whether the contract documents its 409
@@ -89,7 +93,7 @@ class Router:
         self,
         path: str,
         *,
-        scope: Scope | None,
+        scope: Scopes,
         extension: bool = False,
         etag: bool = False,
         views: tuple[Query, ...] = (),
@@ -103,7 +107,7 @@ class Router:
         return self._route(
             "GET",
             path,
-            required_scope=scope,
+            required_scopes=scope,
             extension=extension,
             has_etag=etag,
             views=views,
@@ -114,7 +118,7 @@ class Router:
         self,
         path: str,
         *,
-        scope: Scope,
+        scope: Scopes,
         extension: bool = False,
         status: int = 200,
         conflicts: bool = False,
@@ -130,7 +134,7 @@ class Router:
         return self._route(
             "POST",
             path,
-            required_scope=scope,
+            required_scopes=scope,
             extension=extension,
             status=status,
             conflicts=conflicts,
@@ -141,12 +145,12 @@ class Router:
         )
 
     def put(
-        self, path: str, *, scope: Scope, extension: bool = False, conflicts: bool = False
+        self, path: str, *, scope: Scopes, extension: bool = False, conflicts: bool = False
     ) -> Callable[[Handler], Handler]:
-        return self._route("PUT", path, required_scope=scope, extension=extension, conflicts=conflicts, lock=self.lock)
+        return self._route("PUT", path, required_scopes=scope, extension=extension, conflicts=conflicts, lock=self.lock)
 
-    def delete(self, path: str, *, scope: Scope, extension: bool = False) -> Callable[[Handler], Handler]:
-        return self._route("DELETE", path, required_scope=scope, extension=extension, lock=self.lock)
+    def delete(self, path: str, *, scope: Scopes, extension: bool = False) -> Callable[[Handler], Handler]:
+        return self._route("DELETE", path, required_scopes=scope, extension=extension, lock=self.lock)
 
     def _route(
         self, method: str, path: str, *, lock: Lock | None = None, **declared: Any

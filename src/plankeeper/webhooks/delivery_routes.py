@@ -6,7 +6,7 @@ from plankeeper.events.event_types import EVENT_TYPES, unknown_type_message
 from plankeeper.http.context import ReadContext, WriteContext
 from plankeeper.http.errors import NotFound, ValidationError
 from plankeeper.http.pagination import Page, build_page, cut_page
-from plankeeper.http.routing import READ, WRITE, Router
+from plankeeper.http.routing import READ, READ_AND_WRITE, Router
 from plankeeper.webhooks import delivery_store, endpoint_store, service
 from plankeeper.webhooks.schemas import DeliveryListQuery, WebhookDelivery
 
@@ -29,7 +29,7 @@ async def list_(ctx: ReadContext, webhook_endpoint_id: UUID, query: DeliveryList
     return build_page(query, cut_page(rows, query.limit), total)
 
 
-@router.post("/webhook-deliveries/{webhook_delivery_id}/retry", scope=WRITE, extension=True, conflicts=True)
+@router.post("/webhook-deliveries/{webhook_delivery_id}/retry", scope=READ_AND_WRITE, extension=True, conflicts=True)
 async def retry(ctx: WriteContext, webhook_delivery_id: UUID) -> WebhookDelivery:
     """Retry a delivery. Attempts it once more immediately, whatever its status."""
     return await service.retry_delivery(ctx, webhook_delivery_id)

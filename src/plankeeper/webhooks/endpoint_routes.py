@@ -4,7 +4,7 @@ from uuid import UUID
 
 from plankeeper.http.context import ReadContext, WriteContext, only_or_404, or_404
 from plankeeper.http.pagination import VIEWS, Page, ViewQuery, build_page
-from plankeeper.http.routing import READ, WRITE, Router
+from plankeeper.http.routing import READ, READ_AND_WRITE, Router
 from plankeeper.http.schemas import EmptyResponse
 from plankeeper.webhooks import endpoint_store, service
 from plankeeper.webhooks.schemas import (
@@ -32,7 +32,9 @@ async def list_(
     return build_page(query, rows, total)
 
 
-@router.post("/webhook-endpoints", scope=WRITE, extension=True, status=201, conflicts=True, creates=True, secret=True)
+@router.post(
+    "/webhook-endpoints", scope=READ_AND_WRITE, extension=True, status=201, conflicts=True, creates=True, secret=True
+)
 async def create(ctx: WriteContext, new: WebhookEndpointCreate) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint. It receives events from now on. Only this response contains its secret."""
     return await service.create(ctx, new)
@@ -48,32 +50,34 @@ async def get(
     return or_404(await endpoint_store.get(ctx.db, ctx.plan_manager_id, webhook_endpoint_id))
 
 
-@router.put("/webhook-endpoints/{webhook_endpoint_id}", scope=WRITE, extension=True)
+@router.put("/webhook-endpoints/{webhook_endpoint_id}", scope=READ_AND_WRITE, extension=True)
 async def update(ctx: WriteContext, webhook_endpoint_id: UUID, change: WebhookEndpointUpdate) -> WebhookEndpoint:
     """Update a webhook endpoint. Omitted members keep their values. A paused endpoint receives no new deliveries."""
     return await service.update(ctx, webhook_endpoint_id, change)
 
 
-@router.delete("/webhook-endpoints/{webhook_endpoint_id}", scope=WRITE, extension=True)
+@router.delete("/webhook-endpoints/{webhook_endpoint_id}", scope=READ_AND_WRITE, extension=True)
 async def delete(ctx: WriteContext, webhook_endpoint_id: UUID) -> EmptyResponse:
     """Delete a webhook endpoint. This is permanent, and includes its deliveries."""
     await service.delete(ctx, webhook_endpoint_id)
     return EmptyResponse()
 
 
-@router.post("/webhook-endpoints/{webhook_endpoint_id}/rotate-secret", scope=WRITE, extension=True, secret=True)
+@router.post(
+    "/webhook-endpoints/{webhook_endpoint_id}/rotate-secret", scope=READ_AND_WRITE, extension=True, secret=True
+)
 async def rotate_secret(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookEndpointWithSecret:
     """Replace the secret. Messages carry signatures with both secrets for 24 hours, so that receivers can switch."""
     return await service.rotate_secret(ctx, webhook_endpoint_id)
 
 
-@router.post("/webhook-endpoints/{webhook_endpoint_id}/test", scope=WRITE, extension=True, conflicts=True)
+@router.post("/webhook-endpoints/{webhook_endpoint_id}/test", scope=READ_AND_WRITE, extension=True, conflicts=True)
 async def test(ctx: WriteContext, webhook_endpoint_id: UUID) -> WebhookTestResponse:
     """Test a webhook endpoint. It receives a `webhook_endpoint.tested` event, whatever event types it has."""
     return await service.send_test(ctx, webhook_endpoint_id)
 
 
-@router.post("/webhook-endpoints/{webhook_endpoint_id}/replay", scope=WRITE, extension=True, conflicts=True)
+@router.post("/webhook-endpoints/{webhook_endpoint_id}/replay", scope=READ_AND_WRITE, extension=True, conflicts=True)
 async def replay(ctx: WriteContext, webhook_endpoint_id: UUID, request: ReplayRequest) -> ReplayResponse:
     """Send events again. The endpoint receives every event since a time that matches its event types, in order."""
     return await service.replay(ctx, webhook_endpoint_id, request)

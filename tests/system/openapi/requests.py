@@ -63,7 +63,7 @@ def _without_permission(request: Request, operation: Operation, read_key: str, w
         yield request.returning(400, headers={"X-Plan-Manager-Id": ""})
         yield request.returning(400, headers={"X-Plan-Manager-Id": "nothing"})
         yield request.returning(403, headers={"X-Plan-Manager-Id": str(uuid7())})
-        key = read_key if operation.required_scope == "write" else write_key
+        key = read_key if "write" in operation.required_scopes else write_key
         yield request.returning(403, headers={"Authorization": f"Bearer {key}"})
 
 
